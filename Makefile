@@ -1,0 +1,44 @@
+# make run    judge the stock kube-scheduler and the reference extender on an embedded cluster
+# make test   everything that CI checks
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help setup run test check benchmark lock clean
+
+help:
+	@echo "make run        judge the stock kube-scheduler and the reference extender (sets everything up first)"
+	@echo "make test       lint, types, layers, fast tests, then tests on live embedded clusters"
+	@echo "make check      the same without the live tests: seconds"
+	@echo "make benchmark  how long a cluster takes to start"
+	@echo "make lock       pin the Python dependencies anew"
+	@echo "make clean      remove the virtual environment and results"
+
+setup:
+	@tools/setup "$(PYTHON)"
+
+run: setup
+	$(BIN)/schedproof run stock least-traffic-extender $(ARGS)
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest -m "not live"
+
+test: check
+	$(BIN)/python -m pytest -m live
+
+benchmark: setup
+	$(BIN)/python -m pytest benchmarks --benchmark-only $(ARGS)
+
+lock:
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/pip install --quiet pip-tools
+	.venv-lock/bin/pip-compile --quiet --upgrade --generate-hashes --allow-unsafe --strip-extras --no-header \
+	    --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --extra dev -o requirements.lock pyproject.toml
+	rm -rf .venv-lock
+
+clean:
+	rm -rf .venv schedproof-results
