@@ -1,0 +1,7 @@
+"""`python -m schedproof`."""
+
+import sys
+
+from schedproof.cli import main
+
+sys.exit(main())

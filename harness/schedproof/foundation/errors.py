@@ -1,0 +1,37 @@
+"""The exceptions that schedproof raises on purpose.
+
+Every message says what was expected, what was seen and what to do. The command line prints
+them without a traceback and exits 2; anything else that escapes is a bug of the harness.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CandidateError", "DeadlineExceededError", "HostError", "SchedproofError", "UsageError"]
+
+
+class SchedproofError(Exception):
+    """Base of the family. `remedy` says what the reader can do about it."""
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  fix: {self.remedy}" if self.remedy else self.message
+
+
+class UsageError(SchedproofError):
+    """What the user wrote (an option, a candidate.yaml) cannot be taken."""
+
+
+class HostError(SchedproofError):
+    """This machine lacks something: a binary, a namespace, a port, disk space."""
+
+
+class CandidateError(SchedproofError):
+    """The candidate could not be brought up, so there is nothing to judge."""
+
+
+class DeadlineExceededError(SchedproofError):
+    """A named deadline passed. The message carries the last thing that was seen."""

@@ -1,0 +1,31 @@
+"""What a power cut can leave: scratch directories. All else of ours lives in namespaces, which the kernel reclaims."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+__all__ = ["remove_leftovers"]
+
+
+def remove_leftovers() -> list[Path]:
+    """Remove the scratch directories of sandboxes that are gone, and return them.
+
+    A living sandbox holds a lock on the file `.owner` in its directory. Directories of other users, and
+    directories without that file, are not ours to touch.
+    """
+    removed = []
+    for directory in sorted(Path(tempfile.gettempdir()).glob("schedproof-*")):
+        try:
+            if directory.is_symlink() or directory.stat().st_uid != os.getuid():
+                continue
+            with (directory / ".owner").open("r+") as owner:
+                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(directory)
+        except OSError:
+            continue  # held by a living sandbox, not ours, or removed by somebody else meanwhile
+        removed.append(directory)
+    return removed

@@ -1,0 +1,81 @@
+"""TCP ports for daemons that insist on opening their own listening socket.
+
+A port is reserved across all harnesses of this machine by an abstract Unix socket that bears its number: the
+kernel releases it when we end, however we end. Ports come from below the ephemeral range, so that
+no outgoing connection of anybody takes one between our check and the daemon's bind.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import os
+import socket
+
+from schedproof.foundation.errors import HostError
+
+__all__ = ["Ports", "listening_socket"]
+
+_FIRST, _LAST = 20_000, 32_000
+
+
+class Ports:
+    """Reserves loopback ports until closed."""
+
+    def __init__(self) -> None:
+        self._reservations: list[socket.socket] = []
+        # Different processes start their search in different places.
+        self._next = itertools.count(os.getpid() * 97)
+
+    def reserve(self) -> int:
+        """A free loopback TCP port that no other harness will be given.
+
+        Raises:
+            HostError: all are taken.
+        """
+        for _ in range(_LAST - _FIRST):
+            port = _FIRST + next(self._next) % (_LAST - _FIRST)
+            if self._claim(port):
+                return port
+        raise HostError(f"no free loopback port between {_FIRST} and {_LAST}", remedy="what holds them? ss -ltn")
+
+    def reserve_exactly(self, port: int, *, wanted_by: str) -> int:
+        """Reserve the given port.
+
+        Raises:
+            HostError: something listens on it.
+        """
+        if not self._claim(port):
+            raise HostError(
+                f"{wanted_by} wants port {port} on 127.0.0.1, which is in use",
+                remedy=f"end what holds it (ss -ltnp 'sport = :{port}'), or leave the port to the harness: {{port}}",
+            )
+        return port
+
+    def _claim(self, port: int) -> bool:
+        reservation = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            reservation.bind(f"\0schedproof-port-{port}")
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(("127.0.0.1", port))
+                # Two sockets may share a bound address; only listening tells that nobody else does.
+                probe.listen(1)
+        except OSError as error:
+            reservation.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+            return False
+        self._reservations.append(reservation)
+        return True
+
+    def close(self) -> None:
+        while self._reservations:
+            self._reservations.pop().close()
+
+
+def listening_socket() -> socket.socket:
+    """A listening loopback socket on a port of the kernel's choice, for a child that inherits it."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+    listener.setblocking(True)
+    return listener

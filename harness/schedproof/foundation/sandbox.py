@@ -1,0 +1,270 @@
+"""A place to run processes that cannot outlive us.
+
+All children of the harness live in one PID namespace per cluster. Its process 1 is
+`sandbox_init.py`; it ends, and the kernel with it ends everything inside, when the control socket
+to this process closes: on `close()`, on a crash, and on SIGKILL alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.deadlines import SANDBOX_REPLY
+from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
+from schedproof.foundation.waiting import NotYet, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Command", "CommandNotStartedError", "Process", "Sandbox"]
+
+_INIT = Path(__file__).with_name("sandbox_init.py")
+_PACKET = 1 << 20
+
+
+class CommandNotStartedError(SchedproofError):
+    """The operating system could not execute the command at all."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    """What to start.
+
+    `fds` maps descriptor numbers in the child to ours. `netns` is an open descriptor of a network namespace.
+    `listen_fds` announces `fds` by systemd's socket activation protocol. The environment is exactly `env`:
+    proxies and certificate bundles of the caller would redirect loopback traffic.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    log: Path
+    cwd: Path
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    fds: Mapping[int, int] = dataclasses.field(default_factory=dict)
+    listen_fds: bool = False
+    netns: int | None = None
+    hostname: str = ""
+
+
+class Process:
+    """A process in the sandbox. Exactly one owner stops it."""
+
+    def __init__(self, sandbox: Sandbox, command: Command, pid: int) -> None:
+        self._sandbox = sandbox
+        self.command = command
+        self.pid = pid
+        """Its pid inside the sandbox."""
+        self.exit_code: int | None = None
+        """None while it runs; negative signal number if a signal ended it."""
+
+    def log_tail(self, lines: int = 12) -> str:
+        """The last lines that it printed, for people."""
+        try:
+            size = self.command.log.stat().st_size
+            with self.command.log.open("rb") as file:
+                file.seek(max(0, size - 16_384))
+                text = file.read().decode(errors="replace")
+        except OSError as error:
+            return f"(no log: {error})"
+        return "\n".join(text.splitlines()[-lines:])
+
+    def exit_error(self) -> CandidateError | None:
+        """`waiting.Watched`: why there is no point in waiting for it any more."""
+        if self.exit_code is None:
+            return None
+        how = f"signal {-self.exit_code}" if self.exit_code < 0 else f"exit code {self.exit_code}"
+        return CandidateError(
+            f"{self.command.name} ended with {how}\n  command: {' '.join(self.command.argv)}\n"
+            f"  its last words:\n{_indent(self.log_tail())}",
+            remedy=f"read {self.command.log}",
+        )
+
+    def signal(self, number: int) -> None:
+        if self.exit_code is None:
+            self._sandbox.request({"op": "signal", "pid": self.pid, "signal": number})
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it ended within `seconds`."""
+        with self._sandbox.changed:
+            return self._sandbox.changed.wait_for(lambda: self.exit_code is not None, timeout=seconds)
+
+    def stop(self, grace: float) -> None:
+        """SIGTERM, then after `grace` seconds SIGKILL, to its whole process group."""
+        import signal
+
+        self._group(signal.SIGTERM)
+        if not self.wait(grace):
+            self._group(signal.SIGKILL)
+            self.wait(SANDBOX_REPLY.seconds)
+
+    def _group(self, number: int) -> None:
+        if self.exit_code is None:
+            self._sandbox.request({"op": "signal", "pid": -self.pid, "signal": number})
+
+
+class Sandbox:
+    """Start, watch and end processes inside fresh PID and mount namespaces.
+
+    Raises:
+        HostError: the machine does not allow it; says what is missing and what to do.
+    """
+
+    def __init__(self) -> None:
+        self.changed = threading.Condition()
+        self._replies: dict[int, dict[str, Any]] = {}
+        self._processes: dict[int, Process] = {}
+        self._early_exits: dict[int, int] = {}
+        self._next_id = 0
+        self._sending = threading.Lock()
+        self._closed = False
+        import tempfile
+
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._control = ours
+        with theirs:
+            # Its own session: Ctrl-C on the terminal reaches the harness alone, which then closes us.
+            self._outer = subprocess.Popen(
+                (sys.executable, "-I", "-S", str(_INIT), str(theirs.fileno()), tempfile.gettempdir()),
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        try:
+            self.scratch = self._hello()
+        except BaseException:  # Ctrl-C too: it ends once it reads end-of-file from us
+            self._control.close()
+            self._outer.wait()
+            raise
+        """A directory for sockets, data and credentials; process 1 removes it at the end."""
+        self._reader = threading.Thread(target=self._read, name="sandbox-reader", daemon=True)
+        self._reader.start()
+
+    def _hello(self) -> Path:
+        self._control.settimeout(SANDBOX_REPLY.seconds)
+        try:
+            packet = self._control.recv(_PACKET)
+        except TimeoutError:
+            packet = b""
+        self._control.settimeout(None)
+        message: dict[str, Any] = (
+            json.loads(packet) if packet else {"failed": "it ended without a word", "step": "start"}
+        )
+        if "hello" in message:
+            return Path(message["hello"]["scratch"])
+        raise HostError(
+            f"this machine does not let us create a {message['step']}: {message['failed']}",
+            remedy=namespace_remedy(),
+        )
+
+    def _read(self) -> None:
+        while True:
+            try:
+                packet = self._control.recv(_PACKET)
+            except OSError:
+                packet = b""
+            with self.changed:
+                if not packet:
+                    for process in self._processes.values():
+                        process.exit_code = -9 if process.exit_code is None else process.exit_code
+                    self._closed = True
+                    self.changed.notify_all()
+                    return
+                message = json.loads(packet)
+                if "exited" in message:
+                    code = os.waitstatus_to_exitcode(message["status"])
+                    # Its exit may be told before `spawn` has read that it was started.
+                    if message["exited"] in self._processes:
+                        self._processes.pop(message["exited"]).exit_code = code
+                    else:
+                        self._early_exits[message["exited"]] = code
+                else:
+                    self._replies[message["id"]] = message
+                self.changed.notify_all()
+
+    def request(self, message: dict[str, Any], descriptors: Sequence[int] = ()) -> dict[str, Any]:
+        """Send one message to process 1 and return its reply."""
+        with self._sending:
+            self._next_id += 1
+            identity = self._next_id
+            packet = json.dumps({**message, "id": identity}).encode()
+            try:
+                socket.send_fds(self._control, [packet], list(descriptors))
+            except OSError as error:
+                raise HostError(
+                    f"the sandbox does not take a request: {error}", remedy="was its process 1 killed from outside?"
+                ) from error
+
+        def reply() -> dict[str, Any]:
+            if identity in self._replies:
+                return self._replies.pop(identity)
+            if self._closed:
+                raise HostError("the sandbox is gone", remedy="was its process 1 killed from outside?")
+            raise NotYet
+
+        return wait_for(reply, SANDBOX_REPLY, what="process 1 of the sandbox to answer", wake=self.changed)
+
+    def spawn(self, command: Command) -> Process:
+        """Start a command.
+
+        Raises:
+            CommandNotStartedError: it does not exist or cannot be executed.
+        """
+        command.log.parent.mkdir(parents=True, exist_ok=True)
+        descriptors = [*command.fds.values(), *(() if command.netns is None else (command.netns,))]
+        reply = self.request(
+            {
+                "op": "spawn", "argv": command.argv, "env": dict(command.env), "cwd": str(command.cwd),
+                "log": str(command.log), "fds": list(command.fds), "netns": command.netns is not None,
+                "hostname": command.hostname, "listen_fds": command.listen_fds,
+            },
+            descriptors,
+        )  # fmt: skip
+        if "errno" in reply:
+            raise CommandNotStartedError(f"{command.name}: cannot start {command.argv[0]!r}: {reply['text']}")
+        process = Process(self, command, reply["pid"])
+        with self.changed:
+            if process.pid in self._early_exits:
+                process.exit_code = self._early_exits.pop(process.pid)
+            else:
+                self._processes[process.pid] = process
+        return process
+
+    def close(self) -> None:
+        """End everything inside, and return when it is gone. Safe to call twice."""
+        with contextlib.suppress(OSError):
+            self._control.shutdown(socket.SHUT_RDWR)
+        self._outer.wait()
+        self._reader.join()
+        self._control.close()
+
+
+def namespace_remedy() -> str:
+    """What to do where namespaces are refused: names the setting that forbids them."""
+    if os.geteuid() == 0:
+        return (
+            "root lacks CAP_SYS_ADMIN here: start the container with --privileged, "
+            "or with --cap-add SYS_ADMIN --cap-add NET_ADMIN --security-opt seccomp=unconfined"
+        )
+    for setting, forbidding, allowing in (
+        ("kernel/unprivileged_userns_clone", "0", "1"),
+        ("user/max_user_namespaces", "0", "15000"),
+        ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"),
+    ):
+        path = Path("/proc/sys") / setting
+        with contextlib.suppress(OSError):
+            if path.read_text().strip() == forbidding:
+                return f"as root: sysctl -w {setting.replace('/', '.')}={allowing}; or run as root"
+    return "run as root, or outside a container that forbids user namespaces (seccomp, AppArmor)"
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

@@ -1,0 +1,88 @@
+"""The one wait primitive: ready, exited and deadline are watched together."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from schedproof.foundation.errors import DeadlineExceededError, SchedproofError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from schedproof.foundation.deadlines import Deadline
+
+__all__ = ["NotYet", "Watched", "until", "wait_for"]
+
+T = TypeVar("T")
+
+
+class NotYet(Exception):  # noqa: N818 - reads as what it says at the raise: the answer is "not yet"
+    """Raised by a probe whose condition does not hold; the text says what was seen instead."""
+
+
+class Watched(Protocol):
+    """Something whose end makes further waiting pointless: a process that should stay alive."""
+
+    def exit_error(self) -> SchedproofError | None:
+        """None while it lives; else the error that explains how it ended."""
+
+
+def wait_for(
+    probe: Callable[[], T],
+    deadline: Deadline,
+    *,
+    what: str,
+    watching: Sequence[Watched] = (),
+    wake: threading.Condition | None = None,
+    poll: float = 0.02,
+) -> T:
+    """Call `probe` until it returns instead of raising `NotYet`, and return what it returned.
+
+    Args:
+        probe: the condition; its last `NotYet` text ends up in the error.
+        deadline: bounds the wait, on the monotonic clock.
+        what: completes the sentence "waited for ...".
+        watching: processes that must live meanwhile; the first one found dead ends the wait with its error.
+        wake: a condition that is notified whenever the probe may have a new answer. `probe` is then called
+            while holding it. Without one the probe is polled.
+        poll: seconds between two calls where nothing wakes us; also how soon an exit is noticed.
+
+    Raises:
+        DeadlineExceededError: the deadline passed; names it, and quotes what the probe last saw.
+        SchedproofError: whatever a watched process has to say about its exit.
+    """
+    condition = wake if wake is not None else threading.Condition()
+    end = time.monotonic() + deadline.seconds
+    pause = poll if wake is None else max(poll, 0.1)
+    with condition:
+        while True:
+            try:
+                return probe()
+            except NotYet as not_yet:
+                seen = str(not_yet)
+            for process in watching:
+                if (error := process.exit_error()) is not None:
+                    raise error
+            remaining = end - time.monotonic()
+            if remaining <= 0:
+                raise DeadlineExceededError(
+                    f"waited {deadline.seconds:g} s ({deadline.name}) for {what}; last seen: {seen or 'nothing'}"
+                )
+            condition.wait(min(pause, remaining))
+
+
+def until(moment: float, *, watching: Sequence[Watched] = ()) -> None:
+    """Let time pass until `moment` on the monotonic clock.
+
+    For claims that are made of time themselves ("follows within window plus refresh"), never to
+    give something else a chance to happen.
+    """
+    idle = threading.Condition()
+    with idle:
+        while (remaining := moment - time.monotonic()) > 0:
+            for process in watching:
+                if (error := process.exit_error()) is not None:
+                    raise error
+            idle.wait(min(0.1, remaining))
