@@ -1,0 +1,67 @@
+"""Runs one long command to its end, with its output in a log file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.errors import DeadlineExceededError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.foundation.deadlines import Deadline
+
+__all__ = ["run", "tail"]
+
+# PR_SET_PDEATHSIG: the command dies with us, even on SIGKILL. Set in a small interpreter that then becomes
+# the command, since code between fork and exec is not safe in a process that has threads.
+_DIE_WITH_PARENT = """\
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Path, deadline: Deadline) -> int:
+    """Return the exit status. On any exception, Ctrl-C included, the command's whole process group is killed.
+
+    Raises:
+        DeadlineExceededError: it took longer than that.
+    """
+    trampoline = (sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()))
+    with log.open("w") as output:
+        output.write(f"$ {shlex.join(argv)}\n")
+        output.flush()
+        process = subprocess.Popen(
+            (*trampoline, *argv), cwd=cwd, env=dict(env), process_group=0,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            return process.wait(timeout=deadline.seconds)
+        except BaseException as error:
+            # Compilers and linkers keep nothing that a gentler signal would save: Go's own caches
+            # are written to survive a kill.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise DeadlineExceededError(
+                    f"{argv[0]} did not end in {deadline.seconds:g} s ({deadline.name}); "
+                    f"its output is in {log}, and ends with:\n{tail(log)}",
+                    remedy="see what it waits for; a network that drops packets is the usual cause",
+                ) from error
+            raise
+
+
+def tail(log: Path, lines: int = 15) -> str:
+    """The end of a log, indented, for an error message."""
+    kept = log.read_text(errors="replace").splitlines()[-lines:]
+    return "\n".join(f"    {line[:300]}" for line in kept)

@@ -1,0 +1,173 @@
+"""Finds the binaries of a cluster, and builds those that are nowhere.
+
+Looked for in this order: what the caller or `SCHEDPROOF_BINARY_<NAME>` names explicitly; the folder
+`KUBEBUILDER_ASSETS`, then PATH, where the version is exactly the locked one; our cache; a Go build.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedproof.binaries import lock as locked
+from schedproof.binaries import toolchain
+from schedproof.binaries.build import build
+from schedproof.binaries.cache import binary_path
+from schedproof.binaries.lock import DEFAULT_KUBERNETES, Build
+from schedproof.binaries.versions import version_of
+from schedproof.foundation.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from schedproof.foundation.progress import Progress
+
+__all__ = ["Origin", "Resolved", "locate", "resolve", "setting"]
+
+_SETTING = "SCHEDPROOF_BINARY_"
+
+
+class Origin(enum.StrEnum):
+    """Where a binary was found."""
+
+    EXPLICIT = "explicit setting"
+    ASSETS = "KUBEBUILDER_ASSETS"
+    PATH = "PATH"
+    CACHE = "cache"
+    BUILT = "built"
+
+
+@dataclasses.dataclass(frozen=True)
+class Resolved:
+    """A binary that can be started. `version` is what it reports: "" if an explicit one reports none."""
+
+    name: str
+    path: Path
+    version: str
+    origin: Origin
+
+
+def resolve(
+    names: Sequence[str],
+    *,
+    kubernetes: str = DEFAULT_KUBERNETES,
+    explicit: Mapping[str, Path] | None = None,
+    progress: Progress,
+) -> dict[str, Resolved]:
+    """Every one of `names`, built where it has to be; instant where nothing has to be.
+
+    Raises:
+        UsageError: an unknown name or minor version, or an explicit path that cannot be executed.
+        HostError: a build failed, or there is no Go and no way to get one.
+    """
+    builds = locked.load().builds(kubernetes)
+    found = locate(names, kubernetes=kubernetes, explicit=explicit)
+    for there in found.values():
+        if there is not None and there.version != builds[there.name].version:
+            progress.note(
+                f"using {there.path} as {there.name}: it reports {there.version or 'no version'}, "
+                f"and {builds[there.name].version} is what schedproof is tested with"
+            )
+
+    for group in _groups(builds[name] for name, there in found.items() if there is None):
+        missing = [name for name, there in found.items() if there is None and builds[name] is group]
+        go = functools.partial(toolchain.obtain, group.minimum_go, locked.load().go, progress)
+        for name, path in build(group, missing, go, progress).items():
+            found[name] = Resolved(name, path, group.version, Origin.BUILT)
+    return {name: there for name, there in found.items() if there is not None}
+
+
+def locate(
+    names: Sequence[str],
+    *,
+    kubernetes: str = DEFAULT_KUBERNETES,
+    explicit: Mapping[str, Path] | None = None,
+) -> dict[str, Resolved | None]:
+    """The same without building anything: None for what is nowhere.
+
+    Raises:
+        UsageError: an unknown name or minor version, or an explicit path that cannot be executed.
+    """
+    lock = locked.load()
+    lock.check_names(names, said_by="the caller")
+    builds = lock.builds(kubernetes)
+    chosen = _explicit(lock, explicit or {})
+    return {name: _locate(name, builds[name], chosen.get(name)) for name in names}
+
+
+def setting(name: str) -> str:
+    """The environment variable that names this binary explicitly."""
+    return _SETTING + name.upper().replace("-", "_")
+
+
+def _explicit(lock: locked.Lock, given: Mapping[str, Path]) -> dict[str, Path]:
+    """What was named explicitly, all of it checked even if not asked for; the caller's word comes first."""
+    lock.check_names(tuple(given), said_by="--sched-binary")
+    by_setting = {setting(name): name for name in lock.names}
+    chosen = {}
+    for variable, value in os.environ.items():
+        if variable.startswith(_SETTING) and value:
+            if variable not in by_setting:
+                raise UsageError(f"{variable} names no binary of ours", remedy=f"use one of: {', '.join(by_setting)}")
+            chosen[by_setting[variable]] = (variable, Path(value))
+    chosen |= {name: (f"--sched-binary {name}", path) for name, path in given.items()}
+    for name, (said_by, path) in chosen.items():
+        if not _executable(path.expanduser()):
+            exists = os.access(path.expanduser(), os.F_OK)
+            seen = "exists, but is not an executable file" if exists else "does not exist"
+            raise UsageError(
+                f"{said_by} is {path}, which {seen}",
+                remedy=f"name the path of a {name} binary, or leave it out: one is then found or built",
+            )
+    return {name: path.expanduser().absolute() for name, (_, path) in chosen.items()}
+
+
+def _locate(name: str, group: Build, explicit: Path | None) -> Resolved | None:
+    if explicit is not None:
+        return Resolved(name, explicit, version_of(explicit, group.asks) or "", Origin.EXPLICIT)
+    for folder, origin in _folders():
+        path = folder / name
+        if _executable(path) and version_of(path, group.asks) == group.version:
+            return Resolved(name, path, group.version, origin)
+    # What is in the cache was asked when it was put there, and its path is keyed by all that it was made of.
+    cached = binary_path(name, group)
+    return Resolved(name, cached, group.version, Origin.CACHE) if _executable(cached) else None
+
+
+def _folders() -> Iterator[tuple[Path, Origin]]:
+    """Where others install such binaries. Relative entries are skipped: they mean another place tomorrow."""
+    assets = os.environ.get("KUBEBUILDER_ASSETS", "")
+    entries = [(assets, Origin.ASSETS)] if assets else []
+    entries += [(entry, Origin.PATH) for entry in os.environ.get("PATH", "").split(os.pathsep)]
+    for entry, origin in entries:
+        if (folder := Path(entry)).is_absolute():
+            yield folder, origin
+
+
+def _executable(path: Path) -> bool:
+    # In this order: of a folder that we may not enter, access() says no where is_file() raises.
+    return os.access(path, os.X_OK) and path.is_file()
+
+
+def _groups(builds: Iterator[Build]) -> list[Build]:
+    """Each once, the quick ones first: whatever is wrong with the network shows early."""
+    return sorted({build.key: build for build in builds}.values(), key=lambda build: build.minutes)
+
+
+def explicit_binaries(settings: Sequence[str]) -> dict[str, Path]:
+    """`NAME=PATH` texts, as `--binary` takes them.
+
+    Raises:
+        UsageError: one is not of that form.
+    """
+    result = {}
+    for text in settings:
+        name, _, path = text.partition("=")
+        if not name or not path:
+            raise UsageError(f"--binary {text}: expected NAME=PATH", remedy="such as kube-scheduler=./kube-scheduler")
+        result[name] = Path(path).absolute()
+    return result

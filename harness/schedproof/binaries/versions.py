@@ -1,0 +1,99 @@
+"""Asks binaries for their version, and remembers what they said."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedproof.binaries.cache import cache_dir
+from schedproof.foundation.deadlines import Deadline
+
+if TYPE_CHECKING:
+    from schedproof.binaries.lock import VersionQuestion
+
+__all__ = ["CLEAN_ENVIRONMENT", "ask", "version_of"]
+
+VERSION_ANSWER = Deadline("version answer", 20, "takes 0.1 s, and some seconds from a cold disk")
+
+# A binary must not answer by what our caller's environment happens to say.
+CLEAN_ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
+
+
+class Unanswered(Exception):  # noqa: N818 - not an error here: whatever cannot be asked is not what we look for
+    """The binary could not be started, or did not answer in time."""
+
+
+def ask(path: Path, question: VersionQuestion) -> str | None:
+    """Run the binary; None if what it prints has no version in it.
+
+    Raises:
+        Unanswered: it could not be started, or did not answer in time.
+    """
+    try:
+        answer = subprocess.run(
+            (str(path), *question.args), env=CLEAN_ENVIRONMENT, cwd="/", timeout=VERSION_ANSWER.seconds,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise Unanswered(str(error)) from error
+    return question.read(answer.stdout.decode(errors="replace"))
+
+
+def version_of(path: Path, question: VersionQuestion) -> str | None:
+    """The same, but from memory where the file has not changed since; None also if it cannot be asked."""
+    identity = _identity(path, question)
+    memory = _recall() if identity else {}
+    if identity and identity == memory.get(str(path), {}).get("identity"):
+        remembered: str | None = memory[str(path)]["version"]
+        return remembered
+    try:
+        version = ask(path, question)
+    except Unanswered:
+        return None
+    if identity:
+        memory[str(path)] = {"identity": identity, "version": version}
+        _remember(memory)
+    return version
+
+
+def _identity(path: Path, question: VersionQuestion) -> list[object] | None:
+    """What must be unchanged for an old answer to hold; None where the file alone does not decide the answer.
+
+    A script, or a link to a program of another name (as version managers install them), may run
+    something else tomorrow without being changed itself.
+    """
+    try:
+        real = path.resolve(strict=True)
+        with real.open("rb") as file:
+            if file.read(4) != b"\x7fELF" or real.name != path.name:
+                return None
+            stat = os.fstat(file.fileno())
+    except OSError:
+        return None
+    return [str(real), stat.st_size, stat.st_mtime_ns, stat.st_ino, *question.args, question.pattern]
+
+
+def _memory_file() -> Path:
+    return cache_dir() / "versions.json"
+
+
+def _recall() -> dict[str, Any]:
+    try:
+        memory: dict[str, Any] = json.loads(_memory_file().read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return memory
+
+
+def _remember(memory: dict[str, Any]) -> None:
+    # Two processes may overwrite each other's news: then one binary is asked once more.
+    kept = {path: entry for path, entry in memory.items() if Path(path).exists()}
+    new = _memory_file().with_suffix(f".{os.getpid()}")
+    with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
+        new.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(json.dumps(kept))
+        new.replace(_memory_file())

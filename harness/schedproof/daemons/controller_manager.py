@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.daemons.daemon import Host, flags
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from schedproof.foundation.sandbox import Process
+
+__all__ = ["start_controller_manager"]
+
+# What a scheduler's users rely on: node taints follow node conditions, owners get their pods,
+# budgets are counted, what is deleted goes. The cloud, certificate and volume controllers have no
+# counterpart in a cluster whose nodes are played.
+_CONTROLLERS = (
+    "namespace-controller", "serviceaccount-controller", "node-lifecycle-controller", "taint-eviction-controller",
+    "garbage-collector-controller", "pod-garbage-collector-controller", "disruption-controller",
+    "deployment-controller", "replicaset-controller", "statefulset-controller", "job-controller",
+)  # fmt: skip
+
+
+def start_controller_manager(host: Host, kubeconfig: Path) -> Process:
+    """Start kube-controller-manager; returns at once. It waits for the apiserver by itself."""
+    options = {
+        "kubeconfig": kubeconfig,
+        "controllers": ",".join(_CONTROLLERS),
+        "leader-elect": False,
+        "bind-address": "127.0.0.1",
+        "secure-port": host.ports.reserve(),
+        "cert-dir": host.sandbox.scratch / "controller-manager",
+        "kube-api-qps": 500,
+        "kube-api-burst": 1000,
+    }
+    return host.start("kube-controller-manager", ["kube-controller-manager", *flags(options)])

@@ -1,0 +1,115 @@
+"""What all daemons share: where they may write, how their flags are built, when they are ready."""
+
+from __future__ import annotations
+
+import dataclasses
+import http.client
+import os
+import ssl
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.sandbox import Command
+from schedproof.foundation.waiting import NotYet, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.foundation.deadlines import Deadline
+    from schedproof.foundation.ports import Ports
+    from schedproof.foundation.sandbox import Process, Sandbox
+
+__all__ = ["Host", "clean_environment", "flags", "wait_http"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Host:
+    """Where daemons run: a sandbox, its ports, its binaries, and the folder that keeps the logs."""
+
+    sandbox: Sandbox
+    ports: Ports
+    binaries: Mapping[str, Path]
+    logs: Path
+
+    def start(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        log: str = "",
+        env: Mapping[str, str] | None = None,
+        fds: Mapping[int, int] | None = None,
+        listen_fds: bool = False,
+        netns: int | None = None,
+        hostname: str = "",
+    ) -> Process:
+        """Start a pinned binary, or any absolute command, with its output in `logs/<log>.log`."""
+        program = str(self.binaries.get(argv[0], argv[0]))
+        return self.sandbox.spawn(
+            Command(
+                name=name, argv=(program, *argv[1:]), log=self.logs / f"{log or name}.log",
+                cwd=self.sandbox.scratch, env={**clean_environment(self.sandbox.scratch), **(env or {})},
+                fds=fds or {}, listen_fds=listen_fds, netns=netns, hostname=hostname,
+            )
+        )  # fmt: skip
+
+
+def clean_environment(home: Path) -> dict[str, str]:
+    """The environment of a child: nothing of ours that could redirect it (proxies, CA bundles, Python paths)."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8",
+    }  # fmt: skip
+
+
+def flags(values: Mapping[str, object]) -> list[str]:
+    """`{"secure-port": 1, "leader-elect": False}` as `--secure-port=1 --leader-elect=false`; lists repeat."""
+    result = []
+    for name, value in values.items():
+        for item in value if isinstance(value, list) else [value]:
+            text = str(item).lower() if isinstance(item, bool) else str(item)
+            result.append(f"--{name}={text}")
+    return result
+
+
+def wait_http(
+    process: Process,
+    port: int,
+    path: str,
+    deadline: Deadline,
+    *,
+    tls: ssl.SSLContext | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> None:
+    """Wait until a GET on loopback answers 200.
+
+    Raises:
+        CandidateError: the process ended instead; with its last words.
+        DeadlineExceededError: with the last answer.
+    """
+
+    def probe() -> None:
+        connection: http.client.HTTPConnection
+        if tls is None:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        else:
+            connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=tls)
+        try:
+            connection.request("GET", path, headers=dict(headers or {}))
+            answer = connection.getresponse()
+            body = answer.read(2_000)
+        except (OSError, http.client.HTTPException) as error:
+            raise NotYet(f"{type(error).__name__}: {error}") from error
+        finally:
+            connection.close()
+        if answer.status != http.client.OK:
+            raise NotYet(f"{answer.status} {body.decode(errors='replace')[-400:]}")
+
+    wait_for(probe, deadline, what=f"{process.command.name} to answer {path} with 200", watching=(process,))
+
+
+def insecure_tls() -> ssl.SSLContext:
+    """For daemons of ours that sign their own serving certificate on loopback."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context

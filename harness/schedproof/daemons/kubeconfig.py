@@ -1,0 +1,39 @@
+"""Kubeconfig files, one identity each."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from schedproof.daemons.certificates import KeyPair
+
+__all__ = ["write_kubeconfig"]
+
+
+def write_kubeconfig(
+    path: Path, *, server: str, ca: Path, user: str, token: str = "", pair: KeyPair | None = None
+) -> Path:
+    """Write a self-contained kubeconfig for one user and return its path. JSON, which is YAML."""
+    credentials = {"token": token} if token else {}
+    if pair is not None:
+        credentials = {
+            "client-certificate-data": _encoded(pair.certificate),
+            "client-key-data": _encoded(pair.key),
+        }
+    config = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "schedproof",
+        "clusters": [{"name": "schedproof", "cluster": {"server": server, "certificate-authority-data": _encoded(ca)}}],
+        "users": [{"name": user, "user": credentials}],
+        "contexts": [{"name": "schedproof", "context": {"cluster": "schedproof", "user": user}}],
+    }  # fmt: skip
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(config, indent=1))
+    return path
+
+
+def _encoded(file: Path) -> str:
+    return base64.b64encode(file.read_bytes()).decode()

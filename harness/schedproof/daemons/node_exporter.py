@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from schedproof.daemons.daemon import Host, flags
+from schedproof.foundation.ports import listening_socket
+
+if TYPE_CHECKING:
+    from schedproof.foundation.sandbox import Process
+
+__all__ = ["NodeExporter", "start_node_exporter"]
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeExporter:
+    """A real node_exporter that reads one node's network namespace and serves on host loopback."""
+
+    process: Process
+    port: int
+
+
+def start_node_exporter(host: Host, node: str, netns: int) -> NodeExporter:
+    """Start an exporter inside a network namespace; returns at once, and scrapes queue until it accepts.
+
+    Its listening socket is opened here, on the host's loopback, and inherited: a socket belongs to
+    the namespace that it was opened in, so Prometheus reaches it although the process has moved.
+    """
+    options = {
+        "collector.disable-defaults": True,
+        "collector.netdev": True,
+        "collector.uname": True,
+        "web.disable-exporter-metrics": True,
+        "web.systemd-socket": True,
+    }
+    # kingpin, its flag library, takes switches without a value
+    argv = ["node_exporter", *(flag.removesuffix("=true") for flag in flags(options))]
+    with listening_socket() as listener:
+        process = host.start(
+            f"node_exporter {node}", argv, log=f"node_exporter-{node[:200]}", netns=netns, hostname=node,
+            fds={3: listener.fileno()}, listen_fds=True,
+        )  # fmt: skip
+        return NodeExporter(process, listener.getsockname()[1])
