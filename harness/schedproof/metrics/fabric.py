@@ -1,0 +1,120 @@
+"""Network namespaces of nodes, and real packets into them at a chosen rate."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import socket
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.deadlines import DAEMON_READY
+from schedproof.foundation.errors import HostError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from schedproof.daemons.daemon import Host
+
+__all__ = ["Fabric"]
+
+_ENGINE = Path(__file__).with_name("fabric_engine.py")
+_PACKET = 1 << 20
+
+
+class Fabric:
+    """The wires of an embedded cluster. All of it lives in unnamed namespaces inside the sandbox.
+
+    Raises:
+        HostError: a namespace or a device could not be made; says which.
+    """
+
+    def __init__(self, host: Host) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self.process = host.start("fabric", [sys.executable, "-I", "-S", str(_ENGINE)], fds={3: theirs.fileno()})
+        ours.settimeout(DAEMON_READY.seconds)
+        self._control = ours
+        self._lock = threading.Lock()
+        self._nodes: dict[str, int] = {}
+        self._descriptors: dict[str, int] = {}
+        # Never the index of an earlier node: addresses of a node that is gone stay its own.
+        self._indices = itertools.count()
+
+    def add_node(self, node: str, device: str) -> int:
+        """Wire up one more node; returns a descriptor of its network namespace, owned by the fabric."""
+        index = next(self._indices)
+        _, (descriptor,) = self._ask({"op": "add-node", "index": index, "device": device})
+        self._nodes[node] = index
+        self._descriptors[node] = descriptor
+        return descriptor
+
+    def remove_node(self, node: str) -> None:
+        """Take a node's wire away; its namespace goes with the last process in it."""
+        self._ask({"op": "remove-node", "index": self._nodes.pop(node)})
+        os.close(self._descriptors.pop(node))
+
+    def address(self, node: str) -> str:
+        """The node's own address, in 198.18.0.0/15."""
+        return socket.inet_ntoa(((198 << 24) + (18 << 16) + self._nodes[node] * 4 + 2).to_bytes(4, "big"))
+
+    def set_rates(self, rates: Mapping[str, float], direction: str = "receive") -> None:
+        """Let each named node receive (or transmit) that many bytes per second.
+
+        As its device counts them: headers included, in frames of at most 1514 bytes. Nodes that are not named keep
+        their rate.
+        """
+        numbered = {self._nodes[node]: rate for node, rate in rates.items()}
+        self._ask({"op": "rates", "direction": direction, "rates": numbered})
+
+    def _ask(self, request: dict[str, Any]) -> tuple[dict[str, Any], list[int]]:
+        with self._lock:
+            try:
+                self._control.sendall(json.dumps(request).encode())
+                packet, descriptors, _, _ = socket.recv_fds(self._control, _PACKET, 4)
+            except OSError:
+                packet, descriptors = b"", []
+        if not packet:
+            raise HostError(
+                f"the network fabric does not answer; its last words:\n{self.process.log_tail()}",
+                remedy="schedproof doctor says what this machine lacks (iproute2? veth devices?)",
+            )
+        answer = json.loads(packet)
+        if "error" in answer:
+            raise HostError(
+                f"cannot set up the network of a node: {answer['error']}",
+                remedy="schedproof doctor says what this machine lacks (iproute2? veth devices?)",
+            )
+        return answer, descriptors
+
+    def close(self) -> None:
+        self._control.close()
+        for descriptor in self._descriptors.values():
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        self._descriptors.clear()
+
+
+def probe_fabric() -> str | None:
+    """What keeps this machine from running sandboxes with networks of their own; None where nothing does."""
+    import tempfile
+
+    from schedproof.daemons.daemon import Host
+    from schedproof.foundation.errors import SchedproofError
+    from schedproof.foundation.ports import Ports
+    from schedproof.foundation.sandbox import Sandbox
+
+    try:
+        with (
+            contextlib.closing(Sandbox()) as sandbox,
+            tempfile.TemporaryDirectory() as logs,
+            contextlib.closing(Fabric(Host(sandbox, Ports(), {}, Path(logs)))) as fabric,
+        ):
+            fabric.add_node("probe", "eth0")
+    except SchedproofError as error:
+        return str(error)
+    return None
