@@ -1,0 +1,191 @@
+"""A small face of the kubernetes client: manifests in, manifests out, as plain dictionaries."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from schedproof.foundation.errors import SchedproofError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kubernetes.client.rest import RESTResponse
+
+__all__ = ["Api", "ApiError", "Conflict", "Manifest", "NotFound", "Watch"]
+
+Manifest = dict[str, Any]
+
+_GROUPS = {
+    "pods": "api/v1", "nodes": "api/v1", "namespaces": "api/v1", "serviceaccounts": "api/v1",
+    "events": "api/v1",
+    "leases": "apis/coordination.k8s.io/v1",
+    "roles": "apis/rbac.authorization.k8s.io/v1", "rolebindings": "apis/rbac.authorization.k8s.io/v1",
+    "clusterroles": "apis/rbac.authorization.k8s.io/v1",
+    "clusterrolebindings": "apis/rbac.authorization.k8s.io/v1",
+    "priorityclasses": "apis/scheduling.k8s.io/v1",
+}  # fmt: skip
+_CALL_SECONDS = 30.0
+
+# A watch that we shut down ends in the middle of a chunk, which urllib3 would report.
+logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
+
+
+class ApiError(SchedproofError):
+    """The apiserver refused. `status` is the HTTP status code, `reason` the Status object's reason."""
+
+    def __init__(self, verb: str, path: str, status: int, body: bytes) -> None:
+        try:
+            answer = json.loads(body)
+        except ValueError:
+            answer = {}
+        self.status = status
+        self.reason = str(answer.get("reason", ""))
+        super().__init__(f"{verb} {path}: {status} {answer.get('message') or body[:300].decode(errors='replace')}")
+
+
+class NotFound(ApiError):  # noqa: N818 - named as the API's own reason
+    """404 NotFound."""
+
+
+class Conflict(ApiError):  # noqa: N818
+    """409 Conflict or AlreadyExists."""
+
+
+class Api:
+    """One identity's connection to one apiserver. Safe to use from several threads.
+
+    Args:
+        url: such as `https://127.0.0.1:6443`.
+        ca: the file with the authority that signed the server's certificate.
+        token: bearer token; or a client certificate and key as files.
+    """
+
+    def __init__(
+        self, url: str, ca: Path, *, token: str = "", certificate: Path | None = None, key: Path | None = None
+    ) -> None:
+        from kubernetes.client import ApiClient, Configuration
+
+        configuration = Configuration(host=url, ssl_ca_cert=str(ca), retries=False, connection_pool_maxsize=32)
+        if certificate is not None:
+            configuration.cert_file, configuration.key_file = str(certificate), str(key)
+        configuration.proxy = None  # the environment's would be asked about loopback
+        self.url = url
+        self._client = ApiClient(configuration)
+        self._headers = {"Accept": "application/json", "User-Agent": "schedproof"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+
+    def path(self, resource: str, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        parts = [
+            _GROUPS[resource],
+            *(("namespaces", namespace) if namespace else ()),
+            resource,
+            name,
+            subresource,
+        ]
+        return "/" + "/".join(part for part in parts if part)
+
+    def create(self, resource: str, body: Manifest, namespace: str = "") -> Manifest:
+        return self._json("POST", self.path(resource, namespace), body)
+
+    def create_or_keep(self, resource: str, body: Manifest, namespace: str = "") -> None:
+        """Create, unless an object of that name exists already."""
+        with contextlib.suppress(Conflict):
+            self.create(resource, body, namespace)
+
+    def bind(self, namespace: str, pod: str, node: str) -> None:
+        """Bind a pod through the binding subresource, as a scheduler does."""
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": pod},
+            "target": {"kind": "Node", "name": node},
+        }
+        self._json("POST", self.path("pods", namespace, pod, "binding"), body)
+
+    def get(self, resource: str, name: str, namespace: str = "") -> Manifest:
+        return self._json("GET", self.path(resource, namespace, name))
+
+    def list(self, resource: str, namespace: str = "", **query: str) -> Manifest:
+        """The whole list object; its items lack apiVersion and kind, as on the wire."""
+        return self._json("GET", self.path(resource, namespace), query=query)
+
+    def merge(self, resource: str, name: str, patch: Manifest, namespace: str = "", subresource: str = "") -> Manifest:
+        """Apply a JSON merge patch (RFC 7386): null removes a key, lists are replaced."""
+        path = self.path(resource, namespace, name, subresource)
+        return self._json("PATCH", path, patch, content_type="application/merge-patch+json")
+
+    def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> None:
+        """Delete without a grace period. With `uid`, only that incarnation."""
+        options: Manifest = {"gracePeriodSeconds": 0}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        self._json("DELETE", self.path(resource, namespace, name), options)
+
+    def token(self, namespace: str, service_account: str, seconds: int = 86_400) -> str:
+        """A token for a ServiceAccount, through the TokenRequest API."""
+        body = {"spec": {"expirationSeconds": seconds, "audiences": []}}
+        path = self.path("serviceaccounts", namespace, service_account, "token")
+        return str(self._json("POST", path, body)["status"]["token"])
+
+    def version(self) -> str:
+        """The apiserver's version, such as `v1.36.3`."""
+        return str(self._json("GET", "/version")["gitVersion"])
+
+    def watch(self, resource: str, resource_version: str, namespace: str = "") -> Watch:
+        """Follow a resource from a list's resourceVersion on."""
+        query = {"watch": "1", "resourceVersion": resource_version, "allowWatchBookmarks": "true"}
+        return Watch(self._call("GET", self.path(resource, namespace), query=query, seconds=86_400))
+
+    def _json(self, verb: str, path: str, body: Any = None, **options: Any) -> Manifest:
+        answer = json.loads(self._call(verb, path, body, **options).response.data)
+        assert isinstance(answer, dict)
+        return answer
+
+    def _call(
+        self,
+        verb: str,
+        path: str,
+        body: Any = None,
+        *,
+        query: dict[str, str] | None = None,
+        content_type: str = "application/json",
+        seconds: float = _CALL_SECONDS,
+    ) -> RESTResponse:
+        headers = {**self._headers, "Content-Type": content_type} if body is not None else dict(self._headers)
+        url = f"{self.url}{path}" + (f"?{urlencode(query)}" if query else "")
+        answer = self._client.call_api(verb, url, header_params=headers, body=body, _request_timeout=(10, seconds))
+        if answer.status >= 400:
+            kind = {404: NotFound, 409: Conflict}.get(answer.status, ApiError)
+            raise kind(verb, path, answer.status, answer.response.data)
+        return answer
+
+
+class Watch:
+    """The events of one watch, until it ends or `close` is called from another thread."""
+
+    def __init__(self, answer: RESTResponse) -> None:
+        self._response = answer.response
+        self.closed = False
+
+    def __iter__(self) -> Iterator[Manifest]:
+        pending = b""
+        try:
+            for chunk in self._response.stream(65_536, decode_content=True):
+                *lines, pending = (pending + chunk).split(b"\n")
+                for line in lines:
+                    yield json.loads(line)
+        except Exception:
+            # urllib3 has many ways to say that the connection broke; on our own close that is expected.
+            if not self.closed:
+                raise
+
+    def close(self) -> None:
+        self.closed = True
+        with contextlib.suppress(Exception):  # urllib3 raises where the response is already over
+            self._response.shutdown()

@@ -1,0 +1,72 @@
+"""First objects of a fresh cluster: the harness's namespace, and an identity for everybody."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.clusters.cluster import NAMESPACE, Identity, Rbac
+from schedproof.daemons.kubeconfig import write_kubeconfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from schedproof.clusters.api import Api, Manifest
+
+__all__ = ["SCHEDULER_RBAC", "harness_token", "identity", "namespace", "system_namespace"]
+
+SCHEDULER_RBAC = Rbac(
+    cluster_roles=("system:kube-scheduler", "system:volume-scheduler"),
+    # How the apiserver authenticates, for the requests to its own endpoints.
+    system_roles=("extension-apiserver-authentication-reader",),
+)
+"""What a kube-scheduler needs, from Kubernetes' own bootstrap roles."""
+
+_RBAC_GROUP = "rbac.authorization.k8s.io"
+
+
+def namespace(api: Api, name: str) -> None:
+    """Create a namespace in which pods can be created at once.
+
+    The ServiceAccount controller would create the default account a moment later, and admission refuses
+    pods until then.
+    """
+    api.create_or_keep("namespaces", {"metadata": {"name": name, "labels": {"schedproof.dev/owned": "true"}}})
+    api.create_or_keep("serviceaccounts", {"metadata": {"name": "default"}}, name)
+
+
+def system_namespace(api: Api) -> None:
+    namespace(api, NAMESPACE)
+
+
+def harness_token(api: Api) -> str:
+    """The harness's own token: it may do everything, and the audit log tells it apart."""
+    _service_account(api, "schedproof-harness", Rbac(cluster_roles=("cluster-admin",)))
+    return api.token(NAMESPACE, "schedproof-harness")
+
+
+def identity(api: Api, name: str, rbac: Rbac, *, directory: Path, server: str, ca: Path) -> Identity:
+    """A ServiceAccount with exactly these rights, and a kubeconfig for it."""
+    _service_account(api, name, rbac)
+    token = api.token(NAMESPACE, name)
+    path = directory / f"{name}.kubeconfig"
+    return Identity(name, write_kubeconfig(path, server=server, ca=ca, user=name, token=token))
+
+
+def _service_account(api: Api, name: str, rbac: Rbac) -> None:
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
+    api.create_or_keep("serviceaccounts", {"metadata": {"name": name}}, NAMESPACE)
+    for role in rbac.cluster_roles:
+        api.create_or_keep("clusterrolebindings", _binding(f"{name}:{role}", "ClusterRole", role, subject))
+    if rbac.rules:
+        api.create_or_keep("clusterroles", {"metadata": {"name": name}, "rules": [dict(rule) for rule in rbac.rules]})
+        api.create_or_keep("clusterrolebindings", _binding(name, "ClusterRole", name, subject))
+    for role in rbac.system_roles:
+        api.create_or_keep("rolebindings", _binding(f"{name}:{role}", "Role", role, subject), "kube-system")
+
+
+def _binding(name: str, kind: str, role: str, subject: Manifest) -> Manifest:
+    return {
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": _RBAC_GROUP, "kind": kind, "name": role},
+        "subjects": [subject],
+    }

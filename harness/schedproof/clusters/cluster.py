@@ -1,0 +1,124 @@
+"""What every cluster gives, wherever it runs. Suites see no more than this."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.clusters.api import Api
+    from schedproof.clusters.spec import NodeSpec
+    from schedproof.daemons.daemon import Host
+    from schedproof.metrics.series import Counter
+
+__all__ = ["NAMESPACE", "Cluster", "Identity", "Rbac", "ScriptedMetrics"]
+
+NAMESPACE = "schedproof-system"
+"""Where the harness keeps the ServiceAccounts of everybody involved."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Rbac:
+    """What an identity may do: names of ClusterRoles, rules of its own, and names of Roles in kube-system."""
+
+    cluster_roles: tuple[str, ...] = ()
+    rules: tuple[Mapping[str, Any], ...] = ()
+    system_roles: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Identity:
+    """A ServiceAccount with its kubeconfig. `user` is how the audit log names it."""
+
+    name: str
+    kubeconfig: Path
+
+    @property
+    def user(self) -> str:
+        return f"system:serviceaccount:{NAMESPACE}:{self.name}"
+
+
+class ScriptedMetrics(Protocol):
+    """A Prometheus of its own whose every sample the harness chose."""
+
+    url: str
+
+    def script(self, device: str, metric: str, step: float, counters: Mapping[str, Counter]) -> None:
+        """Give each node a counter, with a sample every `step` seconds until ten minutes from now."""
+
+    def close(self) -> None: ...
+
+
+class Cluster(Protocol):
+    """A running cluster.
+
+    `capabilities` are what a clause may ask for: `audit`, `change-nodes`, `load`,
+    `scripted-metrics`, `several-nodes`.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def kubernetes(self) -> str:
+        """The minor version, such as `1.36`."""
+
+    @property
+    def capabilities(self) -> frozenset[str]: ...
+
+    @property
+    def api(self) -> Api:
+        """As the harness's own identity."""
+
+    @property
+    def nodes(self) -> Sequence[str]:
+        """The names of the nodes that it started with."""
+
+    @property
+    def node_template(self) -> NodeSpec:
+        """What a node that joins looks like."""
+
+    @property
+    def device(self) -> str:
+        """The nodes' traffic interface."""
+
+    @property
+    def scrape_interval(self) -> float:
+        """Seconds."""
+
+    @property
+    def prometheus_url(self) -> str: ...
+
+    @property
+    def audit_log(self) -> Path | None:
+        """The apiserver's, where there is one to read."""
+
+    @property
+    def host(self) -> Host:
+        """Where candidates and their schedulers run as processes."""
+
+    @property
+    def timings(self) -> Mapping[str, float]:
+        """Seconds that the parts of the start took, and `total`."""
+
+    def identity(self, name: str, rbac: Rbac) -> Identity: ...
+
+    def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
+        """Let a node join; returns when it is Ready. Prometheus finds its exporter within seconds."""
+
+    def remove_node(self, name: str) -> None: ...
+
+    def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:
+        """Bytes per second at each node's device, headers included; nodes not named keep theirs.
+
+        `direction`: "receive" or "transmit", as the node sees it.
+        """
+
+    def scripted_metrics(self) -> ScriptedMetrics: ...
+
+    def versions(self) -> Mapping[str, str]: ...
+
+    def close(self) -> None: ...
