@@ -1,0 +1,222 @@
+"""The four kinds of candidates: what the harness starts, and how a scheduler is wired to it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from schedproof.candidates.durations import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "KINDS", "AttachedSpec", "CommandSpec", "ControllerSpec", "ExtenderConfig", "ExtenderSpec", "Image",
+    "Kind", "ManagedResource", "PluginSpec", "PolicyRule", "Rbac", "Scoring", "Spec",
+]  # fmt: skip
+
+Kind = Literal["extender", "controller", "plugin", "attached"]
+KINDS: tuple[Kind, ...] = ("extender", "controller", "plugin", "attached")
+
+
+@dataclasses.dataclass(frozen=True)
+class ManagedResource:
+    """An extended resource that the extender manages."""
+
+    name: str
+    ignored_by_scheduler: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class ExtenderConfig:
+    """`Extender` of kubescheduler.config.k8s.io/v1, without the URL: only its path is the candidate's.
+
+    An empty verb is not offered. `http_timeout` is in seconds; None leaves kube-scheduler's own default.
+    """
+
+    filter_verb: str = ""
+    prioritize_verb: str = ""
+    bind_verb: str = ""
+    preempt_verb: str = ""
+    weight: int = 1
+    node_cache_capable: bool = False
+    ignorable: bool = False
+    http_timeout: float | None = None
+    enable_https: bool = False
+    tls_config: Mapping[str, str | bool] | None = None
+    managed_resources: tuple[ManagedResource, ...] = ()
+    path_prefix: str = ""
+
+    @property
+    def verbs(self) -> tuple[str, ...]:
+        """The verbs that are called, in the order of a scheduling cycle."""
+        return tuple(filter(None, (self.filter_verb, self.preempt_verb, self.prioritize_verb, self.bind_verb)))
+
+    def document(self, base_url: str) -> dict[str, Any]:
+        """The upstream document, for an extender at `base_url` (scheme, host, port). Placeholders stay in."""
+        fields: dict[str, Any] = {
+            "filterVerb": self.filter_verb,
+            "prioritizeVerb": self.prioritize_verb,
+            "bindVerb": self.bind_verb,
+            "preemptVerb": self.preempt_verb,
+            "weight": self.weight if self.prioritize_verb else 0,
+            "nodeCacheCapable": self.node_cache_capable,
+            "ignorable": self.ignorable,
+            "httpTimeout": format_duration(self.http_timeout) if self.http_timeout else "",
+            "enableHTTPS": self.enable_https,
+            "tlsConfig": dict(self.tls_config or {}),
+            "managedResources": [
+                {"name": resource.name, "ignoredByScheduler": resource.ignored_by_scheduler}
+                for resource in self.managed_resources
+            ],
+        }
+        url = base_url.rstrip("/") + self.path_prefix
+        return {"urlPrefix": url} | {name: value for name, value in fields.items() if value}
+
+    def as_dict(self) -> dict[str, Any]:
+        document = self.document("")
+        del document["urlPrefix"]
+        if self.http_timeout:
+            document["httpTimeout"] = self.http_timeout
+        if "keyData" in document.get("tlsConfig", {}):
+            document["tlsConfig"]["keyData"] = "(kept out of records)"
+        return document | ({"pathPrefix": self.path_prefix} if self.path_prefix else {})
+
+
+@dataclasses.dataclass(frozen=True)
+class CommandSpec:
+    """A process that the harness starts in `workdir`. Placeholders are filled in `command` and `env`.
+
+    `ready` is the path that answers 2xx once it is ready. None: for an extender a TCP connection is enough, a
+    controller counts as ready once it runs. `port` None: the harness chooses, and says so by `{port}`.
+    """
+
+    command: tuple[str, ...]
+    workdir: Path
+    env: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    ready: str | None = None
+    port: int | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "command": list(self.command),
+            "workdir": str(self.workdir),
+            "env": dict(self.env),
+            "ready": self.ready,
+            "port": self.port,
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class ExtenderSpec(CommandSpec):
+    kind: ClassVar[Kind] = "extender"
+    config: ExtenderConfig = dataclasses.field(default_factory=ExtenderConfig)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**super().as_dict(), "config": self.config.as_dict()}
+
+
+@dataclasses.dataclass(frozen=True)
+class ControllerSpec(CommandSpec):
+    kind: ClassVar[Kind] = "controller"
+
+
+@dataclasses.dataclass(frozen=True)
+class PluginSpec:
+    """A compiled kube-scheduler: exactly one of `package`, `main` and `binary` is set.
+
+    `package` and `main` are an absolute folder or a Go import path with its version; `binary` is an absolute file, or
+    the bare name of a binary of the harness's lock. `name` is what the plugin is registered as; empty only with `main`
+    and `binary`, where the scheduler's configuration may be left as it is.
+    """
+
+    kind: ClassVar[Kind] = "plugin"
+    package: str | None = None
+    main: str | None = None
+    binary: str | None = None
+    constructor: str = "New"
+    name: str = ""
+    args: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def stock(self) -> bool:
+        """Whether it is a pinned binary of the harness itself."""
+        return self.binary is not None and "/" not in self.binary
+
+    @property
+    def folder(self) -> Path | None:
+        """The sources, where they are local."""
+        source = self.package or self.main or ""
+        return Path(source) if source.startswith("/") else None
+
+    def as_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class AttachedSpec:
+    """It runs already, in an existing cluster."""
+
+    kind: ClassVar[Kind] = "attached"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {}
+
+
+Spec = ExtenderSpec | ControllerSpec | PluginSpec | AttachedSpec
+
+
+@dataclasses.dataclass(frozen=True)
+class PolicyRule:
+    """`PolicyRule` of rbac.authorization.k8s.io/v1."""
+
+    verbs: tuple[str, ...]
+    api_groups: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    resource_names: tuple[str, ...] = ()
+    non_resource_urls: tuple[str, ...] = ()
+
+    def document(self) -> dict[str, list[str]]:
+        """The upstream document."""
+        fields = {
+            "verbs": self.verbs,
+            "apiGroups": self.api_groups,
+            "resources": self.resources,
+            "resourceNames": self.resource_names,
+            "nonResourceURLs": self.non_resource_urls,
+        }
+        return {name: list(values) for name, values in fields.items() if values}
+
+
+@dataclasses.dataclass(frozen=True)
+class Rbac:
+    """All that the candidate's identity may do: nothing, unless it says so."""
+
+    cluster_roles: tuple[str, ...] = ()
+    rules: tuple[PolicyRule, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"clusterRoles": list(self.cluster_roles), "rules": [rule.document() for rule in self.rules]}
+
+
+@dataclasses.dataclass(frozen=True)
+class Image:
+    """`dockerfile` is built (and tagged `ref`, if given); `ref` alone is taken as it is."""
+
+    dockerfile: Path | None = None
+    ref: str | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"dockerfile": str(self.dockerfile) if self.dockerfile else None, "ref": self.ref}
+
+
+@dataclasses.dataclass(frozen=True)
+class Scoring:
+    """A bare Python function from readings to scores."""
+
+    module: str
+    function: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"python": f"{self.module}:{self.function}"}

@@ -1,0 +1,231 @@
+"""Builds the kube-scheduler of a plugin candidate: the cluster's own version, with the plugin compiled in.
+
+There is no fork of Kubernetes and no registry to be edited: a generated main registers the plugin, in a module whose
+every dependency is pinned as that of the cluster's own binaries is (`clusters/modules`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from schedproof import __version__
+from schedproof.binaries import command, toolchain
+from schedproof.binaries import lock as locked
+from schedproof.binaries.build import BINARY_BUILT, go_environment
+from schedproof.binaries.cache import cache_dir, machine, making, scheduler_path
+from schedproof.candidates.compiler_errors import explain
+from schedproof.candidates.plugin_module import GENERATED, MODULE, GoMod, merge_go_mod, merge_go_sum, scheduler_main
+from schedproof.candidates.plugin_sources import Sources
+from schedproof.foundation.errors import CandidateError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from schedproof.binaries.lock import Build
+    from schedproof.binaries.toolchain import Go
+    from schedproof.candidates.kinds import PluginSpec
+    from schedproof.foundation.progress import Progress
+
+__all__ = ["build_scheduler", "scheduler_binary"]
+
+_LOCK = "candidate-scheduler"
+"""One at a time: two builds at once are no faster, and each takes the whole machine."""
+
+_KEPT = 12
+"""So many compiled schedulers stay in the cache, of some 70 MB each: those of the last edits, of several candidates."""
+
+_TEMPLATE = "scheduler.go.tmpl"
+
+_built: dict[tuple[object, ...], str] = {}
+
+
+def scheduler_binary(spec: PluginSpec, *, name: str, kubernetes: str, progress: Progress) -> str:
+    """What to start: an absolute path, or the bare name of the stock scheduler.
+
+    It is built at the first call where that is needed. A process judges one binary: sources that are edited while it
+    runs are for the next run, also where the candidate has to be started again.
+
+    Args:
+        spec: of the candidate.
+        name: the candidate's, for people.
+        kubernetes: the minor version of the cluster.
+        progress: is told of a build.
+
+    Raises:
+        CandidateError: the sources do not compile; quotes the compiler, and says what to do.
+        HostError: this machine cannot build it.
+    """
+    if spec.binary is not None:
+        if not spec.stock and not os.access(spec.binary, os.X_OK):
+            raise CandidateError(
+                f"candidate {name}: {spec.binary} cannot be executed",
+                remedy="spec.plugin.binary must name a program; `chmod +x` makes a file one",
+            )
+        return spec.binary
+    key = (spec.package, spec.main, spec.constructor, spec.name, kubernetes)
+    if key not in _built:
+        _built[key] = str(build_scheduler(spec, name=name, kubernetes=kubernetes, progress=progress))
+    return _built[key]
+
+
+def build_scheduler(spec: PluginSpec, *, name: str, kubernetes: str, progress: Progress) -> Path:
+    """The compiled scheduler in the cache; instant where nothing of what decides it has changed.
+
+    Several processes may do this at once: one builds, the others wait and take the result.
+
+    Raises:
+        CandidateError: the sources do not compile; quotes the compiler, and says what to do.
+        HostError: this machine cannot build it.
+    """
+    group = locked.load().builds(kubernetes)["kube-scheduler"]
+    recipe = _Recipe(spec, name, group)
+    digest = recipe.digest()
+    if (path := _in_cache(digest)) is not None:
+        return path
+    with making(_LOCK, progress) as work:
+        if (path := _in_cache(digest)) is not None:
+            return path
+        go = toolchain.obtain(group.minimum_go, locked.load().go, progress)
+        with progress.step(
+            f"build the scheduler of {name} with Kubernetes {group.version} and Go {go.version}",
+            why=f"its sources are new here; seconds where Go has compiled Kubernetes before, else {group.minutes} min",
+        ):
+            made = recipe.build(go, work)
+        if recipe.digest() != digest:
+            raise CandidateError(
+                f"candidate {name}: its sources in {spec.package or spec.main} were changed while they were built",
+                remedy="run it again",
+            )
+        path = scheduler_path(digest)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        made.replace(path)
+        _forget_old()
+    return path
+
+
+def _in_cache(digest: str) -> Path | None:
+    path = scheduler_path(digest)
+    if not path.is_file():
+        return None
+    os.utime(path)  # it was used now
+    return path
+
+
+def _forget_old() -> None:
+    schedulers = [(file.stat().st_mtime, file) for file in (cache_dir() / "schedulers").glob("*/*")]
+    for _, file in sorted(schedulers)[:-_KEPT]:
+        shutil.rmtree(file.parent, ignore_errors=True)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Recipe:
+    spec: PluginSpec
+    name: str
+    group: Build
+
+    @property
+    def _source(self) -> str:
+        return self.spec.package or self.spec.main or ""
+
+    @property
+    def _flags(self) -> tuple[str, ...]:
+        # -mod: what the user's module needs may be in no go.sum of ours. -buildvcs: none of the user's repository,
+        # which says nothing of Kubernetes, and may be one that git refuses to read.
+        flags = ("-mod=mod" if flag.startswith("-mod=") else flag for flag in self.group.flags)
+        return (*flags, "-buildvcs=false")
+
+    def digest(self) -> str:
+        """Changes with everything that decides what is built, except for the version of Go."""
+        folder = self.spec.folder
+        sources = Sources.of(folder) if folder is not None else None
+        parts = (
+            __version__, machine(), self.group.digest, *self._flags, (self.group.folder / _TEMPLATE).read_text(),
+            "main" if self.spec.main else "package", self.spec.constructor, self.spec.name,
+            *((sources.package, sources.digest()) if sources else (self._source,)),
+        )  # fmt: skip
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+
+    def build(self, go: Go, work: Path) -> Path:
+        for folder in ("tmp", "module", "empty"):
+            (work / folder).mkdir()
+        local = self.spec.folder
+        sources = Sources.of(local) if local is not None else Sources(work / "empty", ".", has_go_mod=False)
+        run = _Go(go, self, sources, work)
+        own = run.go_mod(sources.root / "go.mod") if sources.has_go_mod else None
+        module = own["Module"]["Path"] if own else MODULE
+        run.write_module(own)
+
+        package = f"{module}/{sources.package.removeprefix('./')}".removesuffix("/.")
+        if local is None:
+            package = self._source.partition("@")[0]
+            run.go("get", *run.in_module, self._source, wrong=f"{self._source} could not be had")
+        target = package if local is None else sources.package
+        if self.spec.package:
+            target = f"{sources.package}/{GENERATED}"
+            run.write_main(package)
+        made = work / "kube-scheduler"
+        run.go("build", *self._flags, *run.in_module, "-o", str(made), target, wrong="its sources do not compile")
+        if not os.access(made, os.X_OK):  # of a package that is no program, Go writes an archive
+            raise CandidateError(
+                f"candidate {self.name}: {self._source} has no func main",
+                remedy="spec.plugin.main is for whole schedulers; for the plugin alone there is spec.plugin.package",
+            )
+        return made
+
+
+class _Go:
+    """Runs Go in the user's module, for one build in `work`."""
+
+    def __init__(self, go: Go, recipe: _Recipe, sources: Sources, work: Path) -> None:
+        self._path = go.path
+        self._recipe = recipe
+        self._sources = sources
+        self._module = work / "module"
+        self._env = go_environment(go, cwd=sources.root, temporary=work / "tmp")
+        self._overlay: dict[str, str] = {}
+        self.in_module = (f"-modfile={self._module / 'go.mod'}", f"-overlay={self._module / 'overlay.json'}")
+
+    def write_module(self, own: GoMod | None) -> None:
+        pinned, root = self._recipe.group.folder, self._sources.root
+        (self._module / "go.mod").write_text(merge_go_mod(self.go_mod(pinned / "go.mod"), own))
+        sums = [file.read_text() for file in (pinned / "go.sum", root / "go.sum") if file.is_file()]
+        (self._module / "go.sum").write_text(merge_go_sum(*sums))
+        if own is None:
+            self._overlay[str(root / "go.mod")] = str(self._module / "go.mod")
+        self._write_overlay()
+
+    def write_main(self, package: str) -> None:
+        spec, file = self._recipe.spec, f"{GENERATED}.go"
+        template = self._recipe.group.folder / _TEMPLATE
+        text = scheduler_main(template, package=package, constructor=spec.constructor, name=spec.name)
+        (self._module / file).write_text(text)
+        self._overlay[str(self._sources.folder / GENERATED / file)] = str(self._module / file)
+        self._write_overlay()
+
+    def _write_overlay(self) -> None:
+        (self._module / "overlay.json").write_text(json.dumps({"Replace": self._overlay}))
+
+    def go_mod(self, file: Path) -> GoMod:
+        printed = self.go("mod", "edit", "-json", str(file), wrong="its go.mod cannot be read")
+        document: GoMod = json.loads(printed)
+        return document
+
+    def go(self, *arguments: str, wrong: str) -> str:
+        """Run it to its end, and return what it printed; where it fails, `wrong` is what that says of the candidate."""
+        name = self._recipe.name
+        log = cache_dir() / "logs" / f"scheduler-of-{name}.log"
+        argv = (str(self._path), *arguments)
+        status = command.run(argv, cwd=self._sources.root, env=self._env, log=log, deadline=BINARY_BUILT)
+        said = log.read_text(errors="replace").partition("\n")[2]  # the first line is the command
+        if status != 0:
+            raise explain(
+                said.replace(f"{self._module}{os.sep}", ""), title=f"candidate {name}: {wrong}",
+                spec=self._recipe.spec, sources=self._sources if self._recipe.spec.folder else None,
+                kubernetes=self._recipe.group.version,
+            )  # fmt: skip
+        return said

@@ -1,0 +1,105 @@
+"""The sources of a compiled scheduler: where their Go module begins, and what its build may read."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.errors import CandidateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Sources"]
+
+# Go takes no sources from these, or (the last one) they are ours: a run must not change what it builds.
+_NOT_SOURCES = frozenset({".git", ".hg", ".svn", ".bzr", "vendor", "schedproof-results"})
+
+# `replace example.com/shared => ../shared`: another module on this disk, whose sources count as well.
+_LOCAL = re.compile(r'=>\s*"?(\.{1,2}(?:/[^\s"]*)?|/[^\s"]*)"?', re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Sources:
+    """A package in a folder. `root` is where its module begins; without a go.mod, the folder itself."""
+
+    root: Path
+    package: str
+    """The package's folder as Go writes it: `.`, or `./networktraffic`."""
+    has_go_mod: bool
+
+    @classmethod
+    def of(cls, folder: Path) -> Sources:
+        """As Go finds them: the module is the nearest folder above that has a go.mod.
+
+        Raises:
+            CandidateError: there are no Go files in the folder.
+        """
+        folder = folder.resolve()
+        if not any(file.suffix == ".go" for file in folder.iterdir()):
+            raise CandidateError(
+                f"no Go files are in {folder}",
+                remedy="spec.plugin.package (or main) must name the folder whose Go files are the package itself",
+            )
+        for root in (folder, *folder.parents):
+            if (root / "go.mod").is_file():
+                below = folder.relative_to(root).as_posix()
+                return cls(root, f"./{below}" if below != "." else ".", has_go_mod=True)
+        return cls(folder, ".", has_go_mod=False)
+
+    @property
+    def folder(self) -> Path:
+        return self.root / self.package
+
+    def digest(self) -> str:
+        """Changes with every file that the build may read: of the module, and of those that it replaces by folders.
+
+        Raises:
+            CandidateError: one of them cannot be read.
+        """
+        state = hashlib.sha256()
+        try:
+            for tree in (self.root, *self._replacements()):
+                for file in sorted(_files(tree)):
+                    content = file.read_bytes()
+                    state.update(f"{file.relative_to(tree)}\0{len(content)}\0".encode(errors="surrogateescape"))
+                    state.update(content)
+                state.update(b"\0")
+        except OSError as error:
+            raise CandidateError(
+                f"the Go module in {self.root} cannot be read: {error}", remedy="make all of its files readable"
+            ) from error
+        return state.hexdigest()
+
+    def _replacements(self) -> list[Path]:
+        if not self.has_go_mod:
+            return []
+        text = (self.root / "go.mod").read_text(errors="replace")
+        return [tree for path in _LOCAL.findall(text) if (tree := self.root / path).is_dir()]
+
+
+def _files(root: Path) -> set[Path]:
+    """All files of the folders that hold Go files; where one embeds files, also all below it.
+
+    Evidence, documents and whatever else lies in a repository decide nothing: nothing is built anew because of them.
+    """
+    found = {file for name in ("go.mod", "go.sum") if (file := root / name).is_file()}
+    for folder, files in _walk(root):
+        go_files = [file for file in files if file.suffix == ".go"]
+        if go_files:
+            found.update(files)
+        if any(b"//go:embed" in file.read_bytes() for file in go_files):
+            found.update(file for _, below in _walk(folder) for file in below)
+    return found
+
+
+def _walk(root: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """The folders of a module with their files; not those of modules that lie inside it."""
+    for name, folders, files in os.walk(root):
+        folder = Path(name)
+        folders[:] = [one for one in folders if one not in _NOT_SOURCES and not (folder / one / "go.mod").exists()]
+        yield folder, [file for one in files if (file := folder / one).is_file()]

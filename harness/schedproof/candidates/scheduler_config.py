@@ -1,0 +1,111 @@
+"""The KubeSchedulerConfiguration that the harness writes."""
+
+from __future__ import annotations
+
+import copy
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from schedproof.candidates.placeholders import fill
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.candidates.claims import Claims
+    from schedproof.candidates.descriptor import Candidate
+    from schedproof.candidates.kinds import PluginSpec
+
+__all__ = ["PREFERENCE_WEIGHT", "default_score_plugins", "plugin_profile", "scheduler_configuration"]
+
+PREFERENCE_WEIGHT = 2_000
+"""Weight of a plugin that claims to prefer quiet nodes. What it prefers decides; all else only breaks its ties.
+
+One point of the plugin's 0..100 must count more than all default plugins together. Those add at most 100 each, times
+their weights: TaintToleration 3, NodeAffinity 2, PodTopologySpread 2, InterPodAffinity 2, DynamicResources 2,
+NodeResourcesFit 1, NodeResourcesBalancedAllocation 1, ImageLocality 1, VolumeBinding 1, which makes 1500 points.
+"""
+
+# The client's own default, 50 requests a second, would be the only thing that a benchmark measures.
+_CLIENT = {"qps": 5_000, "burst": 10_000}
+
+
+def scheduler_configuration(
+    scheduler_names: Sequence[str],
+    kubeconfig: Path,
+    *,
+    extenders: Sequence[Mapping[str, Any]] = (),
+    profile: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Any]:
+    """The stock scheduler's configuration, under other names: all default plugins, all nodes scored.
+
+    `profile` is what each profile has besides its name.
+    """
+    configuration: dict[str, Any] = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"kubeconfig": str(kubeconfig), **_CLIENT},
+        "leaderElection": {"leaderElect": False},
+        # From 100 nodes on the default scores only some of them, and the quietest may not be among those.
+        "percentageOfNodesToScore": 100,
+        "profiles": [{"schedulerName": name, **profile} for name in scheduler_names],
+    }
+    if extenders:
+        configuration["extenders"] = [dict(extender) for extender in extenders]
+    return configuration
+
+
+def plugin_profile(spec: PluginSpec, claims: Claims, values: Mapping[str, str]) -> dict[str, Any]:
+    """The part of a profile that enables the candidate's plugin, with its args, wherever it implements a point.
+
+    All default plugins stay on: those that filter because pods rely on them, those that score to break ties.
+    """
+    if not spec.name:
+        return {}
+    enabled: dict[str, Any] = {"name": spec.name}
+    if "network-aware" in claims.profiles:
+        enabled["weight"] = PREFERENCE_WEIGHT
+    profile: dict[str, Any] = {"plugins": {"multiPoint": {"enabled": [enabled]}}}
+    if spec.args:
+        profile["pluginConfig"] = [{"name": spec.name, "args": fill(dict(spec.args), values)}]
+    return profile
+
+
+def own_configuration(
+    candidate: Candidate,
+    kubeconfig: Path,
+    values: Mapping[str, str],
+    *,
+    extenders: Sequence[Mapping[str, Any]] = (),
+) -> dict[str, Any]:
+    """The candidate's native configuration, taken as it is, but for what only the harness can know.
+
+    That is where the apiserver is, that this replica leads, and where the tapped extender listens.
+    """
+    assert candidate.scheduler_config is not None
+    configuration: dict[str, Any] = fill(copy.deepcopy(dict(candidate.scheduler_config)), values)
+    configuration["clientConnection"] = {
+        **_CLIENT,
+        **configuration.get("clientConnection", {}),
+        "kubeconfig": str(kubeconfig),
+    }
+    configuration["leaderElection"] = {"leaderElect": False}
+    if extenders:
+        configuration["extenders"] = [dict(extender) for extender in extenders]
+    return configuration
+
+
+def served_names(configuration: Mapping[str, Any]) -> list[str]:
+    """The schedulerNames that a configuration serves."""
+    profiles = configuration.get("profiles") or [{}]
+    return [profile.get("schedulerName", "default-scheduler") for profile in profiles]
+
+
+def default_score_plugins(configuration: Mapping[str, Any]) -> str:
+    """For people: which default score plugins stay on beside the candidate's own preference."""
+    disabled = {
+        plugin.get("name")
+        for profile in configuration.get("profiles") or ()
+        for plugin in ((profile.get("plugins") or {}).get("score") or {}).get("disabled") or ()
+    }
+    return "none" if "*" in disabled else f"all but {', '.join(sorted(disabled))}" if disabled else "all"
