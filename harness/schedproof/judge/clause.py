@@ -1,0 +1,34 @@
+"""What a clause is."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from schedproof.candidates.claims import Claims
+    from schedproof.history.history import History
+    from schedproof.judge.verdict import Finding
+
+__all__ = ["Clause"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Clause:
+    """One guarantee that a scheduler is held to. Ids are stable: added or split, never renamed."""
+
+    id: str
+    guarantee: str
+    source: str
+    judge: Callable[[History, str], Finding]
+    level: Literal["required", "recommended"] = "required"
+    features: frozenset[str] = frozenset()
+    """Only where the candidate claims all of these."""
+    needs: frozenset[str] = frozenset()
+    """Capabilities of the cluster without which it is skipped."""
+    obstacle: Callable[[Claims, Mapping[str, Any]], str] = lambda _claims, _cluster: ""
+    """Why this claim cannot be tried on this cluster (the `cluster` of a history's header); empty where it can."""
+    always: bool = False
+    """Judged in every run over all of it, whatever is tested."""

@@ -1,0 +1,189 @@
+"""What the oracle leaves out: whoever asks it must know when its answer would be a guess.
+
+The list follows the plugins that kube-scheduler 1.36 enables by default and their feature gates
+(pkg/scheduler/apis/config/v1/default_plugins.go). Those not modelled: InterPodAffinity,
+PodTopologySpread, the volume plugins, DynamicResources, NodeDeclaredFeatures, GangScheduling and
+TopologyAwareWorkloadScheduling.
+
+Fields of a pod's spec that the oracle has never heard of are named too, so that a newer Kubernetes makes
+it fall silent instead of wrong. Fields of status.* are not: a rule that reads them needs a pod that asks
+for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.oracle.affinity import matches
+from schedproof.oracle.manifest import (
+    Manifest,
+    containers,
+    full_name,
+    identity,
+    init_containers,
+    labels,
+    occupants,
+    spec,
+    status,
+)
+from schedproof.oracle.resources import needed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["unmodelled"]
+
+_MODELLED = {
+    "affinity", "containers", "hostNetwork", "initContainers", "nodeSelector", "overhead", "resources",
+    "schedulingGates", "tolerations", "topologySpreadConstraints", "volumes",
+}  # fmt: skip
+_NO_EFFECT = {
+    "activeDeadlineSeconds", "automountServiceAccountToken", "dnsConfig", "dnsPolicy",
+    "enableServiceLinks", "ephemeralContainers", "hostAliases", "hostIPC", "hostPID", "hostUsers",
+    "hostname", "hostnameOverride", "imagePullSecrets", "nodeName", "os", "preemptionPolicy",
+    "priority", "priorityClassName", "readinessGates", "restartPolicy", "runtimeClassName",
+    "schedulerName", "securityContext", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN",
+    "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
+}  # fmt: skip
+"""Nothing that filters nodes reads them. (An `os` is for admission and the kubelet; a runtime class has
+been turned into overhead, node selector and tolerations at admission; priority acts through the queue
+and preemption.)"""
+
+_CONTAINER = {
+    "args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle", "livenessProbe",
+    "name", "ports", "readinessProbe", "resizePolicy", "resources", "restartPolicy",
+    "restartPolicyRules", "securityContext", "startupProbe", "stdin", "stdinOnce",
+    "terminationMessagePath", "terminationMessagePolicy", "tty", "volumeDevices", "volumeMounts",
+    "workingDir",
+}  # fmt: skip
+_NODE = {"configSource", "externalID", "podCIDR", "podCIDRs", "providerID", "taints", "unschedulable"}
+_FREE_VOLUMES = {
+    "cephfs", "configMap", "csi", "downwardAPI", "emptyDir", "fc", "flexVolume", "flocker", "gitRepo",
+    "glusterfs", "hostPath", "image", "nfs", "projected", "quobyte", "scaleIO", "secret", "storageos",
+}  # fmt: skip
+"""Volume sources that can be used anywhere. The others are claims, disks that exclude one another
+(VolumeRestrictions), or in-tree volumes that count against a CSI driver's limit (NodeVolumeLimits)."""
+
+
+def unmodelled(pod: Manifest, pods: Iterable[Manifest], nodes: Iterable[Manifest]) -> tuple[str, ...]:
+    """What is in use that could change where the pod may go, and that `check` does not model: short names.
+
+    Empty means that `check` can be believed. What is not visible from here is assumed: the scheduler's plugin
+    arguments and feature gates are the default ones, and no DeviceClass stands behind an extended resource.
+    """
+    others = [other for other in pods if identity(other) != identity(pod)]
+    found = [
+        *_fields(pod),
+        *_volumes(pod),
+        *_claims(pod, others),
+        *_features(pod),
+        *_inter_pod(pod),
+        *_symmetry(pod, others),
+        *_nominated(pod, others),
+    ]
+    for node in nodes:
+        name = node["metadata"]["name"]
+        found += [f"spec.{field} of node {name}" for field in sorted(_used(spec(node)) - _NODE)]
+    return tuple(dict.fromkeys(found))
+
+
+def _used(fields: Manifest) -> set[str]:
+    return {name for name, value in fields.items() if value not in (None, "", [], {}, False)}
+
+
+def _fields(pod: Manifest) -> Iterator[str]:
+    # Here resourceClaims (DynamicResources), schedulingGroup (GangScheduling) and what is to come turn up.
+    yield from (f"spec.{field}" for field in sorted(_used(spec(pod)) - _MODELLED - _NO_EFFECT))
+    for kind, listed in (("containers", containers(pod)), ("initContainers", init_containers(pod))):
+        for container in listed:
+            yield from (f"spec.{kind}[].{field}" for field in sorted(_used(container) - _CONTAINER))
+    for toleration in spec(pod).get("tolerations") or ():
+        operator = toleration.get("operator") or "Equal"
+        if operator not in ("Equal", "Exists"):  # Lt and Gt: feature gate TaintTolerationComparisonOperators
+            yield f"spec.tolerations[] with operator {operator}"
+
+
+def _volumes(pod: Manifest) -> Iterator[str]:
+    for volume in spec(pod).get("volumes") or ():
+        # An empty source ({}) is a source: `emptyDir: {}`.
+        yield from (f"spec.volumes[].{source}" for source in sorted(volume.keys() - {"name"} - _FREE_VOLUMES))
+
+
+def _claims(pod: Manifest, others: Iterable[Manifest]) -> Iterator[str]:
+    """Devices behind extended resources (DRAExtendedResource, on in 1.36).
+
+    Where a node does not offer a resource that a DeviceClass maps, the fit is DynamicResources' business.
+    The mapping shows in the resource's name, or in what pods that use it were given.
+    """
+    given = [status(user).get("extendedResourceClaimStatus") or {} for user in (pod, *others)]
+    mapped = {mapping["resourceName"] for claim in given for mapping in claim.get("requestMappings") or ()}
+    for resource in needed(pod):
+        if resource in mapped or resource.startswith("deviceclass.resource.kubernetes.io/"):
+            yield f"a DeviceClass behind {resource}"
+    for user in (pod, *others):  # feature gate DRANodeAllocatableResources
+        if status(user).get("nodeAllocatableResourceClaimStatuses"):
+            yield f"status.nodeAllocatableResourceClaimStatuses of {full_name(user)}"
+
+
+def _features(pod: Manifest) -> Iterator[str]:
+    """What a pod uses that a node must have declared (component-helpers/nodedeclaredfeatures/features)."""
+    for container in (*containers(pod), *init_containers(pod)):
+        actions = {rule.get("action") for rule in container.get("restartPolicyRules") or ()}
+        if "RestartAllContainers" in actions:
+            yield "declared node feature RestartAllContainersOnContainerExits"
+    if spec(pod).get("hostNetwork") and spec(pod).get("hostUsers") is False:
+        yield "declared node feature UserNamespacesHostNetworkSupport"
+
+
+def _inter_pod(pod: Manifest) -> Iterator[str]:
+    affinity = spec(pod).get("affinity") or {}
+    for kind in sorted(affinity.keys() - {"nodeAffinity"}):
+        if (affinity[kind] or {}).get("requiredDuringSchedulingIgnoredDuringExecution"):
+            yield f"spec.affinity.{kind} (required)"
+    for constraint in spec(pod).get("topologySpreadConstraints") or ():
+        if constraint.get("whenUnsatisfiable") != "ScheduleAnyway":
+            yield "spec.topologySpreadConstraints (DoNotSchedule)"
+
+
+def _symmetry(pod: Manifest, others: Iterable[Manifest]) -> Iterator[str]:
+    """Required anti-affinity keeps off newcomers, too: whom a pod on the node would not have joined."""
+    for neighbours in occupants(others).values():
+        for neighbour in neighbours:
+            anti = (spec(neighbour).get("affinity") or {}).get("podAntiAffinity") or {}
+            terms = anti.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
+            if any(_may_select(term, neighbour, pod) for term in terms):
+                yield f"required anti-affinity of {full_name(neighbour)}"
+
+
+def _may_select(term: Manifest, owner: Manifest, pod: Manifest) -> bool:
+    """False only if the term cannot mean the pod. Labels of namespaces are not known here."""
+    by_label, namespaces = term.get("namespaceSelector"), term.get("namespaces") or ()
+    if by_label is None:
+        known = namespaces or (owner["metadata"].get("namespace"),)
+        if pod["metadata"].get("namespace") not in known:
+            return False
+    selector = term.get("labelSelector")
+    if selector is None:
+        return False  # no selector selects no pod; an empty one selects all
+    own = labels(pod)
+    return all(own.get(key) == value for key, value in (selector.get("matchLabels") or {}).items()) and all(
+        matches(requirement, own) for requirement in selector.get("matchExpressions") or ()
+    )
+
+
+def _nominated(pod: Manifest, others: Iterable[Manifest]) -> Iterator[str]:
+    """Room kept free for a pod that preempted others: pods of no higher priority must leave it alone.
+
+    (pkg/scheduler/framework/runtime, RunFilterPluginsWithNominatedPods.)
+    """
+    for other in others:
+        waiting = not spec(other).get("nodeName") and status(other).get("phase") not in (
+            "Succeeded",
+            "Failed",
+        )
+        if waiting and status(other).get("nominatedNodeName") and _priority(other) >= _priority(pod):
+            yield f"status.nominatedNodeName of {full_name(other)}"
+
+
+def _priority(pod: Manifest) -> int:
+    return spec(pod).get("priority") or 0

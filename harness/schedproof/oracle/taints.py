@@ -1,0 +1,57 @@
+"""Taints, tolerations and cordons.
+
+Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/, the plugins
+TaintToleration and NodeUnschedulable, and k8s.io/api/core/v1/toleration.go.
+"""
+
+from __future__ import annotations
+
+from schedproof.oracle.manifest import Manifest, spec
+
+__all__ = ["repulsions", "tolerates"]
+
+_CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+
+
+def repulsions(pod: Manifest, node: Manifest) -> tuple[str, ...]:
+    """Why a node keeps a pod off: a reason for the cordon, and for each taint, that it does not tolerate.
+
+    NoSchedule and NoExecute keep pods off; PreferNoSchedule only counts against the node. A cordoned node
+    (spec.unschedulable) is treated as if it bore the taint node.kubernetes.io/unschedulable:NoSchedule,
+    whether or not the node controller has put it there yet.
+    """
+    tolerations = spec(pod).get("tolerations") or ()
+
+    def repels(taint: Manifest) -> bool:
+        return not any(tolerates(toleration, taint) for toleration in tolerations)
+
+    reasons = ["cordoned: spec.unschedulable is set"] if spec(node).get("unschedulable") and repels(_CORDON) else []
+    reasons += [
+        f"taint {_shown(taint)} is not tolerated"
+        for taint in spec(node).get("taints") or ()
+        if taint["effect"] in ("NoSchedule", "NoExecute") and repels(taint)
+    ]
+    return tuple(reasons)
+
+
+def tolerates(toleration: Manifest, taint: Manifest) -> bool:
+    """Whether a toleration covers a taint.
+
+    An empty effect covers every effect, an empty key every key. The operator `Exists` covers every value;
+    `Equal`, the default, covers the same value only (an empty one included). `Lt` and `Gt` compare
+    numbers, behind the feature gate TaintTolerationComparisonOperators, which is off in 1.36: there they
+    cover nothing. tolerationSeconds matters to eviction, not to scheduling.
+    """
+    if toleration.get("effect") and toleration["effect"] != taint["effect"]:
+        return False
+    if toleration.get("key") and toleration["key"] != taint["key"]:
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Equal":
+        return (toleration.get("value") or "") == (taint.get("value") or "")
+    return bool(operator == "Exists")
+
+
+def _shown(taint: Manifest) -> str:
+    value = f"={taint['value']}" if taint.get("value") else ""
+    return f"{taint['key']}{value}:{taint['effect']}"
