@@ -1,0 +1,139 @@
+"""The command line. Thin: `run` is pytest on the shipped suites with our own way of showing it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedproof import __version__
+from schedproof.foundation.content import content
+from schedproof.foundation.errors import SchedproofError
+from schedproof.options import CANDIDATE_HELP, add_options, given
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+_EXIT_CODES = """\
+exit codes: 0 all required clauses that are claimed passed; 1 one failed, or an exclusion is stale;
+2 usage or environment error; 3 nothing failed, but something required could not be proved"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    arguments = _parser().parse_args(argv)
+    # CI servers cancel with SIGTERM: let it unwind like Ctrl-C.
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return int(arguments.run(arguments))
+    except SchedproofError as error:
+        print(f"schedproof: {error}", file=sys.stderr)  # noqa: T201 - the one place that speaks of errors
+        return 2
+    except KeyboardInterrupt:
+        print("schedproof: interrupted; everything that it started is gone", file=sys.stderr)  # noqa: T201
+        return 130
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="schedproof", description="Holds a Kubernetes scheduler to its promises.")
+    parser.add_argument("--version", action="version", version=f"schedproof {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    judging: dict[str, Any] = {"epilog": _EXIT_CODES, "formatter_class": argparse.RawDescriptionHelpFormatter}
+    run = commands.add_parser("run", help="try and judge candidates on a cluster", **judging)
+    run.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
+    add_options(run.add_argument, prefix="")
+    run.set_defaults(run=_run)
+
+    judge = commands.add_parser("judge", help="judge a saved run again, without any cluster", **judging)
+    judge.add_argument("folder", type=Path, metavar="DIR", help="a run's report folder, or one candidate's in it")
+    judge.set_defaults(run=_judge)
+
+    doctor = commands.add_parser("doctor", help="say what this machine has and lacks, and how to get it")
+    doctor.add_argument("--binary", action="append", default=[], metavar="NAME=PATH", help="as for run")
+    doctor.set_defaults(run=_doctor)
+
+    clean = commands.add_parser("clean", help="remove what a power cut may have left")
+    clean.set_defaults(run=_clean)
+
+    clauses = commands.add_parser("clauses", help="list what candidates are held to")
+    clauses.set_defaults(run=_clauses)
+    return parser
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    # A user's own pytest plugins and configuration are for the user's own tests.
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    import pytest
+
+    from schedproof import pytest_plugin
+    from schedproof.report.live import LiveReport
+
+    options = ["-c", str(content("suites", "pytest.ini")), "--noconftest", "-p", "no:cacheprovider"]
+    # Nothing is captured: the suites print nothing, and whoever waits is to see the progress of long steps.
+    options += ["-p", "no:terminal", "-p", "no:faulthandler", "--capture=no"]
+    options += given(lambda name: getattr(arguments, name.replace("-", "_")), prefix="sched-")
+    options += [f"--sched-candidate={candidate}" for candidate in arguments.candidates]
+    live = LiveReport(pytest_plugin.result_of)
+    code = pytest.main([*options, str(content("suites"))], plugins=[pytest_plugin, live])
+    return live.finish(code)
+
+
+def _judge(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from schedproof.report.rejudge import rejudge
+    from schedproof.report.terminal import print_report
+
+    result = rejudge(arguments.folder)
+    print_report(result, Console())
+    return result.exit_code
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from schedproof.binaries.resolve import explicit_binaries
+    from schedproof.doctor import diagnose
+    from schedproof.metrics.fabric import probe_fabric
+
+    checks = diagnose(explicit=explicit_binaries(arguments.binary), sandbox_probe=probe_fabric)
+    table = Table(show_header=True)
+    for column in ("", "what", "found"):
+        table.add_column(column)
+    for check in checks:
+        table.add_row("[green]ok[/]" if check.ok else "[red]no[/]", check.name, check.found)
+    console = Console()
+    console.print(table)
+    for check in checks:
+        if check.remedy:
+            console.print(f"{check.name}: {check.remedy}", markup=False, highlight=False, soft_wrap=True)
+    return 0 if all(check.ok for check in checks) else 2
+
+
+def _clean(_arguments: argparse.Namespace) -> int:
+    from schedproof.foundation.leftovers import remove_leftovers
+
+    removed = remove_leftovers()
+    for path in removed:
+        print(f"removed {path}")  # noqa: T201
+    print(f"{len(removed)} leftovers removed" if removed else "nothing was left")  # noqa: T201
+    return 0
+
+
+def _clauses(_arguments: argparse.Namespace) -> int:
+    from schedproof.judge.catalogue import CATALOGUE
+
+    for clause in CATALOGUE.values():
+        print(f"{clause.id}: {clause.guarantee}" + (" (recommended)" if clause.level == "recommended" else ""))  # noqa: T201
+    return 0

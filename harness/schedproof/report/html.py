@@ -1,0 +1,145 @@
+"""report.html: the matrix, and each decision that was wrong. One file, no network, no scripts."""
+
+from __future__ import annotations
+
+import html
+from typing import TYPE_CHECKING, Any
+
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.report.terminal import SYMBOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from schedproof.judge.verdict import Verdict
+    from schedproof.report.result import RunResult
+
+__all__ = ["render"]
+
+_STYLE = """
+:root { color-scheme: light dark; --line: #8884; --dim: #888; --pass: #1a7f37; --fail: #cf222e; --warn: #9a6700;
+  --invalid: #8250df; --bar: #0969da66; }
+@media (prefers-color-scheme: dark) { :root { --pass: #3fb950; --fail: #f85149; --warn: #d29922; --invalid: #bc8cff;
+  --bar: #4493f866; } }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 0 auto; padding: 1rem; }
+h1 { font-size: 1.5rem; }
+h2 { font-size: 1.2rem; margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; } caption { text-align: left; color: var(--dim); }
+th, td { text-align: left; padding: .25rem .75rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+td.bar { background: linear-gradient(to right, var(--bar) var(--share), transparent var(--share)); }
+.passed { color: var(--pass); } .failed { color: var(--fail); font-weight: bold; } .stale { color: var(--fail); }
+.excluded, .skipped { color: var(--warn); } .invalid { color: var(--invalid); font-weight: bold; }
+.not-claimed { color: var(--dim); } tr.chosen td:first-child::after { content: " \\2190 chosen"; color: var(--fail); }
+tr.expected td:first-child::after { content: " \\2190 expected"; color: var(--pass); }
+tr.chosen.expected td:first-child::after { content: " \\2190 expected, chosen"; color: var(--pass); }
+pre { overflow-x: auto; font-size: .8rem; line-height: 1.35; } blockquote { margin-left: 0; padding-left: 1rem;
+  border-left: 3px solid var(--line); } code { overflow-wrap: anywhere; }
+@media print { body { max-width: none; } details { display: block; } h2 { break-after: avoid; } }
+"""
+
+
+def render(result: RunResult) -> str:
+    """The whole document."""
+    sections = [
+        _verdict(result, name, verdict)
+        for name, one in result.candidates.items()
+        for verdict in one.verdicts
+        if verdict.outcome in ("failed", "invalid", "excluded") or verdict.stale
+    ]
+    errors = [
+        f"<h2>{_text(name)} could not be brought up</h2><pre>{_text(str(one.error))}</pre>"
+        for name, one in result.candidates.items()
+        if one.error is not None
+    ]
+    versions = ", ".join(f"{name} {version}" for name, version in result.versions.items())
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>schedproof report</title><style>{_STYLE}</style></head><body>\n"
+        f"<h1>schedproof: {_text(', '.join(result.candidates))}</h1>\n"
+        f"<p>cluster {_text(result.cluster)}; seed {result.seed}; {_text(versions)}</p>\n"
+        + "\n".join([_matrix(result), *errors, *sections])
+        + "\n</body></html>\n"
+    )
+
+
+def _matrix(result: RunResult) -> str:
+    verdicts = {(name, v.clause): v for name, one in result.candidates.items() for v in one.verdicts}
+    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in result.candidates)
+    rows = []
+    for clause in CATALOGUE.values():
+        row = [verdicts.get((name, clause.id)) for name in result.candidates]
+        if any(row):
+            cells = "".join(_cell(name, verdict) for name, verdict in zip(result.candidates, row, strict=True))
+            rows.append(f'<tr><th scope="row" title="{_text(clause.guarantee)}">{clause.id}</th>{cells}</tr>')
+    return (
+        '<div class="scroll"><table><caption>clauses by candidates</caption>'
+        f'<thead><tr><th scope="col">clause</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
+    )
+
+
+def _cell(name: str, verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "<td></td>"
+    word = "STALE" if verdict.stale else SYMBOLS[verdict.outcome][0]
+    kind = "stale" if verdict.stale else verdict.outcome
+    if verdict.outcome in ("failed", "invalid", "excluded") or verdict.stale:
+        word = f'<a class="{kind}" href="#{_anchor(name, verdict)}">{word}</a>'
+    return f'<td class="{kind}" title="{_text(verdict.summary)}">{word}</td>'
+
+
+def _verdict(result: RunResult, name: str, verdict: Verdict) -> str:
+    evidence = verdict.evidence
+    candidate = result.candidates[name].candidate
+    outcome = f'<span class="{verdict.outcome}">{verdict.outcome}</span>'
+    parts = [
+        f'<h2 id="{_anchor(name, verdict)}">{_text(name)}: {verdict.clause} {outcome}</h2>',
+        f"<blockquote>{_text(CATALOGUE[verdict.clause].guarantee)}</blockquote><p>{_text(verdict.summary)}</p>",
+        *(_decision(decision) for decision in evidence.get("decisions", ())),
+    ]
+    if measured := evidence.get("measured"):
+        parts.append(f"<p>{_text(', '.join(f'{key}: {value:g}' for key, value in measured.items()))}</p>")
+    if events := evidence.get("timeline"):
+        parts.append(f"<details open><summary>timeline</summary><pre>{_lines(events)}</pre></details>")
+    for log, lines in evidence.get("logs", {}).items():
+        parts.append(f"<details><summary>last words of {_text(log)}</summary><pre>{_lines(lines)}</pre></details>")
+    parts.append(f"<p>reproduce: <code>{_text(result.reproduce(candidate, verdict.clause))}</code></p>")
+    return "\n".join(parts)
+
+
+def _decision(decision: dict[str, Any]) -> str:
+    """A node a row; the traffic as a bar, so that the quietest is seen at a glance."""
+    rows = decision["nodes"]
+    scorers = sorted({scorer for row in rows for scorer in row["scores"]}, key=lambda s: (s == "total", s))
+    most = max((row["traffic"] or 0 for row in rows), default=0)
+    head = "".join(f'<th scope="col">{_text(c)}</th>' for c in ("node", "feasible", "traffic B/s", *scorers))
+    body = []
+    for row in rows:
+        marks = " ".join(mark for mark in ("expected", "chosen") if row[mark])
+        traffic = "" if row["traffic"] is None else f"{row['traffic']:,.0f}"
+        share = (row["traffic"] or 0) / most if most else 0
+        scores = "".join(f'<td class="number">{row["scores"].get(scorer, "")}</td>' for scorer in scorers)
+        feasible = "yes" if row["feasible"] else f"no: {_text('; '.join(row['reasons']))}"
+        body.append(
+            f'<tr class="{marks}"><td>{_text(row["node"])}</td><td>{feasible}</td>'
+            f'<td class="number bar" style="--share: {share:.0%}">{traffic}</td>{scores}</tr>'
+        )
+    query = f"; traffic: <code>{_text(decision['query'])}</code>" if decision["query"] else ""
+    chosen = _text(decision["chosen"] or "nowhere")
+    return (
+        f'<div class="scroll"><table><caption>{_text(decision["pod"])} &rarr; {chosen}{query}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
+    )
+
+
+def _anchor(name: str, verdict: Verdict) -> str:
+    return html.escape(f"{name}-{verdict.clause}".replace("/", "-"))
+
+
+def _lines(lines: Iterable[str]) -> str:
+    return _text("\n".join(lines))
+
+
+def _text(text: str) -> str:
+    return html.escape(text)

@@ -1,0 +1,216 @@
+"""A session: one cluster, candidates attached to it one after the other, clauses tried and judged."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+from schedproof.binaries.resolve import resolve
+from schedproof.candidates.kinds import PluginSpec
+from schedproof.candidates.plugin_build import scheduler_binary
+from schedproof.clusters.embedded import BINARIES, EmbeddedCluster
+from schedproof.clusters.spec import load_spec
+from schedproof.foundation.content import content
+from schedproof.foundation.errors import HostError, SchedproofError, UsageError
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.judge import applies, judge
+from schedproof.report.result import CandidateResult, RunResult
+from schedproof.stimulus.case import Case
+from schedproof.stimulus.network import NetworkCase
+from schedproof.stimulus.trial import Trial, describe_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.candidates.descriptor import Candidate
+    from schedproof.clusters.cluster import Cluster
+    from schedproof.foundation.progress import Progress
+    from schedproof.judge.verdict import Verdict
+
+__all__ = ["CLUSTERS", "Session", "Settings"]
+
+CLUSTERS = ("embedded",)
+"""What `--cluster` takes. The kinds `kind` and `existing` of DESIGN.md are not there yet."""
+
+_LEAST_FREE = 64 << 20
+"""Bytes that must be free in the report folder: a run of twenty clauses writes some 10 MB."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What the command line or pytest's options say."""
+
+    report: Path
+    cluster: str = "embedded"
+    cluster_file: Path | None = None
+    nodes: int | None = None
+    seed: int = dataclasses.field(default_factory=lambda: secrets.randbelow(1_000_000))
+    binaries: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    """What to type beside a candidate, a clause and the seed to have the same again."""
+
+
+class Session:
+    """Nothing is started before it is needed; `close` ends everything and may be called twice."""
+
+    def __init__(self, settings: Settings, progress: Progress) -> None:
+        if settings.cluster not in CLUSTERS:
+            raise UsageError(f"--cluster {settings.cluster}: no such cluster", remedy=f"one of {', '.join(CLUSTERS)}")
+        self.settings = settings
+        self.result = RunResult(
+            seed=settings.seed, cluster=settings.cluster, folder=settings.report, options=settings.options
+        )
+        self._progress = progress
+        self._cluster: Cluster | None = None
+        self._trial: Trial | None = None
+        self._case: Case | None = None
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster, started at the first call.
+
+        Raises:
+            SchedproofError: it cannot be started here; nothing that needs it can be tried.
+        """
+        if self.result.error is not None:
+            raise self.result.error
+        if self._cluster is None:
+            try:
+                self._cluster = self._start_cluster()
+            except SchedproofError as error:
+                self.result.error = error
+                raise
+        return self._cluster
+
+    def _start_cluster(self) -> Cluster:
+        spec = load_spec(self.settings.cluster_file or content("clusters", "embedded.yaml"), count=self.settings.nodes)
+        _require_space(self.settings.report)
+        binaries = resolve(
+            BINARIES, kubernetes=spec.kubernetes, explicit=self.settings.binaries, progress=self._progress
+        )
+        paths = {name: found.path for name, found in binaries.items()}
+        with self._progress.step(
+            f"starting an embedded cluster of {len(spec.nodes)} nodes",
+            why="etcd, kube-apiserver, kube-controller-manager, kwok, Prometheus and node_exporters, for real",
+        ):
+            cluster = EmbeddedCluster(spec, paths, self.settings.report / "cluster")
+        self.result.versions = dict(cluster.versions())
+        self.result.timings["cluster"] = cluster.timings["total"]
+        return cluster
+
+    def select(self, candidate: Candidate, clauses: Sequence[str]) -> None:
+        """Say what is going to be tried on a candidate."""
+        self.result.candidates[candidate.name] = CandidateResult(candidate, tuple(clauses))
+
+    def untried(self, candidate: Candidate, clause: str) -> Verdict | None:
+        """The verdict on a clause that needs no trial, recorded; None where one is needed."""
+        verdict = applies(CATALOGUE[clause], candidate.claims, describe_cluster(self.cluster))
+        if verdict is not None:
+            self.result.candidates[candidate.name].verdicts.append(verdict)
+        return verdict
+
+    def trial(self, candidate: Candidate) -> Trial:
+        """The candidate's trial; another candidate's is closed first.
+
+        Raises:
+            SchedproofError: it cannot be brought up; the same error again at every further call.
+        """
+        result = self.result.candidates[candidate.name]
+        if result.error is not None:
+            raise result.error
+        if self._trial is not None and self._trial.candidate is not candidate:
+            self._close_trial()
+        if self._trial is None:
+            folder = self.settings.report / "candidates" / candidate.name
+            cluster = self.cluster
+            try:
+                self._compile(candidate, cluster)
+                with self._progress.step(f"attaching {candidate.name}"):
+                    self._trial = Trial(cluster, candidate, folder, self.settings.seed)
+            except SchedproofError as error:
+                result.error = error
+                raise
+            self._trial.recorder.add("selected", clauses=list(result.selected))
+            self.result.timings[f"attach {candidate.name}"] = self._trial.attach_seconds
+        return self._trial
+
+    def _compile(self, candidate: Candidate, cluster: Cluster) -> None:
+        """Have a plugin's scheduler built here, where it can be told how long that takes, and not while attaching."""
+        if isinstance(candidate.spec, PluginSpec) and not candidate.spec.stock:
+            begin = time.monotonic()
+            scheduler_binary(
+                candidate.spec, name=candidate.name, kubernetes=cluster.kubernetes, progress=self._progress
+            )
+            self.result.timings[f"build {candidate.name}"] = time.monotonic() - begin
+
+    def begin(self, candidate: Candidate, clause: str) -> Case:
+        """Begin the trial of one clause."""
+        trial = self.trial(candidate)
+        self._case = NetworkCase(trial, clause) if clause.startswith("network/") else Case(trial, clause)
+        self._began = time.monotonic()
+        try:
+            trial.attachment.restart_if_ended()
+        except SchedproofError as error:
+            # Nothing that needs it can be shown any more; that it has ended is judged by itself.
+            self._case.trouble(f"the candidate has ended, and does not start again: {error}")
+        return self._case
+
+    def trouble(self, text: str) -> None:
+        """The stimulus of the present case broke down: its clause is `invalid`."""
+        if self._case is not None:
+            self._case.trouble(text)
+
+    def conclude(self, candidate: Candidate, clause: str) -> Verdict:
+        """End the trial of a clause and judge its record."""
+        trial = self.trial(candidate)
+        if self._case is not None:
+            self._case.end()
+            self.result.timings[f"{candidate.name} {clause}"] = time.monotonic() - self._began
+        if CATALOGUE[clause].always:
+            trial.over()
+        verdict = judge(trial.history(), clause)
+        self.result.candidates[candidate.name].verdicts.append(verdict)
+        return verdict
+
+    def clean_up(self) -> None:
+        """Put the world back as it was before the case."""
+        if self._case is not None:
+            case, self._case = self._case, None
+            case.close()
+
+    def _close_trial(self) -> None:
+        if self._trial is not None:
+            trial, self._trial = self._trial, None
+            trial.close()
+
+    def close(self) -> None:
+        try:
+            self._close_trial()
+        finally:
+            if self._cluster is not None:
+                cluster, self._cluster = self._cluster, None
+                cluster.close()
+
+
+def _require_space(folder: Path) -> None:
+    """Fail now, and not in the middle of a run, where the evidence cannot be kept."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.write_text("")
+        probe.unlink()
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise HostError(
+            f"cannot keep evidence in {folder}: {error.strerror}",
+            remedy="choose another folder with --report",
+        ) from error
+    if free < _LEAST_FREE:
+        raise HostError(
+            f"only {free >> 20} MiB are free in {folder}; the evidence of a run needs {_LEAST_FREE >> 20} MiB",
+            remedy="free some space, or choose another folder with --report",
+        )

@@ -1,0 +1,159 @@
+"""Stimuli of network-aware clauses: load that tells the nodes apart, and probes of the preference."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.deadlines import BIND
+from schedproof.foundation.waiting import until
+from schedproof.judge.preference import RANDOM_LIMIT
+from schedproof.metrics.readings import traffic_query
+from schedproof.metrics.series import Counter
+from schedproof.stimulus.case import Case
+from schedproof.stimulus.trial import CONTROL
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from schedproof.candidates.claims import NetworkClaims
+    from schedproof.clusters.cluster import ScriptedMetrics
+    from schedproof.metrics.readings import Reader
+    from schedproof.stimulus.pods import Pod
+    from schedproof.stimulus.trial import Trial
+
+__all__ = ["NetworkCase"]
+
+_QUIETEST, _LOUDEST = 100_000.0, 20_000_000.0
+"""Bytes per second at the quietest and at most at the loudest node; Python can send some 100 MB/s in all."""
+
+
+class NetworkCase(Case):
+    """A case whose candidate has readings of its own, scripted or real."""
+
+    def __init__(self, trial: Trial, clause: str) -> None:
+        super().__init__(trial, clause)
+        assert trial.candidate.claims.network is not None
+        self.claims: NetworkClaims = trial.candidate.claims.network
+        self._device = self.claims.device.format(device=trial.cluster.device)
+        self.query = traffic_query(self.claims.metric, self._device, self.claims.window)
+        self._scripts: list[ScriptedMetrics] = []
+        self._loads: list[dict[str, float]] = []
+        self._sending = False
+        self._control_failed = False
+        self.given_up = False
+        """Whether a probe was not bound in time."""
+
+    def traffic(self, quietest: str, *, packets: bool = False) -> dict[str, float]:
+        """Loads with one node the quietest: the next carries more by twice the claimed resolution, and so on.
+
+        For real `packets` the steps are larger, because readings are then only as exact as clocks. The steps start
+        over after six, so that the loudest of many nodes stays within reach.
+        """
+        step = 1 + (max(4 * self.claims.resolution, 0.5) if packets else 2 * self.claims.resolution)
+        others = [node for node in self.nodes if node != quietest]
+        least = min(_QUIETEST, _LOUDEST / step ** min(len(others), 6))
+        return {quietest: least, **{node: least * step ** (1 + n % 6) for n, node in enumerate(others)}}
+
+    def script(self, load: Mapping[str, float], *, before: Mapping[str, float] | None = None) -> int:
+        """Put the candidate on a Prometheus of its own, and return the number of this phase of the load.
+
+        Args:
+            load: node to bytes per second, from now on.
+            before: the load until now, for as long as the claimed window looks back; the same, if not given.
+        """
+        server = self.trial.cluster.scripted_metrics()
+        self._scripts.append(server)
+        now = time.time()
+        past = now - 2 * self.claims.window - 5
+        server.script(
+            self._device,
+            self.claims.metric,
+            min(max(self.claims.window / 8, 0.1), 1.0),
+            {
+                # Real nodes have been up for different times: how much they have counted so far says nothing.
+                node: Counter(self.random.uniform(1e9, 1e12), ((past, (before or load)[node]), (now, rate)))
+                for node, rate in load.items()
+            },
+        )
+        self._use(server.url)
+        return self._note_load(load, "scripted")
+
+    def send(self, load: Mapping[str, float]) -> int:
+        """Put real packets on the nodes, and wait until a window holds nothing older. Returns the phase's number."""
+        self._use(self.trial.cluster.prometheus_url)
+        self._sending = True
+        self.trial.cluster.set_load(load, self.claims.direction)
+        phase = self._note_load(load, "packets")
+        # The window must have passed, and the scrape that closes it must have been taken.
+        self.wait_claimed(time.monotonic() + 2 * self.trial.cluster.scrape_interval)
+        return phase
+
+    def wait_claimed(self, since: float) -> None:
+        """Until window plus refresh have passed since a moment of the monotonic clock: then the claim is due."""
+        until(since + self.claims.window + self._refresh)
+
+    @property
+    def _refresh(self) -> float:
+        # Whoever polls promises a period, and no clock keeps one exactly on a busy machine. Nobody is judged by
+        # how close he comes to it.
+        return 1.5 * self.claims.refresh + 0.5 if self.claims.refresh else 0.0
+
+    def probe(self, phase: int, count: int, **spec: Any) -> None:
+        """Ask the candidate `count` times where to put a pod, one pod after the other.
+
+        Then the control is asked the same, until it was wrong once in this case: that shows that the probes tell
+        a scheduler that knows of traffic from one that does not.
+        """
+        for _ in range(count):
+            pod = self._ask("probe", phase, **spec)
+            if not self.node_of(pod):
+                # The judge has what it needs; as long a wait for each further probe would tell nothing new.
+                self.given_up = True
+                return
+            reading = self._reader().traffic(self.query, time.time())
+            name = f"{self.trial.namespace}/{pod.name}"
+            self._recorder.add("reading", case=self.clause, pod=name, query=self.query, traffic=reading)
+            self.delete([pod])
+        load = self._loads[phase]
+        self.trial.start_control()
+        for _ in range(count):
+            if self._control_failed:
+                break
+            pod = self._ask("control", phase, scheduler_name=CONTROL, **spec)
+            self._control_failed = self.node_of(pod) != min(load, key=lambda node: load[node])
+            self.delete([pod])
+
+    def _ask(self, role: str, phase: int, **spec: Any) -> Pod:
+        # Each pod is deleted before the next is created: nodes stay identical but for their traffic.
+        pod = self.pod(role, role=role, phase=phase, cpu="100m", **spec)
+        self._wait_bound([pod], BIND)
+        return pod
+
+    def probes(self, phases: int) -> int:
+        """So many probes in each of `phases` phases that a chooser at random passes them all too rarely to matter."""
+        nodes = len(self.trial.cluster.nodes)
+        return math.floor(math.log(RANDOM_LIMIT, 1 / nodes) / phases) + 1
+
+    def _note_load(self, load: Mapping[str, float], source: str) -> int:
+        phase = len(self._loads)
+        self._recorder.add("load", case=self.clause, phase=phase, traffic=dict(load), source=source)
+        self._loads.append(dict(load))
+        return phase
+
+    def _reader(self) -> Reader:
+        return self.trial.readers.at(self.trial.attachment.prometheus.upstream)
+
+    def _use(self, url: str) -> None:
+        """Exchange the server behind the candidate's tap; return when it cannot have older readings by its claim."""
+        self.trial.attachment.prometheus.upstream = url
+        until(time.monotonic() + self._refresh)
+
+    def close(self) -> None:
+        super().close()
+        self.trial.attachment.prometheus.upstream = self.trial.cluster.prometheus_url
+        if self._sending:
+            self.trial.cluster.set_load(dict.fromkeys(self.trial.cluster.nodes, 0.0), self.claims.direction)
+        for server in self._scripts:
+            server.close()

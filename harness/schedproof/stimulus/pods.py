@@ -1,0 +1,55 @@
+"""Pod manifests for cases."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+__all__ = ["Pod", "pod_manifest"]
+
+_IMAGE = "registry.k8s.io/pause:3.10"
+
+
+@dataclasses.dataclass(frozen=True)
+class Pod:
+    """A pod that the harness created; `rv` is the revision that created it."""
+
+    name: str
+    uid: str
+    rv: int
+
+    @classmethod
+    def created(cls, answer: dict[str, Any]) -> Pod:
+        """From the apiserver's answer to its creation."""
+        metadata = answer["metadata"]
+        return cls(metadata["name"], metadata["uid"], int(metadata["resourceVersion"]))
+
+
+def pod_manifest(
+    name: str,
+    scheduler_name: str,
+    *,
+    cpu: str = "",
+    memory: str = "",
+    node: str = "",
+    labels: dict[str, str] | None = None,
+    **spec: Any,
+) -> dict[str, Any]:
+    """A pod with one container. `cpu` and `memory` are its requests; `node` binds it at once; `spec` is merged in."""
+    requests = {resource: amount for resource, amount in (("cpu", cpu), ("memory", memory)) if amount}
+    manifest: dict[str, Any] = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": labels or {}},
+        "spec": {
+            "schedulerName": scheduler_name,
+            # Nobody runs here: no grace to wait for, no token to mount.
+            "terminationGracePeriodSeconds": 0,
+            "automountServiceAccountToken": False,
+            "containers": [{"name": "main", "image": _IMAGE, "resources": {"requests": requests}}],
+            **spec,
+        },
+    }
+    if node:
+        manifest["spec"]["nodeName"] = node
+    return manifest

@@ -1,0 +1,177 @@
+"""Records what happens: the cluster's own watch, the audit log, and what the harness does."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import IO, TYPE_CHECKING, Any
+
+from schedproof.foundation.errors import HostError
+from schedproof.history.history import History
+from schedproof.history.record import FILE, Record
+from schedproof.stimulus.audit import AuditTail
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from schedproof.clusters.api import Api, Manifest, Watch
+    from schedproof.stimulus.scores import ScoreTail
+
+__all__ = ["Recorder"]
+
+_WATCHED = ("nodes", "pods", "events")
+
+
+class Recorder:
+    """Collects the records of one candidate's run, in memory and in `folder/history.jsonl`.
+
+    `changed` is notified with every new record; hold it while looking at `records` or `pods`.
+
+    Args:
+        header: the fields of the `run` record.
+        audit_log: the apiserver's, or None where the cluster has none; read from its present end on.
+    """
+
+    def __init__(self, api: Api, folder: Path, header: Record, audit_log: Path | None) -> None:
+        self.changed = threading.Condition()
+        self.records: list[Record] = []
+        self.pods: dict[str, Manifest] = {}
+        """Uid to the newest manifest, of pods that exist."""
+        self.rv = 0
+        """The newest revision that the watch of pods or nodes has delivered."""
+        self._created_unbound: set[str] = set()
+        self._origin = time.monotonic()
+        self._epoch = time.time()
+        self._api = api
+        self._failure: Exception | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file: IO[str] = (folder / FILE).open("w", buffering=1)
+        self._audit = AuditTail(audit_log, self._epoch) if audit_log is not None else None
+        self._scores: list[ScoreTail] = []
+        self._markers = 0
+        self.add("run", **header, epoch=self._epoch)
+        self._watches: dict[str, Watch] = {}
+        self._closing = threading.Event()
+        self._threads: list[threading.Thread] = []
+        for resource in _WATCHED:
+            listing = api.list(resource)
+            for item in listing["items"]:
+                self._take(resource, "LISTED", item, int(listing["metadata"]["resourceVersion"]))
+            rv = listing["metadata"]["resourceVersion"]
+            thread = threading.Thread(target=self._follow, args=(resource, rv), name=f"watch-{resource}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def now(self) -> float:
+        """Seconds since the run began, on the monotonic clock."""
+        return time.monotonic() - self._origin
+
+    def moment(self, at: float) -> float:
+        """The wall-clock time, in seconds since the epoch, of a record's `at`."""
+        return self._epoch + at
+
+    def add(self, kind: str, **fields: Any) -> None:
+        """Append a record. It is on disk when this returns, as far as a crash of the harness goes.
+
+        Raises:
+            HostError: the disk is full, or a watch has broken; a history with holes must not be judged.
+        """
+        record = {"kind": kind, "at": round(fields.pop("at", self.now()), 6), **fields}
+        with self.changed:
+            if self._failure is not None:
+                raise HostError(f"recording stopped: {self._failure}") from self._failure
+            self.records.append(record)
+            try:
+                self._file.write(json.dumps(record, separators=(",", ":"), default=str) + "\n")
+            except OSError as error:
+                self._failure = error
+                raise HostError(
+                    f"cannot write the evidence to {self._file.name}: {error.strerror}",
+                    remedy="free some space, or choose another folder with --report",
+                ) from error
+            finally:
+                self.changed.notify_all()
+
+    def check(self) -> None:
+        """Raise what went wrong in the background, if anything did."""
+        if self._failure is not None:
+            raise HostError(f"recording stopped: {self._failure}", remedy="see the daemons' logs in the report folder")
+
+    def follow_scores(self, tail: ScoreTail) -> None:
+        """Read the scores that a scheduler logs, whenever the history is asked for."""
+        self._scores.append(tail)
+
+    def history(self) -> History:
+        """The history so far, with every line of the audit log up to now."""
+        self.catch_up()
+        with self.changed:
+            return History(list(self.records))
+
+    def catch_up(self) -> None:
+        """Read the logs up to now.
+
+        A marker request ends the wait for the audit log: what was answered before it is in the log before it, but
+        for requests in flight at the same time; bindings that the watch has shown are therefore waited for as well.
+        """
+        for tail in self._scores:
+            for score in tail.read():
+                self.add("score", **score)
+        if self._audit is None:
+            return
+        self._markers += 1
+        marker = f"schedproof-marker-{self._markers}"
+        with self.changed:
+            bound = {
+                (pod["metadata"]["namespace"], pod["metadata"]["name"])
+                for uid, pod in self.pods.items()
+                if pod["spec"].get("nodeName") and uid in self._created_unbound
+            }
+        for record in self._audit.read_until(self._api, marker, bound):
+            self.add("request", **record)
+
+    def _follow(self, resource: str, rv: str) -> None:
+        try:
+            while not self._closing.is_set():
+                # The apiserver ends every watch after half an hour or more; the next begins where it ended.
+                watch = self._watches[resource] = self._api.watch(resource, rv)
+                if self._closing.is_set():
+                    watch.close()
+                for event in watch:
+                    if event["type"] == "ERROR":
+                        raise HostError(f"the watch of {resource} broke: {event['object']}")
+                    rv = event["object"]["metadata"]["resourceVersion"]
+                    if event["type"] != "BOOKMARK":
+                        self._take(resource, event["type"], event["object"], int(rv))
+        except Exception as error:
+            with self.changed:
+                if not self._closing.is_set():
+                    self._failure = self._failure or error
+                self.changed.notify_all()
+
+    def _take(self, resource: str, event_type: str, manifest: Manifest, rv: int) -> None:
+        manifest["metadata"].pop("managedFields", None)
+        with self.changed:
+            if resource == "pods":
+                uid = manifest["metadata"]["uid"]
+                if event_type == "DELETED":
+                    self.pods.pop(uid, None)
+                else:
+                    self.pods[uid] = manifest
+                    if not manifest["spec"].get("nodeName"):
+                        self._created_unbound.add(uid)
+            if resource != "events":
+                self.rv = max(self.rv, rv)
+            self.add("object", resource=resource, type=event_type, rv=rv, object=manifest)
+
+    def close(self) -> None:
+        self._closing.set()
+        for watch in self._watches.values():
+            watch.close()
+        for thread in self._threads:
+            thread.join()
+        for scores in self._scores:
+            scores.close()
+        if self._audit is not None:
+            self._audit.close()
+        self._file.close()

@@ -1,0 +1,49 @@
+"""Reads the scores that a kube-scheduler logs (level 10 of its scheduling cycle)."""
+
+from __future__ import annotations
+
+import re
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from schedproof.history.record import Record
+
+__all__ = ["ScoreTail", "parse_score"]
+
+# kube-scheduler, pkg/scheduler/schedule_one.go, prioritizeNodes; klog's text format.
+_SCORED = re.compile(
+    r'"(?P<what>Plugin scored node for pod|Extender scored node for pod|Calculated node\'s final score for pod)" '
+    r'pod="(?P<pod>[^"]+)"(?: (?:plugin|extender)="(?P<scorer>[^"]+)")? node="(?P<node>[^"]+)" score=(?P<score>-?\d+)'
+)
+
+
+def parse_score(line: str) -> Record | None:
+    """`pod`, `scorer` ("total" for the sum), `node` and `score` (normalized, times weight); None for other lines."""
+    match = _SCORED.search(line)
+    if match is None:
+        return None
+    scorer = match["scorer"] or "total"
+    # An extender's name is its URL: which tap's port it happened to have says nothing.
+    scorer = "extender" if match["what"].startswith("Extender") else scorer
+    return {"pod": match["pod"], "scorer": scorer, "node": match["node"], "score": int(match["score"])}
+
+
+class ScoreTail:
+    """The scores logged since the last call."""
+
+    def __init__(self, log: Path) -> None:
+        self._file: IO[bytes] = log.open("rb")
+        self._partial = b""
+
+    def read(self) -> Iterator[Record]:
+        self._partial += self._file.read()
+        *complete, self._partial = self._partial.split(b"\n")
+        for line in complete:
+            if (score := parse_score(line.decode(errors="replace"))) is not None:
+                yield score
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,59 @@
+"""network-aware: the quietest feasible node is preferred."""
+
+import time
+
+import pytest
+
+from schedproof.judge.preference import ROTATIONS
+
+
+@pytest.mark.clause("network/least-traffic")
+def test_least_traffic(case):
+    """Each node is the quietest in turn, in a world whose every reading is scripted."""
+    nodes = case.nodes[:ROTATIONS]
+    for node in nodes:
+        phase = case.script(case.traffic(node))
+        case.probe(phase, count=case.probes(len(nodes)))
+        if case.given_up:
+            return
+
+
+@pytest.mark.clause("network/flip")
+def test_flip(case):
+    """The quietest and the loudest node swap their loads. The preference has window plus refresh to follow."""
+    before = case.traffic(case.nodes[0])
+    quietest, loudest = min(before, key=before.get), max(before, key=before.get)
+    after = {**before, quietest: before[loudest], loudest: before[quietest]}
+    case.probe(case.script(before), count=case.probes(2))
+    if case.given_up:
+        return
+    phase = case.script(after, before=before)
+    case.wait_claimed(time.monotonic())
+    case.probe(phase, count=case.probes(2))
+
+
+@pytest.mark.clause("network/feasible-first")
+def test_feasible_first(case):
+    """The quietest node is tainted, then cordoned, then full: it must not be chosen, and others must."""
+    for make_infeasible in (
+        lambda node: case.change_node(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]),
+        lambda node: case.change_node(node, unschedulable=True),
+        lambda node: case.fill(node, leaving_cpu="50m"),
+    ):
+        node, *_ = case.nodes
+        case.script(case.traffic(node))
+        make_infeasible(node)
+        case.settle()
+        case.expect_bound([case.pod(cpu="100m") for _ in range(4)])
+        case.restore()
+
+
+@pytest.mark.clause("network/real-traffic")
+def test_real_traffic(case):
+    """Packets through the nodes' devices, real exporters, real scrapes; then the load moves."""
+    first, second, *_ = case.nodes
+    for node in (first, second):
+        phase = case.send(case.traffic(node, packets=True))
+        case.probe(phase, count=case.probes(2))
+        if case.given_up:
+            return
