@@ -1,0 +1,77 @@
+"""Histories of preference: in each phase of the load, probes of the candidate and one of the control."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from .histories import CONTROL, CONTROL_USER, NODES, HistoryBuilder
+
+Traffic = Mapping[str, float]
+Choice = Callable[[Traffic], str]
+
+LEAST, FLIP, REAL, FEASIBLE = "network/least-traffic", "network/flip", "network/real-traffic", "network/feasible-first"
+
+
+def loads(quietest: str, nodes: Iterable[str] = NODES) -> dict[str, float]:
+    """Loads that differ by half, with this node the quietest."""
+    others = [node for node in nodes if node != quietest]
+    return {node: 100_000 * 1.5**rank for rank, node in enumerate([quietest, *others])}
+
+
+ROTATION = [loads(node) for node in NODES]
+BEFORE = loads("node-1")
+AFTER = {**BEFORE, "node-1": BEFORE["node-4"], "node-4": BEFORE["node-1"]}
+
+
+def quietest(traffic: Traffic) -> str:
+    return min(traffic, key=lambda node: traffic[node])
+
+
+def loudest(traffic: Traffic) -> str:
+    return max(traffic, key=lambda node: traffic[node])
+
+
+def second(traffic: Traffic) -> str:
+    return sorted(traffic, key=lambda node: traffic[node])[1]
+
+
+def tried(
+    case: str = LEAST,
+    *,
+    phases: Sequence[Traffic] = ROTATION,
+    count: int = 3,
+    choose: Choice = quietest,
+    control: Choice | None = lambda _: "node-2",
+    shown: Callable[[Traffic], Traffic | None] = lambda traffic: traffic,
+    world: HistoryBuilder | None = None,
+    **spec: Any,
+) -> HistoryBuilder:
+    """In each phase, `count` probes and a control, one after the other, as the stimulus does it.
+
+    Args:
+        choose: where the candidate puts a probe, given the load.
+        control: where the control puts its own; None where there is none.
+        shown: what Prometheus shows at the decision, given the load.
+    """
+    h = world or HistoryBuilder(case)
+    for phase, traffic in enumerate(phases):
+        h.load(phase, traffic)
+        for number in range(count):
+            probe = f"probe-{phase}-{number}"
+            h.pod(probe, phase=phase, cpu="100m", **spec)
+            if node := choose(traffic):
+                h.bind(probe, node)
+            if (reading := shown(traffic)) is not None:
+                h.reading(probe, reading)
+            h.delete(probe)
+        if control is not None:
+            h.pod(f"control-{phase}", role="control", scheduler=CONTROL, phase=phase, cpu="100m")
+            if node := control(traffic):
+                h.bind(f"control-{phase}", node, by=CONTROL_USER)
+            h.delete(f"control-{phase}")
+    return h
+
+
+def flipped(**changes: Any) -> HistoryBuilder:
+    return tried(**{"case": FLIP, "phases": [BEFORE, AFTER], "count": 6, **changes})

@@ -1,0 +1,205 @@
+"""How a scheduler says what it did: by a Binding of its own, by a condition, by an event."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from .histories import CLAIMS, CONTROL, CONTROL_USER, HistoryBuilder
+
+BINDS, UNSCHEDULABLE = "core/binds", "core/unschedulable-condition"
+
+# -- core/binds
+
+
+@pytest.mark.parametrize("resource", ["pods/binding", "bindings"])
+def test_a_pod_bound_by_the_candidates_own_binding_passes(resource: str) -> None:
+    h = HistoryBuilder(BINDS)
+    h.pod("probe-1")
+    h.attempt("probe-1", "node-2", code=409, resource=resource)
+    h.attempt("probe-1", "node-1", resource=resource)
+    h.place("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    assert h.verdict().outcome == "passed"
+
+
+@pytest.mark.parametrize("code", [0, 202, 307, 403, 404, 409, 500])
+def test_a_pod_on_a_node_without_a_successful_binding_fails(code: int) -> None:
+    h = HistoryBuilder(BINDS)
+    h.pod("probe-1")
+    h.attempt("probe-1", "node-1", code=code)
+    h.place("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    verdict = h.verdict()
+    assert verdict.outcome == "failed"
+    assert "probe-1 is on node-1, but the candidate posted no Binding for it" in verdict.summary
+
+
+def test_pods_that_are_not_the_candidate_s_need_no_binding_of_it() -> None:
+    h = HistoryBuilder(BINDS)
+    h.pod("filler-1", role="filler", scheduler="other", node="node-1", cpu="1")
+    h.pod("control-1", role="control", scheduler=CONTROL)
+    h.bind("control-1", "node-1", by=CONTROL_USER)
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    assert h.verdict().outcome == "passed"
+
+
+def test_one_pod_without_a_binding_among_others_fails() -> None:
+    h = HistoryBuilder(BINDS)
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    h.pod("probe-2")
+    h.place("probe-2", "node-1")
+    for pod in ("probe-1", "probe-2"):
+        h.expect(pod, "bound")
+    verdict = h.verdict()
+    assert verdict.outcome == "failed"
+    assert "probe-2 is on node-1" in verdict.summary
+
+
+def test_where_nothing_was_to_be_bound_nothing_is_proved() -> None:
+    h = HistoryBuilder(BINDS)
+    h.pod("elsewhere", scheduler=CONTROL)
+    h.bind("elsewhere", "node-1", by=CONTROL_USER)
+    h.expect("elsewhere", "bound")
+    verdict = h.verdict()
+    assert (verdict.outcome, verdict.summary) == ("invalid", "no pod was to be bound")
+
+
+def test_a_pod_that_somebody_else_bound_fails() -> None:
+    h = HistoryBuilder(BINDS)
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1", by=CONTROL_USER)
+    h.expect("probe-1", "bound")
+    assert h.verdict().outcome == "failed"
+
+
+def test_a_binding_for_another_pod_of_the_name_does_not_count() -> None:
+    h = HistoryBuilder(BINDS)
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    h.delete("probe-1")
+    h.pod("probe-1")
+    h.place("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    assert h.verdict().outcome == "failed"
+
+
+def test_a_pod_that_is_not_bound_fails() -> None:
+    h = HistoryBuilder(BINDS)
+    h.pod("probe-1")
+    h.expect("probe-1", "bound")
+    verdict = h.verdict()
+    assert verdict.outcome == "failed"
+    assert "was not bound within 20 s (bind)" in verdict.summary
+
+
+def test_no_pods_prove_nothing() -> None:
+    assert HistoryBuilder(BINDS).verdict().outcome == "invalid"
+
+
+# -- core/unschedulable-condition
+
+
+def too_large(
+    *, status: str = "False", reason: str = "Unschedulable", message: str = "0/4 nodes", events: bool = False
+) -> HistoryBuilder:
+    """A pod that fits nowhere, and what is said of it; with `events`, by a candidate that claims them."""
+    claims = dataclasses.replace(CLAIMS, features=("events",)) if events else CLAIMS
+    h = HistoryBuilder(UNSCHEDULABLE, claims=claims)
+    h.pod("too-large", cpu="1000")
+    if status:
+        h.condition("too-large", status=status, reason=reason, message=message)
+    h.fence()
+    h.expect("too-large", "pending")
+    return h
+
+
+@pytest.mark.parametrize("message", ["0/4 nodes are available: 4 Insufficient cpu.", "nowhere to go", ""])
+def test_pending_with_the_condition_passes_whatever_its_wording(message: str) -> None:
+    verdict = too_large(message=message).verdict()
+    assert (verdict.outcome, verdict.summary) == (
+        "passed",
+        "1 pods Pending with PodScheduled=False, reason Unschedulable",
+    )
+
+
+def test_the_condition_still_counts_after_the_pod_was_deleted() -> None:
+    h = too_large()
+    h.delete("too-large")
+    assert h.verdict().outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("status", "reason"),
+    [("", ""), ("True", ""), ("False", ""), ("False", "SchedulerError"), ("Unknown", "Unschedulable")],
+)
+def test_another_condition_or_none_fails(status: str, reason: str) -> None:
+    verdict = too_large(status=status, reason=reason).verdict()
+    assert verdict.outcome == "failed"
+    assert "expected the condition PodScheduled=False with reason Unschedulable, found" in verdict.summary
+
+
+def test_other_conditions_do_not_matter() -> None:
+    h = HistoryBuilder(UNSCHEDULABLE)
+    h.pod("too-large", cpu="1000")
+    h.condition("too-large", reason="Unschedulable")
+    h.records[-1]["object"]["status"]["conditions"].insert(0, {"type": "Initialized", "status": "True"})
+    h.fence()
+    h.expect("too-large", "pending")
+    assert h.verdict().outcome == "passed"
+
+
+def test_where_nothing_was_to_be_left_pending_nothing_is_proved() -> None:
+    h = HistoryBuilder(UNSCHEDULABLE)
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    verdict = h.verdict()
+    assert (verdict.outcome, verdict.summary) == ("invalid", "no pod was to be left pending")
+
+
+def test_where_events_are_claimed_one_that_says_something_passes() -> None:
+    h = too_large(events=True)
+    h.event("too-large", "whatever it says")
+    assert h.verdict().outcome == "passed"
+
+
+@pytest.mark.parametrize("about", ["", "sentinel-1"])
+def test_where_events_are_claimed_none_about_the_pod_fails(about: str) -> None:
+    h = too_large(events=True)
+    if about:
+        h.event(about, "whatever it says")
+    verdict = h.verdict()
+    assert verdict.outcome == "failed"
+    assert "no event says why (claimed: events)" in verdict.summary
+
+
+def test_where_events_are_claimed_one_that_says_nothing_fails() -> None:
+    h = too_large(events=True)
+    h.event("too-large", "")
+    assert h.verdict().outcome == "failed"
+
+
+def test_where_events_are_not_claimed_none_is_needed() -> None:
+    assert too_large(events=False).verdict().outcome == "passed"
+
+
+def test_a_pod_that_was_bound_although_it_fits_nowhere_fails() -> None:
+    h = HistoryBuilder(UNSCHEDULABLE)
+    h.pod("too-large", cpu="1000")
+    h.bind("too-large", "node-1")
+    h.fence()
+    h.expect("too-large", "pending")
+    assert h.verdict().outcome == "failed"
+
+
+def test_without_a_fence_nobody_knows_that_it_was_decided_on() -> None:
+    h = HistoryBuilder(UNSCHEDULABLE)
+    h.pod("too-large", cpu="1000")
+    h.condition("too-large", reason="Unschedulable")
+    h.expect("too-large", "pending")
+    assert h.verdict().outcome == "invalid"

@@ -1,0 +1,223 @@
+"""What a verdict shows: every node of the decision, what happened in its order, the last words of what ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedproof.judge.evidence import decision_table, log_tails, timeline
+from schedproof.judge.verdict import Verdict
+from schedproof.report.terminal import explain
+
+from .histories import CONTROL, CONTROL_USER, NODES, HistoryBuilder
+
+CASE = "network/least-traffic"
+PER_NODE = {"node-1": (), "node-2": ("cpu: needs 2000m, 1000m free of 8000m", "taint a:NoSchedule is not tolerated")}
+
+
+def decided(chosen: str = "node-1") -> HistoryBuilder:
+    h = HistoryBuilder(CASE)
+    h.pod("probe-1", cpu="2")
+    for node in ("node-1", "node-2"):
+        h.score("probe-1", node, 100, scorer="NodeResourcesFit")
+    h.score("probe-1", "node-1", 300)
+    h.score("probe-2", "node-1", 17)
+    if chosen:
+        h.bind("probe-1", chosen)
+    h.reading("probe-1", {"node-1": 100.0})
+    return h
+
+
+def table(h: HistoryBuilder, **more: Any) -> dict[str, Any]:
+    history = h.history()
+    return decision_table(history, history.bindings.get(h.uid("probe-1")), PER_NODE, **more)
+
+
+# -- the decision
+
+
+def test_a_decision_has_a_row_for_each_node_with_all_that_is_known() -> None:
+    assert table(decided(), expected="node-2") == {
+        "pod": "sp-tested/probe-1",
+        "requests": [{"cpu": "2"}],
+        "expected": "node-2",
+        "chosen": "node-1",
+        "query": "rate(x[2s])",
+        "nodes": [
+            {
+                "node": "node-1", "feasible": True, "reasons": [], "traffic": 100.0,
+                "scores": {"NodeResourcesFit": 100, "total": 300}, "expected": False, "chosen": True,
+            },
+            {
+                "node": "node-2", "feasible": False, "reasons": list(PER_NODE["node-2"]), "traffic": None,
+                "scores": {"NodeResourcesFit": 100}, "expected": True, "chosen": False,
+            },
+        ],
+    }  # fmt: skip
+
+
+def test_a_chosen_node_that_does_not_exist_has_a_row_too() -> None:
+    ghost = next(row for row in table(decided("ghost"))["nodes"] if row["node"] == "ghost")
+    assert (ghost["chosen"], ghost["feasible"], ghost["reasons"]) == (True, False, ["does not exist"])
+
+
+def test_a_pod_that_was_not_bound_is_shown_as_it_was_asked_for() -> None:
+    h = decided(chosen="")
+    shown = table(h, manifest=h.history().manifests[h.uid("probe-1")])
+    assert (shown["pod"], shown["chosen"], shown["requests"]) == ("sp-tested/probe-1", "", [{"cpu": "2"}])
+    assert not any(row["chosen"] for row in shown["nodes"])
+
+
+# -- the timeline
+
+
+def lines(h: HistoryBuilder, pod: str = "") -> list[str]:
+    """Without the times."""
+    return [line.partition("s  ")[2] for line in timeline(h.history(), CASE, pod)]
+
+
+def test_the_timeline_tells_what_happened_in_the_order_of_time() -> None:
+    h = HistoryBuilder(CASE)
+    h.load(0, {"node-2": 1500.0, "node-1": 100.0})
+    h.pod("probe-1", cpu="100m")
+    h.add("query", request="rate(x[2s])", status=200, answer="{}", seconds=0.0049)
+    h.add("extender", request="filter", pod="sp-tested/probe-1", status=200, answer="{}", seconds=0.003)
+    h.attempt("probe-1", "node-2", code=409)
+    h.bind("probe-1", "node-1")
+    h.request("patch", "pods/status", "probe-1")  # not worth a line
+    h.expect("probe-1", "bound")
+    h.seen()
+    h.unseen("nobody looked")
+    h.fence()
+    h.process("candidate", "exited", code=-9, log=["bye"])
+    h.end()
+    assert lines(h) == [
+        "load (scripted, B/s): node-1 100, node-2 1,500",
+        "harness creates probe pod sp-tested/probe-1",
+        "candidate asks Prometheus: rate(x[2s]) -> 200 in 5 ms",
+        "extender filter for sp-tested/probe-1 -> 200 {}",
+        "candidate-tested binds probe-1 to node-2: 409",
+        "candidate-tested binds probe-1 to node-1: 201",
+        "waited for sp-tested/probe-1 to be bound (at most 20 s)",
+        f"candidate has seen revision {h.rv - 2} (shown by settle-1)",
+        "not shown: nobody looked",
+        "harness creates sentinel pod sp-tested/sentinel-1",
+        "candidate-tested binds sentinel-1 to node-4: 201",
+        "waited for sp-tested/sentinel-1 to be bound (at most 20 s)",
+        "fence: sentinel sp-tested/sentinel-1 is bound",
+        "process candidate exited, code -9",
+    ]
+
+
+def test_what_arrived_late_is_told_in_its_place() -> None:
+    """Lines of the audit log are read at the end of a case."""
+    h = HistoryBuilder(CASE)
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    h.end()
+    request = next(record for record in h.records if record["kind"] == "request")
+    h.records.remove(request)
+    h.records.append(request)
+    assert [line.split()[0] for line in lines(h)] == ["harness", "candidate-tested", "waited"]
+
+
+def test_times_count_from_the_case_s_begin_and_other_cases_are_left_out() -> None:
+    h = HistoryBuilder("core/binds")
+    h.pod("before")
+    h.end()
+    h.begin(CASE)
+    h.pod("probe-1")
+    h.end()
+    h.begin("core/fit-cpu")
+    h.pod("after")
+    assert timeline(h.history(), CASE) == ["  +0.010s  harness creates probe pod sp-tested/probe-1"]
+
+
+def test_the_timeline_of_a_pod_ends_with_its_binding_and_leaves_the_others_out() -> None:
+    h = HistoryBuilder(CASE)
+    h.load(0, dict.fromkeys(NODES, 1.0))
+    for pod in ("probe-1", "probe-2"):
+        h.pod(pod)
+        h.bind(pod, "node-1")
+    h.pod("control-1", role="control", scheduler=CONTROL)
+    h.bind("control-1", "node-2", by=CONTROL_USER)
+    h.load(1, dict.fromkeys(NODES, 2.0))
+    h.end()
+    assert lines(h, "sp-tested/probe-2")[1:] == [
+        "harness creates probe pod sp-tested/probe-2",
+        "candidate-tested binds probe-2 to node-1: 201",
+    ]
+
+
+@pytest.mark.parametrize(("count", "cut"), [(60, 0), (61, 1), (100, 40)])
+def test_a_long_timeline_loses_its_middle(count: int, cut: int) -> None:
+    h = HistoryBuilder(CASE)
+    for number in range(count):
+        h.pod(f"probe-{number}")
+    h.end()
+    told = timeline(h.history(), CASE)
+    assert len(told) == 60 + bool(cut)
+    assert [line.strip() for line in told if "lines" in line] == ([f"... {cut} lines ..."] if cut else [])
+    assert told[0].endswith("probe-0")
+    assert told[-1].endswith(f"probe-{count - 1}")
+
+
+# -- logs
+
+
+def test_logs_are_those_of_the_case_and_the_last_words_of_what_ended() -> None:
+    h = HistoryBuilder("core/binds")
+    h.add("log", case="core/binds", name="scheduler", lines=["an earlier case"])
+    h.end()
+    h.begin(CASE)
+    h.add("log", case=CASE, name="scheduler", lines=["this case"])
+    h.process("candidate", "exited", code=1, log=["panic: no nodes"])
+    assert log_tails(h.history(), CASE) == {"scheduler": ["this case"], "candidate": ["panic: no nodes"]}
+
+
+# -- for people
+
+
+def test_an_explanation_has_the_guarantee_the_finding_and_the_evidence() -> None:
+    evidence = {
+        "decisions": [table(decided(), expected="node-2"), table(decided())],
+        "measured": {"probes": 12, "chance_of_a_random_chooser": 6e-8},
+        "timeline": ["+0.010s  it began"],
+        "logs": {"candidate": ["panic: no nodes"]},
+    }
+    text = explain(Verdict(CASE, "required", "failed", "1 of 12 probes was wrong", evidence))
+    for part in (
+        "network/least-traffic: failed",
+        "guarantee: Among feasible nodes, the one with the least traffic gets the pod, whichever node that is.",
+        "finding:   1 of 12 probes was wrong",
+        "sp-tested/probe-1 -> node-1",
+        "no: cpu: needs 2000m, 1000m free of 8000m; taint a:NoSchedule is not tolerated",
+        "traffic: rate(x[2s]) at the decision",
+        "(1 more decisions are in report.json)",
+        "probes 12, chance_of_a_random_chooser 6e-08",
+        "+0.010s  it began",
+        "last words of candidate:",
+        "panic: no nodes",
+    ):
+        assert part in text
+
+
+def test_scores_that_tell_no_nodes_apart_are_left_out_of_the_table() -> None:
+    text = explain(Verdict(CASE, "required", "failed", "", {"decisions": [table(decided())]}))
+    assert "score total" in text
+    assert "NodeResourcesFit" not in text
+
+
+@pytest.mark.parametrize("text", ["zone In [a, b]", "[bold]x[/bold]", "closes [/nothing]", "[/]", ":smile: [link=x]"])
+def test_nothing_that_is_shown_is_taken_for_markup(text: str) -> None:
+    decision = table(decided("[/]"))
+    for row in decision["nodes"]:
+        row |= {"reasons": [text], "feasible": False}
+    evidence = {"decisions": [decision], "timeline": [text], "logs": {text: [text]}}
+    shown = explain(Verdict(CASE, "required", "failed", text, evidence))
+    assert f"finding:   {text}\n" in shown
+    assert f"no: {text}" in shown
+    assert f"  {text}\n" in shown
+    assert "sp-tested/probe-1 -> [/]" in shown

@@ -1,0 +1,275 @@
+"""What holds over a whole run: the candidate lives, touches its own pods only, and accounts for each of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .histories import CANDIDATE_USER, CONTROL_USER, HARNESS_USER, HistoryBuilder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ALIVE, OWN, ACCOUNTED = "core/alive", "core/own-pods-only", "core/all-accounted"
+
+
+def run() -> HistoryBuilder:
+    """A run in which all is well: one pod bound, one refused with a reason, one deleted before its turn."""
+    h = HistoryBuilder("core/fit-cpu")
+    h.pod("bound-1", cpu="1")
+    h.bind("bound-1", "node-1")
+    h.pod("pending-1", cpu="100")
+    h.request("patch", "pods/status", "pending-1", body={"status": {}})
+    h.condition("pending-1", reason="Unschedulable")
+    h.pod("deleted-1", cpu="1")
+    h.delete("deleted-1")
+    return h
+
+
+@pytest.mark.parametrize(
+    ("clause", "summary"),
+    [
+        (ALIVE, "1 processes lived to the end"),
+        (OWN, "1 pods of other schedulers were left alone"),
+        (ACCOUNTED, "3 pods accounted for, 1 of them bound once"),
+    ],
+)
+def test_a_run_in_which_all_is_well_passes(clause: str, summary: str) -> None:
+    verdict = run().verdict(clause)
+    assert (verdict.outcome, verdict.summary) == ("passed", summary)
+
+
+# -- core/alive
+
+
+@pytest.mark.parametrize(
+    ("code", "how"), [(1, "exit code 1"), (0, "exit code 0"), (-9, "signal 9"), (None, "an unknown code")]
+)
+def test_a_process_that_ends_by_itself_fails_however_it_ends(code: int | None, how: str) -> None:
+    h = run()
+    h.process("candidate tested", "exited", code=code, log=["panic: no nodes"])
+    verdict = h.verdict(ALIVE)
+    assert verdict.outcome == "failed"
+    assert f"candidate tested ended by itself with {how}" in verdict.summary
+    assert verdict.evidence["logs"] == {"candidate tested": ["panic: no nodes"]}
+
+
+@pytest.mark.parametrize(("times", "ending"), [(1, "s into the run"), (2, "(and 1 more times)")])
+def test_a_process_that_was_started_over_has_failed_all_the_same(times: int, ending: str) -> None:
+    h = run()
+    for _ in range(times):
+        h.process("candidate tested", "exited", code=2, log=[])
+        h.process("candidate tested", "started")
+    verdict = h.verdict(ALIVE)
+    assert verdict.outcome == "failed"
+    assert verdict.summary.endswith(ending)
+
+
+def test_a_candidate_of_which_no_process_was_seen_proves_nothing() -> None:
+    verdict = HistoryBuilder(started=False).verdict(ALIVE)
+    assert verdict.outcome == "invalid"
+
+
+# -- core/own-pods-only
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "name"),
+    [
+        ("create", "pods/binding", "bystander"),
+        ("create", "bindings", "bystander"),
+        ("patch", "pods/status", "bystander"),
+        ("update", "pods", "bystander"),
+        ("delete", "pods", "bystander"),
+        ("create", "pods/eviction", "bystander"),
+        ("deletecollection", "pods", ""),
+    ],
+)
+@pytest.mark.parametrize("code", [200, 403, 409])
+def test_any_write_on_anothers_pod_fails_even_a_refused_one(verb: str, resource: str, name: str, code: int) -> None:
+    h = run()
+    h.request(verb, resource, name, code=code)
+    verdict = h.verdict(OWN)
+    assert verdict.outcome == "failed"
+    assert f"candidate-tested: {verb} {resource} sp-tested/{name} -> {code}" in verdict.summary
+    assert "(and 0 more such requests)" in verdict.summary
+
+
+@pytest.mark.parametrize(
+    ("act", "what"),
+    [
+        (lambda h: h.request("get", "pods", "bystander"), "reading"),
+        (lambda h: h.request("list", "pods", ""), "listing"),
+        (lambda h: h.request("watch", "pods", ""), "watching"),
+        (lambda h: h.request("create", "events", "bystander.1"), "an event"),
+        (lambda h: h.request("patch", "nodes/status", "node-1"), "a node"),
+        (lambda h: h.request("delete", "pods", "pending-1"), "an own pod"),
+        (lambda h: h.request("delete", "pods", "deleted-1", code=404), "an own pod that is gone"),
+        (lambda h: h.request("delete", "pods", "bystander", by=HARNESS_USER), "another's request"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_does_not_touch_anothers_pod_passes(act: Callable[[HistoryBuilder], None], what: str) -> None:
+    h = run()
+    act(h)
+    assert h.verdict(OWN).outcome == "passed"
+
+
+def test_without_a_bystander_there_was_nothing_to_leave_alone() -> None:
+    h = HistoryBuilder(bystander=False)
+    h.pod("probe-1")
+    assert h.verdict(OWN).outcome == "invalid"
+
+
+# -- core/all-accounted
+
+
+def bound_twice(h: HistoryBuilder) -> None:
+    h.attempt("bound-1", "node-2", code=409)
+
+
+def bound_after_being_refused_and_tried_twice_more(h: HistoryBuilder) -> None:
+    h.pod("often-1")
+    h.attempt("often-1", "node-1", code=500)
+    h.bind("often-1", "node-1")
+    h.attempt("often-1", "node-2", code=409)
+    h.attempt("often-1", "node-3", code=409)
+
+
+def bound_again_to_the_same_node(h: HistoryBuilder) -> None:
+    h.attempt("bound-1", "node-1", code=409)
+
+
+def bound_again_without_a_uid(h: HistoryBuilder) -> None:
+    h.attempt("bound-1", "node-2", code=409, says_uid=False)
+
+
+def bound_again_without_a_body(h: HistoryBuilder) -> None:
+    h.request("create", "pods/binding", "bound-1", code=409)
+
+
+def bound_again_by_the_older_resource(h: HistoryBuilder) -> None:
+    h.attempt("bound-1", "node-2", code=409, resource="bindings")
+
+
+def placed_without_a_binding(h: HistoryBuilder) -> None:
+    h.pod("spirited-1")
+    h.place("spirited-1", "node-1")
+
+
+def bound_by_somebody_else(h: HistoryBuilder) -> None:
+    h.pod("stolen-1")
+    h.bind("stolen-1", "node-1", by=CONTROL_USER)
+
+
+def pending_without_a_word(h: HistoryBuilder) -> None:
+    h.pod("forgotten-1")
+
+
+def pending_with_a_reason_of_another_kind(h: HistoryBuilder) -> None:
+    h.pod("forgotten-1")
+    h.condition("forgotten-1", reason="Evicted")
+    h.records[-1]["object"]["status"]["conditions"][0]["type"] = "DisruptionTarget"
+
+
+def pending_without_a_reason(h: HistoryBuilder) -> None:
+    h.pod("forgotten-1")
+    h.condition("forgotten-1", reason="")
+
+
+DEFECTS = {
+    bound_twice: "bound-1: bound to node-1, then tried again (node-2: 409)",
+    bound_after_being_refused_and_tried_twice_more: "often-1: bound to node-1, then tried again (node-2: 409)",
+    bound_again_to_the_same_node: "bound-1: bound to node-1, then tried again (node-1: 409)",
+    bound_again_without_a_uid: "bound-1: bound to node-1, then tried again",
+    bound_again_without_a_body: "bound-1: bound to node-1, then tried again (: 409)",
+    bound_again_by_the_older_resource: "bound-1: bound to node-1, then tried again",
+    placed_without_a_binding: "spirited-1: is on node-1, but not by a Binding of the candidate",
+    bound_by_somebody_else: "stolen-1: is on node-1, but not by a Binding of the candidate",
+    pending_without_a_word: "forgotten-1: ended Pending without a reason",
+    pending_with_a_reason_of_another_kind: "forgotten-1: ended Pending without a reason",
+    pending_without_a_reason: "forgotten-1: ended Pending without a reason",
+}
+
+
+@pytest.mark.parametrize(("defect", "problem"), DEFECTS.items(), ids=[defect.__name__ for defect in DEFECTS])
+def test_a_pod_that_is_not_accounted_for_fails(defect: Callable[[HistoryBuilder], None], problem: str) -> None:
+    h = run()
+    defect(h)
+    verdict = h.verdict(ACCOUNTED)
+    assert verdict.outcome == "failed"
+    assert problem in verdict.summary
+
+
+def refused_first(h: HistoryBuilder) -> None:
+    h.pod("patient-1")
+    h.attempt("patient-1", "node-1", code=409)
+    h.attempt("patient-1", "node-2", code=500)
+    h.bind("patient-1", "node-1")
+
+
+def gated(h: HistoryBuilder) -> None:
+    h.pod("gated-1")
+    h.condition("gated-1", reason="SchedulingGated")
+
+
+def bound_and_gone(h: HistoryBuilder) -> None:
+    h.delete("bound-1")
+
+
+def re_created(h: HistoryBuilder) -> None:
+    h.delete("bound-1")
+    h.pod("bound-1")
+    h.bind("bound-1", "node-2")
+
+
+def created_on_its_node(h: HistoryBuilder) -> None:
+    h.pod("prebound-1", node="node-1")
+    h.condition("prebound-1", status="True", reason="Bound")
+
+
+def touched_after_it_was_bound(h: HistoryBuilder) -> None:
+    h.request("patch", "pods/status", "bound-1", body={"status": {}})
+    h.request("create", "pods/eviction", "bound-1", code=201, body={"metadata": {"name": "bound-1"}})
+    h.request("get", "pods/binding", "bound-1", code=405)
+
+
+def anothers_race(h: HistoryBuilder) -> None:
+    h.attempt("bound-1", "node-2", code=409, by=CONTROL_USER)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        refused_first,
+        gated,
+        bound_and_gone,
+        re_created,
+        created_on_its_node,
+        touched_after_it_was_bound,
+        anothers_race,
+    ],
+    ids=lambda act: act.__name__,
+)
+def test_a_pod_that_is_accounted_for_passes(act: Callable[[HistoryBuilder], None]) -> None:
+    h = run()
+    act(h)
+    verdict = h.verdict(ACCOUNTED)
+    assert (verdict.outcome, verdict.summary) == ("passed", verdict.summary)
+
+
+def test_a_binding_made_for_the_pod_that_was_there_before_is_an_attempt_of_its_own() -> None:
+    """Bound by the uid of the old pod after its success: that is the second attempt, whoever bears the name now."""
+    h = run()
+    old = h.uid("bound-1")
+    h.delete("bound-1")
+    h.pod("bound-1")
+    h.condition("bound-1", reason="Unschedulable")
+    body = {"metadata": {"name": "bound-1", "uid": old}, "target": {"name": "node-2"}}
+    h.request("create", "pods/binding", "bound-1", by=CANDIDATE_USER, code=409, body=body)
+    assert h.verdict(ACCOUNTED).outcome == "failed"
+
+
+def test_a_candidate_that_was_given_no_pod_proves_nothing() -> None:
+    assert HistoryBuilder().verdict(ACCOUNTED).outcome == "invalid"

@@ -1,0 +1,237 @@
+"""From a history to verdicts: claims, capabilities, exclusions, levels, and what was not tried."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from schedproof.candidates.claims import CLAUSE_PROFILES, FEATURES
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.clause import Clause
+from schedproof.judge.judge import applies, judge
+from schedproof.judge.verdict import Finding, Verdict, failed, invalid, passed
+
+from .histories import CAPABILITIES, CLAIMS, NODES, HistoryBuilder
+
+CASE = "core/fit-cpu"
+CLUSTER = {"name": "embedded", "nodes": list(NODES), "device": "eth0", "capabilities": sorted(CAPABILITIES)}
+
+
+def holds(h: HistoryBuilder) -> None:
+    h.pod("probe-1", cpu="1")
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+
+
+def breaks(h: HistoryBuilder) -> None:
+    h.pod("probe-1", cpu="1")
+    h.bind("probe-1", "ghost")
+    h.expect("probe-1", "bound")
+
+
+def proves_nothing(h: HistoryBuilder) -> None:
+    h.pod("probe-1", cpu="1000")
+    h.expect("probe-1", "bound")
+
+
+# -- the catalogue
+
+
+def test_every_clause_is_filed_under_its_id_and_belongs_to_a_profile() -> None:
+    for clause_id, clause in CATALOGUE.items():
+        assert clause.id == clause_id
+        assert clause_id.partition("/")[0] in CLAUSE_PROFILES
+        assert clause.guarantee.endswith(".")
+        assert clause.source
+        assert clause.features <= FEATURES.keys()
+
+
+@pytest.mark.parametrize("clause", CATALOGUE.values(), ids=CATALOGUE)
+def test_a_case_in_which_nothing_happened_never_passes(clause: Clause) -> None:
+    """But for the process: that it lived is all that there is to say of it."""
+    verdict = HistoryBuilder(clause.id, bystander=False).verdict()
+    assert verdict.outcome == ("passed" if clause.id == "core/alive" else "invalid")
+
+
+# -- what needs no trial
+
+
+@pytest.mark.parametrize(
+    ("change", "claims", "capabilities", "expected"),
+    [
+        ({}, {}, CAPABILITIES, None),
+        ({}, {"profiles": ("network-aware",)}, CAPABILITIES, ("not-claimed", "the profile core is not claimed")),
+        (
+            {"features": frozenset({"events", "priority"})},
+            {"features": ("events",)},
+            CAPABILITIES,
+            ("not-claimed", "the feature priority is not claimed"),
+        ),
+        ({"features": frozenset({"events"})}, {"features": ("events", "priority")}, CAPABILITIES, None),
+        (
+            {"needs": frozenset({"audit", "change-nodes"})},
+            {},
+            {"audit"},
+            ("skipped", "this cluster lacks the capability change-nodes"),
+        ),
+        ({"needs": frozenset({"audit"})}, {}, {"audit"}, None),
+        ({"obstacle": lambda *_: "the moon is full"}, {}, CAPABILITIES, ("skipped", "the moon is full")),
+        # What is not claimed is not missed.
+        (
+            {"features": frozenset({"priority"}), "needs": frozenset({"audit"})},
+            {},
+            (),
+            ("not-claimed", "the feature priority is not claimed"),
+        ),
+        # What cannot be tried at all has no further obstacles.
+        (
+            {"needs": frozenset({"audit"}), "obstacle": lambda *_: 1 / 0},
+            {},
+            (),
+            ("skipped", "this cluster lacks the capability audit"),
+        ),
+    ],
+)
+def test_a_clause_applies_where_it_is_claimed_and_can_be_tried(
+    change: dict[str, Any], claims: dict[str, Any], capabilities: Any, expected: tuple[str, str] | None
+) -> None:
+    clause = Clause("core/example", "It holds.", "test", lambda *_: passed(""), **change)
+    cluster = {**CLUSTER, "capabilities": sorted(capabilities)}
+    verdict = applies(clause, dataclasses.replace(CLAIMS, **claims), cluster)
+    assert (verdict and (verdict.outcome, verdict.summary)) == expected
+
+
+def test_what_does_not_apply_is_not_judged_whatever_the_record_says() -> None:
+    h = HistoryBuilder(CASE, claims=dataclasses.replace(CLAIMS, profiles=("normalization",)))
+    breaks(h)
+    assert h.verdict().outcome == "not-claimed"
+
+
+def test_clauses_that_need_the_audit_log_are_skipped_where_there_is_none() -> None:
+    h = HistoryBuilder(CASE, capabilities=CAPABILITIES - {"audit"})
+    holds(h)
+    assert h.verdict().outcome == "passed"
+    outcomes = {clause: h.verdict(clause).outcome for clause, one in CATALOGUE.items() if "audit" in one.needs}
+    assert outcomes
+    assert set(outcomes.values()) == {"skipped"}
+
+
+# -- what was not tried, or not to its end
+
+
+def test_a_clause_whose_turn_never_came_is_invalid() -> None:
+    h = HistoryBuilder(CASE)
+    verdict = h.verdict("core/taint-noschedule")
+    assert (verdict.outcome, verdict.summary) == ("invalid", "was not tried: the run ended before its turn")
+
+
+@pytest.mark.parametrize("act", [holds, breaks], ids=["holds so far", "broken so far"])
+def test_a_case_that_was_cut_off_is_invalid(act: Any) -> None:
+    """What came after could have been the stimulus that matters, or the rest of the wait."""
+    h = HistoryBuilder(CASE)
+    act(h)
+    verdict = judge(h.history(), CASE)
+    assert (verdict.outcome, verdict.summary) == ("invalid", "was cut off in the middle of its trial")
+
+
+def test_a_second_attempt_at_a_case_that_was_cut_off_is_invalid_too() -> None:
+    h = HistoryBuilder(CASE)
+    holds(h)
+    h.end()
+    h.begin()
+    assert judge(h.history(), CASE).outcome == "invalid"
+
+
+@pytest.mark.parametrize("clause", [clause for clause, one in CATALOGUE.items() if one.always])
+def test_what_holds_over_a_whole_run_needs_its_end_and_no_case_of_its_own(clause: str) -> None:
+    h = HistoryBuilder(CASE)
+    holds(h)
+    verdict = judge(h.history(), clause)
+    assert (verdict.outcome, verdict.summary) == ("invalid", "holds over all of a run, and this one was cut off")
+    h.over()
+    assert judge(h.history(), clause).outcome == "passed"
+
+
+def test_trouble_of_the_harness_is_nobodys_fault() -> None:
+    h = HistoryBuilder(CASE)
+    breaks(h)
+    h.trouble("cannot set up the network of a node")
+    verdict = h.verdict()
+    assert (verdict.outcome, verdict.summary) == ("invalid", "cannot set up the network of a node")
+
+
+def test_trouble_with_one_case_says_nothing_of_another() -> None:
+    h = HistoryBuilder("core/binds")
+    h.trouble("no")
+    h.end()
+    h.begin(CASE)
+    holds(h)
+    assert h.verdict().outcome == "passed"
+
+
+# -- exclusions
+
+
+EXCLUDED = {"clause": CASE, "reason": "rounds down"}
+
+
+@pytest.mark.parametrize(
+    ("act", "outcome", "stale", "summary"),
+    [
+        (breaks, "excluded", False, "excluded (rounds down): sp-tested/probe-1 was bound to ghost"),
+        (holds, "passed", True, "holds, but candidate.yaml excludes it (rounds down): remove the exclusion"),
+        (proves_nothing, "invalid", False, "sp-tested/probe-1 was expected to be bound"),
+        (lambda h: h.trouble("no"), "invalid", False, "no"),
+    ],
+    ids=["fails", "holds", "proves nothing", "trouble"],
+)
+def test_an_exclusion_covers_failure_only_and_is_stale_where_the_clause_holds(
+    act: Any, outcome: str, stale: bool, summary: str
+) -> None:
+    h = HistoryBuilder(CASE, exclusions=[EXCLUDED])
+    act(h)
+    verdict = h.verdict()
+    assert (verdict.outcome, verdict.stale, verdict.fails_run) == (outcome, stale, stale)
+    assert verdict.summary.startswith(summary)
+
+
+def test_an_exclusion_of_another_clause_covers_nothing() -> None:
+    h = HistoryBuilder(CASE, exclusions=[{**EXCLUDED, "clause": "core/binds"}])
+    breaks(h)
+    assert h.verdict().outcome == "failed"
+
+
+# -- levels
+
+
+@pytest.mark.parametrize(
+    ("finding", "level", "fails", "unproved"),
+    [
+        (passed("p"), "required", False, False),
+        (failed("f"), "required", True, False),
+        (invalid("i"), "required", False, True),
+        (passed("p"), "recommended", False, False),
+        (failed("f"), "recommended", False, False),
+        (invalid("i"), "recommended", False, False),
+    ],
+)
+def test_only_what_is_required_decides_a_run(
+    finding: Finding, level: Any, fails: bool, unproved: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clause = Clause("network/herd", "It holds.", "test", lambda *_: finding, level)
+    monkeypatch.setitem(CATALOGUE, clause.id, clause)
+    verdict = HistoryBuilder(clause.id).verdict()
+    assert (verdict.outcome, verdict.level) == (finding.outcome, level)
+    assert (verdict.fails_run, verdict.unproved) == (fails, unproved)
+
+
+def test_a_verdict_as_json_says_only_where_it_is_stale_that_it_is() -> None:
+    verdict = Verdict("core/binds", "required", "passed", "all well", {"measured": {"n": 1}})
+    plain = {
+        "id": "core/binds", "level": "required", "outcome": "passed", "summary": "all well",
+        "evidence": {"measured": {"n": 1}},
+    }  # fmt: skip
+    assert verdict.as_dict() == plain
+    assert dataclasses.replace(verdict, stale=True).as_dict() == {**plain, "stale": True}

@@ -1,0 +1,267 @@
+"""What verdicts mean for a run: its exit code, its profiles, and its files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from schedproof.candidates.descriptor import Candidate
+from schedproof.candidates.kinds import AttachedSpec
+from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
+from schedproof.judge.verdict import Outcome, Verdict
+from schedproof.report.files import junit, write_files
+from schedproof.report.result import CandidateResult, RunResult, profile_results
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+CLAUSES = ("core/binds", "core/fit-cpu", "core/alive", "network/flip")
+
+
+def verdict(outcome: Outcome, level: Any = "required", *, clause: str = "core/binds", stale: bool = False) -> Verdict:
+    return Verdict(clause, level, outcome, f"it {outcome}", stale=stale)
+
+
+EVERY = [verdict(outcome, level) for outcome in OUTCOMES for level in ("required", "recommended")]
+EVERY += [verdict("passed", level, stale=True) for level in ("required", "recommended")]
+
+
+def run(
+    *verdicts: Verdict,
+    selected: Iterable[str] = (),
+    error: SchedproofError | None = None,
+    run_error: SchedproofError | None = None,
+    folder: Path = Path("results"),
+) -> RunResult:
+    """One candidate, and what became of it."""
+    candidate = Candidate("tested", "tested", AttachedSpec(), Path("candidate.yaml"))
+    result = RunResult(seed=7, cluster="embedded", folder=folder, error=run_error)
+    result.candidates["tested"] = CandidateResult(candidate, tuple(selected), list(verdicts), error)
+    return result
+
+
+# -- exit codes
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "code"),
+    [
+        ([verdict("passed")], 0),
+        ([verdict("passed"), verdict("skipped")], 0),
+        ([verdict("passed"), verdict("not-claimed")], 0),
+        ([verdict("passed"), verdict("excluded")], 0),
+        ([verdict("passed"), verdict("failed", "recommended")], 0),
+        ([verdict("passed"), verdict("invalid", "recommended")], 0),
+        ([verdict("passed"), verdict("failed")], 1),
+        ([verdict("passed", stale=True)], 1),
+        ([verdict("passed", "recommended", stale=True)], 1),
+        ([verdict("passed"), verdict("invalid")], 3),
+        ([verdict("failed"), verdict("invalid")], 1),
+    ],
+)
+def test_verdicts_decide_the_exit_code(verdicts: list[Verdict], code: int) -> None:
+    assert run(*verdicts).exit_code == code
+
+
+def test_every_combination_of_verdicts_and_errors_has_the_exit_code_of_its_worst() -> None:
+    for size in range(4):
+        for verdicts in itertools.combinations_with_replacement(EVERY, size):
+            failed = any(v.stale or (v.outcome, v.level) == ("failed", "required") for v in verdicts)
+            unproved = any((v.outcome, v.level) == ("invalid", "required") for v in verdicts)
+            tried = ["core/binds"] * bool(verdicts)
+            untried = [*tried, "network/flip"]
+            assert run(*verdicts, selected=tried).exit_code == (1 if failed else 3 if unproved else 0)
+            assert run(*verdicts, selected=untried).exit_code == (1 if failed else 3)
+            assert run(*verdicts, selected=untried, error=CandidateError("no")).exit_code == 2
+            assert run(*verdicts, selected=untried, run_error=HostError("no")).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("second", "code"), [(verdict("passed"), 0), (verdict("failed"), 1), (verdict("invalid"), 3), (None, 3)]
+)
+def test_all_candidates_must_pass(second: Verdict | None, code: int) -> None:
+    """A clause that one candidate passed is not thereby tried on the other."""
+    result = run(verdict("passed"), selected=["core/binds"])
+    other = Candidate("other", "other", AttachedSpec(), Path("other.yaml"))
+    result.candidates["other"] = CandidateResult(other, ("core/binds",), [second] if second else [])
+    assert result.exit_code == code
+
+
+# -- profiles
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "result"),
+    [
+        ([verdict("passed")], "success"),
+        ([verdict("passed"), verdict("failed", "recommended")], "success"),
+        ([verdict("passed"), verdict("not-claimed")], "success"),
+        ([verdict("passed"), verdict("skipped")], "partial"),
+        ([verdict("passed"), verdict("invalid")], "partial"),
+        ([verdict("passed"), verdict("excluded")], "partial"),
+        ([verdict("passed"), verdict("failed")], "failure"),
+        ([verdict("invalid"), verdict("failed")], "failure"),
+        ([verdict("passed", stale=True)], "failure"),
+    ],
+)
+def test_a_profile_is_as_good_as_its_worst_required_clause(verdicts: list[Verdict], result: str) -> None:
+    assert profile_results(verdicts)["core"]["result"] == result
+
+
+def test_profiles_are_reported_apart_and_count_every_outcome() -> None:
+    verdicts = [verdict("passed"), verdict("passed"), verdict("not-claimed"), verdict("failed", clause="network/flip")]
+    assert profile_results(verdicts) == {
+        "core": {"result": "success", "statistics": {"passed": 2, "not-claimed": 1}},
+        "network-aware": {"result": "failure", "statistics": {"failed": 1}},
+    }
+
+
+def test_a_profile_that_is_not_claimed_is_not_reported() -> None:
+    assert profile_results([verdict("not-claimed"), verdict("not-claimed")]) == {}
+
+
+# -- report.json
+
+
+def read_report(result: RunResult) -> Any:
+    """As a strict reader of JSON has it."""
+    write_files(result)
+    text = (result.folder / "report.json").read_text()
+    return json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+
+
+def test_the_report_has_the_documented_form(tmp_path: Path) -> None:
+    evidence = {"measured": {"probes": 12}, "timeline": ["+0.1s  it began"]}
+    result = run(Verdict("core/binds", "required", "passed", "all well", evidence), folder=tmp_path / "new" / "run")
+    result.versions = {"kubernetes": "v1.36.3"}
+    result.timings = {"cluster": 1.23456}
+    assert read_report(result) == {
+        "schema": "schedproof.report/v1",
+        "run": {
+            "seed": 7,
+            "cluster": "embedded",
+            "versions": {"kubernetes": "v1.36.3"},
+            "timings": {"cluster": 1.235},
+            "exit_code": 0,
+        },
+        "candidates": [
+            {
+                "name": "tested",
+                "kind": "attached",
+                "profiles": {"core": {"result": "success", "statistics": {"passed": 1}}},
+                "clauses": [
+                    {
+                        "id": "core/binds",
+                        "level": "required",
+                        "outcome": "passed",
+                        "summary": "all well",
+                        "evidence": evidence,
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def test_errors_are_in_the_report_with_their_remedy(tmp_path: Path) -> None:
+    error = CandidateError("it ended with exit code 1", remedy="read its log")
+    report = read_report(run(error=error, run_error=HostError("the disk is full"), folder=tmp_path))
+    assert report["run"]["error"] == "the disk is full"
+    assert report["run"]["exit_code"] == 2
+    assert report["candidates"][0]["error"] == "it ended with exit code 1\n  fix: read its log"
+
+
+def test_numbers_that_json_does_not_have_are_written_as_prometheus_writes_them(tmp_path: Path) -> None:
+    numbers = {"nan": float("nan"), "inf": float("inf"), "list": [float("-inf"), 1.5], "flag": True, "none": None}
+    result = run(Verdict("core/binds", "required", "passed", "", {"measured": numbers}), folder=tmp_path)
+    (clause,) = read_report(result)["candidates"][0]["clauses"]
+    expected = {"nan": "NaN", "inf": "+Inf", "list": ["-Inf", 1.5], "flag": True, "none": None}
+    assert clause["evidence"] == {"measured": expected}
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(HostError, match=r"cannot write the report to .*file"):
+        write_files(run(folder=tmp_path / "file"))
+
+
+# -- report.html
+
+
+def test_what_a_candidate_says_is_text_and_never_markup(tmp_path: Path) -> None:
+    said = "<script>alert('x')</script> & \"quoted\" größer"
+    evidence = {"timeline": [said], "logs": {said: [said]}}
+    write_files(run(Verdict("core/alive", "required", "failed", said, evidence), folder=tmp_path))
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "<script" not in text
+    assert text.count("&lt;script&gt;alert") >= 4
+    assert "größer" in text
+
+
+# -- junit.xml
+
+
+def junit_of(result: RunResult) -> ET.Element:
+    """As a reader of XML has it."""
+    return ET.fromstring(ET.tostring(junit(result)))
+
+
+@pytest.mark.parametrize(
+    ("one", "child"),
+    [
+        (verdict("passed"), None),
+        (verdict("failed"), "failure"),
+        (verdict("passed", stale=True), "failure"),
+        (verdict("invalid"), "error"),
+        (verdict("excluded"), "skipped"),
+        (verdict("skipped"), "skipped"),
+        (verdict("not-claimed"), "skipped"),
+        (verdict("failed", "recommended"), None),
+        (verdict("invalid", "recommended"), None),
+    ],
+)
+def test_a_testcase_says_what_became_of_the_clause(one: Verdict, child: str | None) -> None:
+    result = run(one)
+    result.timings["tested core/binds"] = 1.5
+    (case,) = junit_of(result).iter("testcase")
+    assert (case.get("classname"), case.get("name"), case.get("time")) == ("tested.core", "core/binds", "1.500")
+    assert [element.tag for element in case] == ([child] if child else [])
+    if child:
+        assert case[0].get("message") == one.summary
+        assert "guarantee: A feasible pod is bound within the deadline" in (case[0].text or "")
+
+
+def test_a_testsuite_counts_what_is_in_it() -> None:
+    result = run(
+        verdict("passed"), verdict("failed"), verdict("invalid"), verdict("skipped"), verdict("excluded"),
+        error=CandidateError("it ended with exit code 1"),
+    )  # fmt: skip
+    (suite,) = junit_of(result)
+    assert suite.get("name") == "tested"
+    assert len(suite.findall("testcase")) == 6
+    for name, tag in (("tests", "testcase"), ("failures", ".//failure"), ("errors", ".//error")):
+        assert int(suite.get(name, "")) == len(suite.findall(tag))
+    assert int(suite.get("skipped", "")) == len(suite.findall(".//skipped")) == 2
+    attach = next(case for case in suite if case.get("name") == "attach")
+    assert attach[0].get("message") == "it ended with exit code 1"
+
+
+@settings(deadline=None, database=None)
+@given(st.text(st.characters(exclude_categories=())))
+@example("\x00\x1b[31mred\x1b[0m\x7f\x85\r\n\t")
+@example("\ufffe\uffff\ud800")
+def test_whatever_a_candidate_says_the_file_stays_readable(tmp_path_factory: Any, said: str) -> None:
+    folder = tmp_path_factory.getbasetemp() / "junit"
+    one = Verdict("core/alive", "required", "failed", said, {"logs": {"candidate": [said]}})
+    write_files(run(one, error=CandidateError(said), folder=folder))
+    assert len(list(ET.parse(folder / "junit.xml").iter("testcase"))) == 2
+    json.loads((folder / "report.json").read_text())
+    assert (folder / "report.html").read_text(encoding="utf-8").endswith("</html>\n")

@@ -1,0 +1,202 @@
+"""The same records give the same verdicts: once and again, live and from disk. What is damaged is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.foundation.errors import UsageError
+from schedproof.history.history import History
+from schedproof.history.record import FILE, load_records
+from schedproof.judge.judge import judge, judge_all
+from schedproof.report.rejudge import rejudge
+
+from .histories import HistoryBuilder
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def eventful() -> HistoryBuilder:
+    """One case after the other: proves nothing, breaks, breaks as excluded; then what is judged over all."""
+    h = HistoryBuilder("core/binds", exclusions=[{"clause": "core/requeue-node-added", "reason": "known"}])
+    h.pod("too-large", cpu="1000")
+    h.expect("too-large", "bound")
+    h.end()
+    for case in ("core/fit-cpu", "core/requeue-node-added"):
+        h.begin(case)
+        h.pod("probe-1", cpu="1")
+        h.bind("probe-1", "ghost")
+        h.expect("probe-1", "bound")
+        h.delete("probe-1")
+        h.end()
+    selected = next(record for record in h.records if record["kind"] == "selected")
+    selected["clauses"] = ["core/fit-cpu", "core/binds", "core/requeue-node-added", "network/flip", "core/alive"]
+    h.over()
+    return h
+
+
+def test_all_that_was_selected_is_judged_in_its_order() -> None:
+    assert [(v.clause, v.outcome) for v in judge_all(eventful().history())] == [
+        ("core/fit-cpu", "failed"),
+        ("core/binds", "invalid"),
+        ("core/requeue-node-added", "excluded"),
+        ("network/flip", "invalid"),
+        ("core/alive", "passed"),
+    ]
+
+
+def test_judging_changes_nothing_and_says_the_same_again() -> None:
+    h = eventful()
+    history = h.history()
+    before = json.dumps(history.records)
+    first = judge_all(history)
+    assert judge_all(history) == first
+    assert json.dumps(history.records) == before
+
+
+def test_a_case_is_judged_as_of_its_end_whatever_came_later() -> None:
+    """So a run that goes on, one that was cut off later, and a saved one all say the same of it."""
+    records = eventful().records
+    for number, record in enumerate(records):
+        if (record["kind"], record.get("phase")) == ("case", "end"):
+            then, later = (judge(History(part), record["case"]) for part in (records[: number + 1], records))
+            assert then == later
+
+
+def test_what_follows_the_end_of_a_case_is_no_part_of_it() -> None:
+    h = HistoryBuilder("core/fit-cpu")
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    h.pod("refused", cpu="1000")
+    h.fence()
+    h.expect("refused", "pending")
+    h.end()
+    before = h.verdict()
+    h.bind("refused", "node-1")
+    h.remove_node("node-1")
+    h.unseen("the harness is cleaning up")
+    assert (before.outcome, h.verdict()) == ("passed", before)
+
+
+def test_a_saved_history_gives_the_same_verdicts(tmp_path: Path) -> None:
+    h = eventful()
+    h.save(tmp_path)
+    assert judge_all(History(load_records(tmp_path))) == judge_all(History(h.records))
+
+
+@pytest.mark.parametrize("kept", [1, 20, -2], ids=["a brace", "some", "all but its end"])
+def test_a_last_line_that_was_cut_off_is_dropped(tmp_path: Path, kept: int) -> None:
+    h = eventful()
+    file = h.save(tmp_path)
+    *lines, last = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines) + last[:kept])
+    assert load_records(tmp_path) == h.records[:-1]
+
+
+def test_a_last_line_that_lacks_only_its_newline_is_kept(tmp_path: Path) -> None:
+    h = eventful()
+    file = h.save(tmp_path)
+    file.write_bytes(file.read_bytes().rstrip(b"\n"))
+    assert load_records(tmp_path) == h.records
+
+
+CORRUPT = {
+    "not JSON": b"{'kind': 'seen'}",
+    "empty": b"",
+    "cut off": b'{"kind":"seen","at":1.0,',
+    "two records": b'{"kind":"seen","at":1.0}{"kind":"seen","at":1.0}',
+    "no object": b"17",
+    "null": b"null",
+    "a list": b"[]",
+    "no kind": b'{"at":1.0}',
+    "no time": b'{"kind":"seen"}',
+    "no text": b'{"kind":"seen","at":1.0,"pod":"\xff\xfe"}',
+}
+
+
+@pytest.mark.parametrize("line", CORRUPT.values(), ids=CORRUPT)
+@pytest.mark.parametrize("where", [1, 5, -1], ids=["second", "middle", "last"])
+def test_any_other_corruption_is_an_error_that_names_the_line(tmp_path: Path, line: bytes, where: int) -> None:
+    file = eventful().save(tmp_path)
+    lines = file.read_bytes().splitlines()
+    lines[where] = line
+    file.write_bytes(b"\n".join(lines) + b"\n")
+    number = where + 1 if where >= 0 else len(lines)
+    with pytest.raises(UsageError, match=f"{FILE}:{number}: "):
+        load_records(tmp_path)
+
+
+def test_damage_in_the_middle_is_not_taken_for_a_cut_at_the_end(tmp_path: Path) -> None:
+    file = eventful().save(tmp_path)
+    lines = file.read_bytes().splitlines()
+    file.write_bytes(b"\n".join([*lines[:5], b"{", *lines[5:], b'{"kind":']))
+    with pytest.raises(UsageError, match=f"{FILE}:6: "):
+        load_records(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b'{"kind":"ru',
+        b'{"kind":"case","at":0,"schema":"schedproof.history/v1"}\n',
+        b'{"kind":"run","at":0,"schema":"schedproof.history/v2"}\n',
+    ],
+    ids=["nothing", "cut off", "no header", "another schema"],
+)
+def test_what_is_no_history_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE).write_bytes(content)
+    with pytest.raises(UsageError, match=r"not a history of schema schedproof\.history/v1"):
+        load_records(tmp_path)
+
+
+def test_a_folder_without_a_history_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no history in"):
+        load_records(tmp_path)
+
+
+# -- judged again
+
+
+def saved(folder: Path, name: str, *, wrong: bool = False) -> None:
+    h = HistoryBuilder("core/fit-cpu")
+    h.records[0]["candidate"]["name"] = name
+    h.pod("probe-1")
+    h.bind("probe-1", "ghost" if wrong else "node-1")
+    h.expect("probe-1", "bound")
+    h.end()
+    h.over()
+    h.save(folder)
+
+
+def test_a_whole_run_is_judged_again_candidate_by_candidate(tmp_path: Path) -> None:
+    saved(tmp_path / "candidates" / "good", "good")
+    saved(tmp_path / "candidates" / "bad", "bad", wrong=True)
+    result = rejudge(tmp_path)
+    outcomes = {name: [v.outcome for v in one.verdicts] for name, one in result.candidates.items()}
+    assert outcomes == {"bad": ["failed"], "good": ["passed"]}
+    assert (result.exit_code, result.seed, result.cluster) == (1, 7, "embedded")
+
+
+def test_a_single_candidate_is_judged_again(tmp_path: Path) -> None:
+    saved(tmp_path / "candidates" / "good", "good")
+    saved(tmp_path / "candidates" / "bad", "bad", wrong=True)
+    assert rejudge(tmp_path / "candidates" / "good").exit_code == 0
+
+
+def test_a_run_that_ended_before_anything_was_tried_has_not_passed(tmp_path: Path) -> None:
+    h = HistoryBuilder()
+    h.records = [record for record in h.records if record["kind"] not in ("selected", "case")]
+    h.save(tmp_path)
+    result = rejudge(tmp_path)
+    assert result.exit_code == 2
+    assert "ended before anything was tried" in str(result.candidates["tested"].error)
+
+
+def test_where_there_is_no_history_nothing_is_judged(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no history in"):
+        rejudge(tmp_path)

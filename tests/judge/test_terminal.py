@@ -1,0 +1,136 @@
+"""The report at a terminal: the evidence of what decides the run, a matrix of it all, and where to find the rest."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from schedproof.candidates.descriptor import Candidate
+from schedproof.candidates.kinds import AttachedSpec
+from schedproof.foundation.errors import CandidateError
+from schedproof.judge.verdict import Verdict
+from schedproof.report.result import CandidateResult, RunResult
+from schedproof.report.terminal import print_report
+
+
+def run(verdicts: dict[str, list[Verdict]], error: CandidateError | None = None) -> RunResult:
+    result = RunResult(seed=7, cluster="embedded", folder=Path("results"))
+    for name, found in verdicts.items():
+        candidate = Candidate(name, name, AttachedSpec(), Path(name, "candidate.yaml"))
+        result.candidates[name] = CandidateResult(candidate, (), found, error)
+    return result
+
+
+def printed(result: RunResult, **options: Any) -> str:
+    text = io.StringIO()
+    print_report(result, Console(file=text, width=140, color_system=None), **options)
+    return text.getvalue()
+
+
+def row(text: str, clause: str) -> list[str]:
+    """The cells of the clause's row in the matrix."""
+    line = next(line for line in text.splitlines() if line.startswith(f"│ {clause} "))
+    return [cell.strip() for cell in line.strip("│").split("│")][1:]
+
+
+PASSED = Verdict("core/binds", "required", "passed", "7 pods bound")
+
+
+def test_the_matrix_has_a_row_for_each_clause_and_a_column_for_each_candidate() -> None:
+    failed = Verdict("core/fit-cpu", "required", "failed", "bound to node-2")
+    stale = Verdict("core/fit-cpu", "required", "passed", "holds", stale=True)
+    text = printed(run({"one": [PASSED, failed], "two": [stale]}))
+    assert row(text, "core/binds") == ["pass", ""]
+    assert row(text, "core/fit-cpu") == ["FAIL", "STALE"]
+    assert "network/flip" not in text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "word"),
+    [("passed", "pass"), ("excluded", "excluded"), ("not-claimed", "-"), ("skipped", "skip"), ("invalid", "INVALID")],
+)
+def test_every_outcome_has_a_word(outcome: Any, word: str) -> None:
+    assert row(printed(run({"one": [Verdict("core/binds", "required", outcome, "")]})), "core/binds") == [word]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "shown"),
+    [
+        (Verdict("core/binds", "required", "failed", "found so"), True),
+        (Verdict("core/binds", "required", "invalid", "found so"), True),
+        (Verdict("core/binds", "required", "passed", "found so", stale=True), True),
+        (Verdict("core/binds", "required", "passed", "found so"), False),
+        (Verdict("core/binds", "required", "excluded", "found so"), False),
+        (Verdict("core/binds", "recommended", "failed", "found so"), False),
+        (Verdict("core/binds", "recommended", "invalid", "found so"), False),
+    ],
+)
+def test_the_evidence_of_what_decides_the_run_is_shown_with_the_command_that_tries_it_again(
+    verdict: Verdict, shown: bool
+) -> None:
+    text = printed(run({"one": [verdict]}))
+    assert ("finding:   found so" in text) is shown
+    assert ("schedproof run one/candidate.yaml --clause core/binds --seed 7" in text) is shown
+    assert "found so" not in printed(run({"one": [verdict]}), evidence=False)
+
+
+def test_a_candidate_that_could_not_be_brought_up_says_why() -> None:
+    error = CandidateError("it ended with exit code 1 [/]", remedy="read its log")
+    text = printed(run({"one": []}, error))
+    assert "one  could not be brought up" in text
+    assert "it ended with exit code 1 [/]\n  fix: read its log" in text
+    assert "could not be brought up" not in printed(run({"one": [PASSED]}))
+
+
+def test_it_ends_with_the_seed_the_times_of_the_run_and_the_folder() -> None:
+    result = run({"one": [PASSED]})
+    assert "seed 7\n" in printed(result)
+    result.timings = {"cluster": 6.25, "one core/binds": 0.5}
+    *_, times, folder = printed(result).splitlines()
+    assert times == "seed 7; cluster 6.2 s"
+    assert folder == "evidence: results"
+
+
+def decision(scores: list[dict[str, int]]) -> dict[str, Any]:
+    return {
+        "pod": "sp-tested/probe-1", "requests": [], "expected": "node-1", "chosen": "node-2", "query": "",
+        "nodes": [
+            {
+                "node": f"node-{n}", "feasible": True, "reasons": [], "traffic": None if n == 3 else 1500.0 * n,
+                "scores": of_node, "expected": n == 1, "chosen": n == 2,
+            }
+            for n, of_node in enumerate(scores, 1)
+        ],
+    }  # fmt: skip
+
+
+def test_a_decision_shows_the_scores_that_told_nodes_apart_and_the_total_last() -> None:
+    scores = [{"total": 30, "Alike": 7, "Fit": 3}, {"total": 20, "Alike": 7, "Fit": 2}, {"total": 20, "Alike": 7}]
+    one = Verdict("core/binds", "required", "failed", "", {"decisions": [decision(scores)]})
+    text = printed(run({"one": [one]}))
+    header = next(line for line in text.splitlines() if "traffic B/s" in line)
+    assert header.replace("┃", " ").split() == [
+        "node", "feasible", "traffic", "B/s", "score", "Fit", "score", "total", "expected", "chosen",
+    ]  # fmt: skip
+    assert row(text, "node-1") == ["yes", "1,500", "3", "30", "<--", ""]
+    assert row(text, "node-2") == ["yes", "3,000", "2", "20", "", "<--"]
+    assert row(text, "node-3") == ["yes", "", "", "20", "", ""]
+
+
+def test_a_total_that_told_no_nodes_apart_is_shown_all_the_same() -> None:
+    one = Verdict("core/binds", "required", "failed", "", {"decisions": [decision([{"total": 5}, {"total": 5}])]})
+    assert "score total" in printed(run({"one": [one]}))
+
+
+def test_of_several_decisions_the_first_is_shown_and_the_others_are_counted() -> None:
+    first, *others = [decision([{}, {}, {}]) | {"pod": f"sp-tested/probe-{n}"} for n in range(3)]
+    text = printed(run({"one": [Verdict("core/binds", "required", "failed", "", {"decisions": [first, *others]})]}))
+    assert "probe-0" in text
+    assert "probe-1" not in text
+    assert "(2 more decisions are in report.json)" in text
+    alone = printed(run({"one": [Verdict("core/binds", "required", "failed", "", {"decisions": [first]})]}))
+    assert "more decisions" not in alone

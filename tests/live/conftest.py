@@ -1,0 +1,218 @@
+"""A user's shell: commands with folders of their own, and a look at what they leave behind."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.foundation.deadlines import Deadline
+from schedproof.foundation.errors import SchedproofError
+from schedproof.foundation.waiting import NotYet, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+SAYS = Deadline("command says", 120, "a cluster starts in 4 s on an idle machine")
+ENDS = Deadline("command ends", 300, "the longest of them judges six candidates in 90 s on an idle machine")
+NOTHING_LEFT = Deadline("nothing left", 60, "the kernel ends some processes, then process 1 removes some MB")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """A command that has ended: what a user sees of it."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def said(self) -> str:
+        return f"exit code {self.code}\n--- standard output\n{self.out}--- standard error\n{self.err}"
+
+
+class Running:
+    """A command that may still run; its output goes to files."""
+
+    def __init__(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], log: Path) -> None:
+        self._files = log.with_suffix(".out"), log.with_suffix(".err")
+        with self._files[0].open("wb") as out, self._files[1].open("wb") as err:
+            # Its own process group, as a shell's job has.
+            self.process = subprocess.Popen(
+                argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, process_group=0,
+                # A CI server may have started us with SIGINT ignored, which children inherit.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            )  # fmt: skip
+
+    @property
+    def so_far(self) -> Ended:
+        code = self.process.poll()
+        out, err = (file.read_text(errors="replace") for file in self._files)
+        return Ended(0 if code is None else code, out, err)
+
+    def exit_error(self) -> SchedproofError | None:
+        if self.process.poll() is None:
+            return None
+        return SchedproofError(f"{self.process.args} has ended\n{self.so_far.said}")
+
+    def says(self, text: str) -> None:
+        """Wait until it has printed `text`."""
+
+        def probe() -> None:
+            if text not in self.so_far.out + self.so_far.err:
+                raise NotYet(self.so_far.said)
+
+        wait_for(probe, SAYS, what=f"{text!r} to be printed", watching=(self,))
+
+    def interrupt(self) -> None:
+        """Ctrl-C: the terminal sends SIGINT to the whole group."""
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def ends(self) -> Ended:
+        """Wait for its end."""
+
+        def probe() -> None:
+            if self.process.poll() is None:
+                raise NotYet(self.so_far.said)
+
+        wait_for(probe, ENDS, what="the command to end")
+        return self.so_far
+
+
+class Shell:
+    """Starts commands. Whatever they start is known by the folders that only they have."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.scratch, self.work = home / "tmp", home / "work"
+        self.scratch.mkdir()
+        self.work.mkdir()
+        self.commands: list[Running] = []
+        self.prefix: tuple[str, ...] = ()
+        """What each command is started by, such as setpriv."""
+        self.python = sys.executable
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        self.env |= {"TMPDIR": str(self.scratch), "COLUMNS": "200"}
+        self._namespaces: set[str] = set()
+
+    def start(self, *argv: str) -> Running:
+        log = self.home / f"command-{len(self.commands)}"
+        command = Running([*self.prefix, self.python, "-m", *argv], self.work, self.env, log)
+        self.commands.append(command)
+        return command
+
+    def schedproof(self, *arguments: str) -> Ended:
+        return self.start("schedproof", *arguments).ends()
+
+    def report(self, folder: str = "report") -> dict[str, Any]:
+        content: dict[str, Any] = json.loads((self.work / folder / "report.json").read_text())
+        return content
+
+    def processes(self) -> list[Path]:
+        """The /proc entries of those whose command line, environment or folder mention our home."""
+        mark = f"{self.home}/".encode()
+        return [
+            entry
+            for entry in Path("/proc").glob("[0-9]*")
+            if entry.name != str(os.getpid()) and any(mark in part for part in _identity(entry))
+        ]
+
+    def watch(self) -> None:
+        """Note the namespaces of what runs now: `left` looks for processes in them that hide their identity."""
+        for entry in self.processes():
+            self._namespaces |= _namespaces(entry) - _namespaces(Path("/proc/self"))
+
+    def left(self) -> list[str]:
+        """What of ours is still on this machine, other than evidence."""
+        found = [f"process {entry.name}: {_identity(entry)[0].split(bytes(1))}" for entry in self.processes()]
+        for entry in Path("/proc").glob("[0-9]*"):
+            found += [f"{name}: process {entry.name}" for name in _namespaces(entry) & self._namespaces]
+        for device in Path("/sys/class/net").iterdir():
+            # The addresses that the fabric gives; its own names may be anybody's.
+            if (device / "address").read_text().startswith(("02:00:00:01:", "02:00:00:02:")):
+                found.append(f"device {device.name}")
+        for mount in Path("/proc/self/mountinfo").read_text().splitlines():
+            if f"{self.home}/" in mount or any(name in mount for name in self._namespaces):
+                found.append(f"mount {mount}")
+        return found + [f"file {path}" for path in self.scratch.iterdir()]
+
+    def expect_nothing_left(self) -> None:
+        def probe() -> None:
+            if left := self.left():
+                raise NotYet("\n".join(left))
+
+        wait_for(probe, NOTHING_LEFT, what="everything that the command started to go")
+
+    def close(self) -> None:
+        for command in self.commands:
+            if command.process.poll() is None:
+                command.process.kill()
+                command.process.wait()
+
+
+def _identity(entry: Path) -> tuple[bytes, ...]:
+    parts = []
+    for name in ("cmdline", "environ", "cwd"):
+        try:
+            file = entry / name
+            parts.append(f"{file.readlink()}/".encode() if name == "cwd" else file.read_bytes())
+        except OSError:  # it has ended, or is another user's
+            parts.append(b"")
+    return tuple(parts)
+
+
+def _namespaces(entry: Path) -> set[str]:
+    """Such as `net:[4026531840]`."""
+    try:
+        return {str((entry / "ns" / kind).readlink()) for kind in ("pid", "net", "mnt")}
+    except OSError:
+        return set()
+
+
+@pytest.fixture(scope="session")
+def shells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[Shell]]:
+    """Gives a shell with a home of its own at each call; ends what a failed test left running in it."""
+    opened = []
+
+    def shell() -> Shell:
+        opened.append(Shell(tmp_path_factory.mktemp("shell")))
+        return opened[-1]
+
+    yield shell
+    for one in opened:
+        one.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _grand_run(request: pytest.FixtureRequest, shells: Any) -> tuple[Shell, Running] | None:
+    """All shipped candidates on one cluster; begun before the first test, because it takes more than a minute."""
+    if not any("judged" in getattr(item, "fixturenames", ()) for item in request.session.items):
+        return None
+    shell = shells()
+    defects = ("stock-claims-network", "inverted-preference", "constant-scores", "invented-node")
+    candidates = ("stock", "least-traffic-extender", *(f"defects/{name}" for name in defects))
+    return shell, shell.start("schedproof", "run", *candidates, "--report", "report")
+
+
+@pytest.fixture(scope="session")
+def judged(_grand_run: tuple[Shell, Running] | None) -> tuple[Shell, Ended]:
+    """The run of all shipped candidates, over. Its report is in the shell's folder `report`."""
+    assert _grand_run is not None
+    shell, command = _grand_run
+    return shell, command.ends()
+
+
+@pytest.fixture
+def shell(shells: Any) -> Iterator[Shell]:
+    """A shell that a test leaves as it found it."""
+    one = shells()
+    yield one
+    one.close()
+    one.expect_nothing_left()

@@ -1,0 +1,236 @@
+"""However a run ends, nothing of it is left but its evidence."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import dataclasses
+import os
+import random
+import secrets
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.foundation.deadlines import Deadline
+from schedproof.foundation.waiting import NotYet, until, wait_for
+
+if TYPE_CHECKING:
+    from conftest import Ended, Running, Shell
+
+pytestmark = pytest.mark.live
+
+CASE_BEGINS = Deadline("case begins", 120, "a cluster starts in 4 s on an idle machine")
+PROCESSES = Deadline("processes", 60, "the sandbox is the first thing that a run starts, and ends with its process 1")
+
+STARTING, ATTACHING, ATTACHED = "starting an embedded", "attaching", "attaching least-traffic-extender: done"
+# Lasts 8 s from ATTACHED on, with a second Prometheus, and with packets on their way.
+LONG_RUN = (
+    "schedproof", "run", "least-traffic-extender", "--report", "report",
+    "--clause", "core/binds", "--clause", "network/least-traffic", "--clause", "network/real-traffic",
+)  # fmt: skip
+HISTORY = Path("report", "candidates", "least-traffic-extender", "history.jsonl")
+SUITE_THAT_CRASHES = """
+import os, pytest
+
+@pytest.mark.clause("core/binds")
+def test_crash(case):
+    case.pod(cpu="100m")
+    {crash}
+"""
+
+
+def test_a_run_that_ends_leaves_its_evidence_and_nothing_else(shell: Shell) -> None:
+    command = shell.start("schedproof", "run", "stock", "--clause", "core/binds")
+    command.says("attaching stock: done")
+    shell.watch()
+    ended = command.ends()
+    assert ended.code == 0, ended.said
+    shell.expect_nothing_left()
+    # Without --report: below the folder that it was started in, and the output names it.
+    (report,) = (shell.work / "schedproof-results").iterdir()
+    assert f"evidence: {report}" in ended.out
+    assert {"report.json", "junit.xml", "cluster", "candidates"} <= {path.name for path in report.iterdir()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Blow:
+    """A signal to the harness, some seconds after it has printed something."""
+
+    seed: int
+    number: signal.Signals
+    after: str
+    seconds: float
+
+    @classmethod
+    def drawn(cls, seed: int, number: signal.Signals) -> Blow:
+        """Spread over what takes, on an idle machine, 4 s of cluster, 0.5 s of attaching and 8 s of clauses."""
+        after, longest = ((STARTING, 1.0), (STARTING, 4.0), (ATTACHING, 0.6), (ATTACHED, 5.0))[seed % 4]
+        return cls(seed, number, after, random.Random(seed).uniform(0, longest))
+
+    def strike(self, shell: Shell) -> Ended:
+        command = shell.start(*LONG_RUN)
+        try:
+            command.says(self.after)
+            until(time.monotonic() + self.seconds)
+            shell.watch()
+            command.process.send_signal(self.number)
+            ended = command.ends()
+            shell.expect_nothing_left()
+        except Exception as error:
+            error.add_note(f"the harness was given {self}")
+            raise
+        return ended
+
+
+@pytest.fixture(scope="module")
+def struck(shells: Any) -> list[tuple[Blow, Ended, Shell]]:
+    """Runs that were ended by signals at random moments, each checked for what it left."""
+    first = secrets.randbelow(1_000_000)
+    numbers = [signal.SIGKILL] * 20 + [signal.SIGINT] * 3 + [signal.SIGTERM] * 3
+    blows = [Blow.drawn(first + number, signal) for number, signal in enumerate(numbers)]
+    homes = [shells() for _ in blows]
+    # Several at a time: a busy machine is where the order of things changes.
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        ended = list(pool.map(Blow.strike, blows, homes))
+    for blow, end in zip(blows, ended, strict=True):
+        print(f"{blow}: exit code {end.code}")  # noqa: T201 - pytest shows it where a test fails
+    return list(zip(blows, ended, homes, strict=True))
+
+
+def test_sigkill_at_any_moment_leaves_nothing_but_evidence(struck: list[tuple[Blow, Ended, Shell]]) -> None:
+    histories = 0
+    for blow, ended, shell in struck:
+        if blow.number != signal.SIGKILL:
+            continue
+        assert ended.code == -signal.SIGKILL, f"{blow}\n{ended.said}"
+        if blow.after == ATTACHED:
+            assert (shell.work / HISTORY).exists(), blow
+        if not (shell.work / HISTORY).exists():
+            continue
+        # What was tried holds, and the rest is unproved: a candidate has not failed because we were killed.
+        verdicts = shell.schedproof("judge", "report")
+        assert verdicts.code in (0, 2, 3), f"{blow}\n{verdicts.said}"
+        assert verdicts.code != 2 or "\n  fix: " in verdicts.said, f"{blow}\n{verdicts.said}"
+        assert "Traceback" not in verdicts.err, f"{blow}\n{verdicts.said}"
+        histories += 1
+    assert histories
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_unwinds(struck: list[tuple[Blow, Ended, Shell]], number: signal.Signals) -> None:
+    for blow, ended, _ in struck:
+        if blow.number == number:
+            assert ended.code == 130, f"{blow}\n{ended.said}"
+            assert "schedproof: interrupted" in ended.err, f"{blow}\n{ended.said}"
+            assert "Traceback" not in ended.said, f"{blow}\n{ended.said}"
+
+
+def test_an_impatient_second_interrupt_leaves_nothing_either(shell: Shell) -> None:
+    command = shell.start(*LONG_RUN)
+    command.says(ATTACHED)
+    shell.watch()
+    command.interrupt()
+    command.interrupt()
+    assert command.ends().code != 0
+    shell.expect_nothing_left()
+    assert (shell.work / HISTORY).exists()
+
+
+def test_interrupted_pytest_leaves_nothing(shells: Any) -> None:
+    """Under pytest SIGTERM keeps its default action: it kills without a word."""
+    suites = Path(__file__).parents[2] / "suites"
+    codes = {signal.SIGINT: pytest.ExitCode.INTERRUPTED, signal.SIGTERM: -signal.SIGTERM}
+    started = []
+    for number in codes:
+        shell = shells()
+        options = ("--sched-candidate=least-traffic-extender", "--sched-report=report")
+        started.append((number, shell, shell.start("pytest", str(suites), *options)))
+    for number, shell, command in started:
+        wait_for(_case_begun(shell, command), CASE_BEGINS, what="the first case to begin", watching=(command,))
+        shell.watch()
+        command.process.send_signal(number)
+    for number, shell, command in started:
+        ended = command.ends()
+        assert ended.code == codes[number], ended.said
+        shell.expect_nothing_left()
+        assert (shell.work / HISTORY).exists()
+
+
+def _case_begun(shell: Shell, command: Running) -> Any:
+    def probe() -> None:
+        history = shell.work / HISTORY
+        if not history.exists() or '"kind":"case"' not in history.read_text():
+            raise NotYet(command.so_far.said)
+
+    return probe
+
+
+def test_a_suite_that_crashes_leaves_nothing(shells: Any) -> None:
+    codes = {"raise RuntimeError('planted')": pytest.ExitCode.TESTS_FAILED, "os.abort()": -signal.SIGABRT}
+    started = []
+    for crash in codes:
+        shell = shells()
+        (shell.work / "test_crash.py").write_text(SUITE_THAT_CRASHES.format(crash=crash))
+        options = ("--sched-candidate=least-traffic-extender", "--sched-report=report")
+        started.append((crash, shell, shell.start("pytest", "test_crash.py", *options)))
+    for crash, shell, command in started:
+        ended = command.ends()
+        assert ended.code == codes[crash], ended.said
+        shell.expect_nothing_left()
+        assert (shell.work / HISTORY).exists()
+
+
+def test_clean_removes_what_a_power_cut_leaves_and_nothing_else(shell: Shell) -> None:
+    cut = shell.start(*LONG_RUN)
+    cut.says(ATTACHING)
+    shell.watch()
+    _power_cut(shell, cut)
+    (leftover,) = shell.scratch.iterdir()
+    in_use = shell.start("schedproof", "run", "stock", "--report", "second")
+    in_use.says("attaching stock")
+    (living,) = set(shell.scratch.iterdir()) - {leftover}
+    foreign, target = shell.scratch / "schedproof-foreign", shell.scratch / "target"
+    for folder in (foreign, target):
+        folder.mkdir()
+    (target / ".owner").touch()
+    link = shell.scratch / "schedproof-link"
+    link.symlink_to(target)
+
+    cleaned = shell.schedproof("clean")
+    assert cleaned.code == 0, cleaned.said
+    assert cleaned.out.splitlines()[0] == f"removed {leftover}", cleaned.said
+    assert set(shell.scratch.iterdir()) == {living, foreign, target, link}
+    ended = in_use.ends()
+    assert ended.code == 0, ended.said
+
+    for path in (link, target / ".owner"):
+        path.unlink()
+    for folder in (foreign, target):
+        folder.rmdir()
+    shell.expect_nothing_left()
+    assert shell.schedproof("clean").out == "nothing was left\n"
+
+
+def _power_cut(shell: Shell, command: Running) -> None:
+    """End the harness and process 1 of its sandbox together, so that neither can clean up."""
+
+    def sandbox() -> list[int]:
+        found = [int(e.name) for e in shell.processes() if b"sandbox_init.py" in (e / "cmdline").read_bytes()]
+        if len(found) < 2:
+            raise NotYet(f"processes {found}")
+        return found
+
+    found = wait_for(sandbox, PROCESSES, what="both halves of the sandbox", watching=(command,))
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in (*found, command.process.pid):
+            os.kill(pid, number)
+    command.ends()
+
+    def gone() -> None:
+        if left := [line for line in shell.left() if not line.startswith("file ")]:
+            raise NotYet("\n".join(left))
+
+    wait_for(gone, PROCESSES, what="the processes to end")

@@ -1,0 +1,87 @@
+"""A plugin is compiled into a scheduler of the cluster's version, once; what does not compile is explained."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.binaries import lock, toolchain
+from schedproof.foundation.content import content
+from schedproof.foundation.progress import SilentProgress
+
+if TYPE_CHECKING:
+    from conftest import Shell
+
+pytestmark = pytest.mark.live
+
+REFERENCE = content("fixtures", "candidates", "least-traffic-plugin")
+BUILDS = "build the scheduler of least-traffic-plugin"
+LOADS = ("network/least-traffic", "network/flip")
+
+
+def outcomes(report: dict[str, Any]) -> dict[str, str]:
+    (candidate,) = report["candidates"]
+    return {clause["id"]: clause["outcome"] for clause in candidate["clauses"]}
+
+
+def test_the_reference_plugin_is_compiled_once_and_keeps_what_it_claims(shell: Shell) -> None:
+    shutil.copytree(REFERENCE, shell.work / "mine")
+    first = shell.schedproof("run", "mine", "--report", "report")
+    assert first.code == 0, first.said
+    judged = outcomes(shell.report())
+    assert set(judged.values()) == {"passed"}, first.said
+    assert set(LOADS) <= set(judged)
+    (shell.work / "mine" / "notes.md").write_text("nothing that the build reads")
+    again = shell.schedproof("run", "mine", "--clause", "core/binds", "--report", "again")
+    assert again.code == 0, again.said
+    assert BUILDS not in again.err
+
+
+def test_a_plugin_of_another_kubernetes_is_told_what_has_moved(shell: Shell) -> None:
+    """Its go.mod asks for another version, and its imports are of that time."""
+    folder = shell.work / "mine"
+    shutil.copytree(REFERENCE, folder)
+    plugin = folder / "networktraffic" / "plugin.go"
+    source = plugin.read_text()
+    plugin.write_text(
+        source.replace(
+            'fwk "k8s.io/kube-scheduler/framework"',
+            'fwk "k8s.io/kube-scheduler/framework"\n\t"k8s.io/kubernetes/pkg/scheduler/framework"',
+        ).replace("_ fwk.PreScorePlugin ", "_ framework.PreScorePlugin ")
+    )
+    ended = shell.schedproof("run", "mine", "--clause", "core/binds", "--report", "report")
+    assert ended.code == 2, ended.said
+    assert f"{BUILDS} with Kubernetes" in ended.err
+    assert "undefined: framework.PreScorePlugin" in ended.out
+    assert "networktraffic/plugin.go:" in ended.out
+    assert "k8s.io/kube-scheduler/framework" in ended.out.partition("fix: ")[2]
+    assert str(Path(shell.env.get("SCHEDPROOF_CACHE", "~/.cache")).expanduser() / "work") not in ended.said
+
+
+def test_args_that_are_misspelled_keep_it_from_starting(shell: Shell) -> None:
+    shutil.copytree(REFERENCE, shell.work / "mine")
+    file = shell.work / "mine" / "candidate.yaml"
+    file.write_text(file.read_text().replace("timeRange:", "timeRanje:"))
+    ended = shell.schedproof("run", "mine", "--clause", "core/binds", "--report", "report")
+    assert ended.code == 2, ended.said
+    assert 'unknown field \\"timeRanje\\"' in ended.out
+
+
+def test_the_reference_plugin_s_own_tests_pass() -> None:
+    """As its README says; with the flags of the build, so that Go finds what it has compiled already."""
+    go = toolchain.obtain(lock.load().minimum_go, lock.load().go, SilentProgress())
+    env = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-trimpath", "GOTOOLCHAIN": "local", "GOWORK": "off"}
+    for arguments in (("vet", "./..."), ("test", "./...")):
+        done = subprocess.run(
+            (go.path, *arguments), cwd=REFERENCE, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    unformatted = subprocess.run(
+        (go.path.with_name("gofmt"), "-l", "."), cwd=REFERENCE, capture_output=True, text=True, check=True
+    )
+    assert unformatted.stdout == ""

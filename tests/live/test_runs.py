@@ -1,0 +1,332 @@
+"""The main job, as users do it: which candidates pass, which fail on what, and what they are told."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import site
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import schedproof
+from schedproof.binaries.resolve import locate, setting
+from schedproof.clusters.embedded import BINARIES
+from schedproof.report.rejudge import rejudge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Ended, Shell
+
+pytestmark = pytest.mark.live
+
+SUITES = Path(__file__).parents[2] / "suites"
+PREFERENCES = {"network/least-traffic", "network/flip", "network/real-traffic"}
+FAILS = {
+    "stock": set(),
+    "least-traffic-extender": set(),
+    "stock-claims-network": PREFERENCES,
+    "inverted-preference": PREFERENCES,
+    "constant-scores": PREFERENCES,
+}
+"""What must fail, where all else must pass."""
+NOBODY = 65_534
+
+
+def by_candidate(report: dict[str, Any]) -> dict[str, dict[str, str]]:
+    """Candidate to clause to outcome."""
+    return {one["name"]: {c["id"]: c["outcome"] for c in one["clauses"]} for one in report["candidates"]}
+
+
+# -- all shipped candidates, judged in one run on one cluster
+
+
+@pytest.mark.parametrize("candidate", FAILS)
+def test_each_candidate_fails_where_its_defect_is_and_nowhere_else(judged: tuple[Shell, Ended], candidate: str) -> None:
+    shell, ended = judged
+    outcomes = by_candidate(shell.report())[candidate]
+    network = "not-claimed" if candidate == "stock" else "passed"
+    assert outcomes == {
+        clause: "failed" if clause in FAILS[candidate] else network if clause.startswith("network/") else "passed"
+        for clause in outcomes
+    }, ended.said
+    assert len(outcomes) >= 12
+
+
+def test_a_candidate_that_binds_to_an_invented_node_is_found_out(judged: tuple[Shell, Ended]) -> None:
+    shell, _ = judged
+    outcomes = by_candidate(shell.report())["invented-node"]
+    failed = {clause for clause, outcome in outcomes.items() if outcome == "failed"}
+    assert {"core/binds", "network/feasible-first", *PREFERENCES} <= failed
+    assert outcomes["core/alive"] == outcomes["core/own-pods-only"] == "passed"
+    summaries = {c["id"]: c["summary"] for c in _clauses(shell.report(), "invented-node")}
+    assert "ghost-node" in summaries["core/binds"]
+
+
+def test_a_run_with_failures_exits_1_and_leaves_nothing(judged: tuple[Shell, Ended]) -> None:
+    shell, ended = judged
+    assert ended.code == 1, ended.said
+    shell.expect_nothing_left()
+
+
+def test_report_json_is_what_it_is_documented_to_be(judged: tuple[Shell, Ended]) -> None:
+    report = judged[0].report()
+    assert report["schema"] == "schedproof.report/v1"
+    assert report["run"]["cluster"] == "embedded"
+    assert isinstance(report["run"]["seed"], int)
+    assert report["run"]["versions"]["kubernetes"].startswith("v1.")
+    kinds = {one["name"]: one["kind"] for one in report["candidates"]}
+    assert kinds["stock"] == "plugin"
+    assert kinds["least-traffic-extender"] == "extender"
+    for one in report["candidates"]:
+        assert set(one["profiles"]) <= {"core", "network-aware"}
+        for clause in one["clauses"]:
+            assert {"id", "level", "outcome", "summary", "evidence"} <= set(clause)
+            assert clause["level"] in ("required", "recommended")
+        for profile in one["profiles"].values():
+            assert sum(profile["statistics"].values()) > 0
+    results = {one["name"]: {p: r["result"] for p, r in one["profiles"].items()} for one in report["candidates"]}
+    assert results["stock"] == {"core": "success"}
+    assert results["least-traffic-extender"] == {"core": "success", "network-aware": "success"}
+    assert results["constant-scores"] == {"core": "success", "network-aware": "failure"}
+
+
+def test_junit_xml_counts_what_report_json_does(judged: tuple[Shell, Ended]) -> None:
+    shell, _ = judged
+    suites = {suite.get("name"): suite for suite in ET.parse(shell.work / "report" / "junit.xml").getroot()}
+    for name, outcomes in by_candidate(shell.report()).items():
+        cases = {case.get("name"): case for case in suites[name]}
+        assert set(cases) == set(outcomes)
+        failed = {clause for clause, case in cases.items() if case.find("failure") is not None}
+        assert failed == {clause for clause, outcome in outcomes.items() if outcome == "failed"}
+        assert suites[name].get("failures") == str(len(failed))
+
+
+def test_a_failure_quotes_the_guarantee_and_shows_the_nodes(judged: tuple[Shell, Ended]) -> None:
+    out = judged[1].out
+    shown, _, _ = out.partition("constant-scores  network/least-traffic ")[2].partition("\nreproduce: schedproof run ")
+    assert "guarantee: Among feasible nodes, the one with the least traffic gets the pod" in shown
+    for column in ("node", "feasible", "traffic B/s", "score", "expected", "chosen", "node-1", "node-4"):
+        assert column in shown
+    assert "timeline:" in shown
+    assert "last words of candidate constant-scores" in shown
+
+
+def test_the_command_that_reproduces_a_failure_does(judged: tuple[Shell, Ended], shell: Shell) -> None:
+    lines = [line for line in judged[1].out.splitlines() if line.startswith("reproduce: schedproof ")]
+    (line,) = [line for line in lines if "stock-claims-network" in line and "network/least-traffic" in line]
+    ended = shell.schedproof(*line.removeprefix("reproduce: schedproof ").split(), "--report", "report")
+    assert ended.code == 1, ended.said
+    assert by_candidate(shell.report())["stock-claims-network"]["network/least-traffic"] == "failed"
+
+
+def test_judging_the_saved_run_gives_the_same_verdicts(judged: tuple[Shell, Ended]) -> None:
+    shell, _ = judged
+    saved = {one["name"]: _verdicts(one) for one in shell.report()["candidates"]}
+    again = {one["name"]: _verdicts(one) for one in rejudge(shell.work / "report").as_dict()["candidates"]}
+    assert again == saved
+    for folder, code in (("report", 1), ("report/candidates/stock", 0), ("report/candidates/constant-scores", 1)):
+        ended = shell.schedproof("judge", folder)
+        assert ended.code == code, ended.said
+
+
+def _clauses(report: dict[str, Any], candidate: str) -> list[dict[str, Any]]:
+    (clauses,) = [one["clauses"] for one in report["candidates"] if one["name"] == candidate]
+    return clauses
+
+
+def _verdicts(candidate: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(c["id"], c["outcome"], c["summary"]) for c in candidate["clauses"]]
+
+
+# -- runs of their own
+
+
+def test_two_runs_at_once_do_not_meet(shells: Any) -> None:
+    """Also: a candidate that keeps all its promises gives exit code 0."""
+    commands = []
+    for candidate in ("stock", "least-traffic-extender"):
+        shell = shells()
+        commands.append((shell, shell.start("schedproof", "run", candidate, "--report", "report")))
+    for shell, command in commands:
+        ended = command.ends()
+        assert ended.code == 0, ended.said
+        shell.expect_nothing_left()
+
+
+def test_exclusions_hold_until_they_are_stale(shells: Any) -> None:
+    """A failure that is declared does not fail the run. A declaration whose clause holds does."""
+    commands = []
+    for clause in ("network/least-traffic", "core/binds"):
+        shell = shells()
+        folder = shell.work / "candidate"
+        _copy_candidate("defects/stock-claims-network", folder, exclusions=[{"clause": clause, "reason": "known"}])
+        options = ("--clause", clause, "--report", "report")
+        commands.append((shell, clause, shell.start("schedproof", "run", "candidate", *options)))
+    codes, outcomes = {}, {}
+    for shell, clause, command in commands:
+        ended = command.ends()
+        codes[clause] = ended.code
+        outcomes[clause] = by_candidate(shell.report())["stock-claims-network"][clause]
+        if clause == "core/binds":
+            assert "STALE" in ended.out
+            assert "remove the exclusion" in ended.out
+    assert outcomes == {"network/least-traffic": "excluded", "core/binds": "passed"}
+    assert codes == {"network/least-traffic": 0, "core/binds": 1}
+
+
+def _copy_candidate(name: str, folder: Path, **fields: Any) -> None:
+    import yaml
+
+    source = Path(__file__).parents[2] / "fixtures" / "candidates" / name / "candidate.yaml"
+    document = yaml.safe_load(source.read_text())
+    document["spec"] |= fields
+    folder.mkdir()
+    (folder / "candidate.yaml").write_text(yaml.safe_dump(document))
+
+
+def test_pytest_judges_from_anywhere_under_its_own_exit_codes(shells: Any) -> None:
+    commands = []
+    for candidate in ("stock", "stock-claims-network"):
+        shell = shells()
+        _copy_candidate("stock" if candidate == "stock" else f"defects/{candidate}", shell.work / "mine")
+        options = ("--sched-candidate=mine/candidate.yaml", "--sched-report=report", "-rA")
+        options += ("--sched-clause=core/binds", "--sched-clause=network/flip")
+        commands.append((shell, shell.start("pytest", str(SUITES), *options)))
+    passing, failing = [(shell, command.ends()) for shell, command in commands]
+    assert passing[1].code == pytest.ExitCode.OK, passing[1].said
+    assert "4 passed, 1 skipped" in passing[1].out
+    assert failing[1].code == pytest.ExitCode.TESTS_FAILED, failing[1].said
+    assert "4 passed" in failing[1].out
+    assert "1 failed" in failing[1].out
+    assert "guarantee: When the load is swapped, the preference follows" in failing[1].out
+    for shell, _ in (passing, failing):
+        outcomes = by_candidate(shell.report())
+        assert len(outcomes) == 1
+        shell.expect_nothing_left()
+
+
+def test_clusters_of_one_of_sixteen_and_of_different_nodes(shells: Any) -> None:
+    listed = [
+        {"name": "small", "capacity": {"cpu": "2", "memory": "4Gi"}},
+        {"name": "fast-disk", "labels": {"example.com/disk": "ssd"}},
+        {"name": "reserved", "taints": [{"key": "example.com/for", "value": "others", "effect": "NoSchedule"}]},
+    ]
+    document = {
+        "apiVersion": "schedproof/v1",
+        "kind": "Cluster",
+        "metadata": {"name": "mine"},
+        "spec": {"nodes": listed},
+    }
+    clusters = {1: ("--nodes", "1"), 16: ("--nodes", "16"), 3: ("--cluster-file", "mine.yaml")}
+    commands = {}
+    for count, options in clusters.items():
+        shell = shells()
+        (shell.work / "mine.yaml").write_text(json.dumps(document))
+        run = ("run", "least-traffic-extender", "--clause", "core/unschedulable-condition", "--report", "report")
+        commands[count] = (shell, shell.start("schedproof", *run, *options))
+    nodes: dict[int, dict[str, Any]] = {}
+    for count, (shell, command) in commands.items():
+        ended = command.ends()
+        assert ended.code == 0, ended.said
+        history = shell.work / "report" / "candidates" / "least-traffic-extender" / "history.jsonl"
+        records = [json.loads(line) for line in history.read_text().splitlines()]
+        nodes[count] = {
+            record["object"]["metadata"]["name"]: record["object"]
+            for record in records
+            if record["kind"] == "object" and record["resource"] == "nodes" and record["type"] == "LISTED"
+        }
+        assert len(nodes[count]) == count
+        shell.expect_nothing_left()
+    small, disk, reserved = (nodes[3][node["name"]] for node in listed)
+    assert small["status"]["allocatable"]["cpu"] == "2"
+    assert disk["status"]["allocatable"]["cpu"] != "2"
+    assert disk["metadata"]["labels"]["example.com/disk"] == "ssd"
+    assert reserved["spec"]["taints"] == listed[2]["taints"]
+
+
+# -- without privileges
+
+
+@pytest.fixture
+def ordinary(shells: Any) -> Iterator[Shell]:
+    """A shell of a user without privileges: ourselves, or nobody where we are root."""
+    shell = shells()
+    if os.geteuid() != 0:
+        yield shell
+        return
+    if shutil.which("setpriv") is None:
+        pytest.skip("root needs setpriv (util-linux) to become somebody else")
+    # pytest's own folders are for root's eyes only.
+    home = Path(tempfile.mkdtemp(prefix="ordinary-user-"))
+    try:
+        home.chmod(0o755)
+        shell = type(shell)(home)
+        for folder in (home, shell.scratch, shell.work):
+            os.chown(folder, NOBODY, NOBODY)
+        binaries = home / "binaries"
+        binaries.mkdir()
+        for name, found in locate(BINARIES).items():
+            assert found is not None, f"{name} is not built: schedproof run stock builds it"
+            _link_or_copy(found.path, binaries / name)
+            shell.env[setting(name)] = str(binaries / name)
+        shell.env["HOME"] = str(home)
+        shell.prefix = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--")
+        _readable_interpreter(shell)
+        yield shell
+        shell.close()
+        shell.expect_nothing_left()
+    finally:
+        shutil.rmtree(home)
+
+
+def _link_or_copy(source: Path, target: Path) -> None:
+    try:
+        target.hardlink_to(source)
+    except OSError:  # another file system
+        shutil.copy(source, target)
+
+
+def _readable_interpreter(shell: Shell) -> None:
+    """Ours, unless it lies in root's home; then the system's own of the same version, with our packages."""
+    packages = [str(Path(schedproof.__file__).parents[1]), *site.getsitepackages()]
+    system = shutil.which(f"python3.{sys.version_info.minor}", path=os.defpath)
+    probe = "import sys, schedproof.session, kubernetes, pytest; open(sys.executable).close()"
+    seen = []
+    for python, env in ((sys.executable, {}), (system, {"PYTHONPATH": os.pathsep.join(packages)})):
+        if python is not None:
+            shell.python = python
+            shell.env |= env
+            (shell.work / "probe.py").write_text(probe)
+            ended = shell.start("probe").ends()
+            if ended.code == 0:
+                return
+            seen.append(f"{python}: {ended.err.splitlines()[-1]}")
+    pytest.skip(f"no interpreter that an ordinary user can read: {'; '.join(seen)}")
+
+
+def test_an_ordinary_user_needs_no_privileges(ordinary: Shell) -> None:
+    options = ("--clause", "core/binds", "--clause", "network/real-traffic", "--report", "report")
+    command = ordinary.start("schedproof", "run", "least-traffic-extender", *options)
+    command.says("attaching")
+    ordinary.watch()
+    uids = {(entry / "status").read_text().partition("\nUid:\t")[2].split()[0] for entry in ordinary.processes()}
+    ended = command.ends()
+    assert ended.code == 0, ended.said
+    assert uids == {str(os.geteuid() or NOBODY)}
+    ordinary.expect_nothing_left()
+
+
+def test_an_ordinary_user_is_told_of_a_folder_that_is_not_theirs(ordinary: Shell) -> None:
+    locked = ordinary.work / "locked"
+    locked.mkdir(mode=0o555)
+    ended = ordinary.schedproof("run", "stock", "--report", str(locked / "report"))
+    assert ended.code == 2, ended.said
+    assert f"cannot keep evidence in {locked}/report: Permission denied" in ended.err
+    assert "fix: choose another folder with --report" in ended.err

@@ -1,0 +1,300 @@
+"""The reference controller and the apiserver: how it watches, what it writes, and the whole program."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from kubernetes import client
+
+from schedproof.foundation.deadlines import CANDIDATE_READY, CANDIDATE_STOP
+from schedproof.foundation.waiting import NotYet, wait_for
+
+from .apiserver import CUT, GONE, Apiserver
+from .worlds import FOLDER, Manifest, modules, namespace, node, pod
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+Outcome = modules.binding.Outcome
+Pod = modules.pods.Pod
+
+
+@pytest.fixture
+def apiserver() -> Iterator[Apiserver]:
+    with contextlib.closing(Apiserver()) as server:
+        yield server
+
+
+@pytest.fixture
+def api(apiserver: Apiserver) -> client.CoreV1Api:
+    configuration = client.Configuration(host=apiserver.url)
+    configuration.retries = False
+    configuration.proxy = None
+    return client.CoreV1Api(client.ApiClient(configuration))
+
+
+class Over(BaseException):
+    """Ends a watcher, which would go on until the process ends."""
+
+
+def eventually(condition: Callable[[], Any], what: str) -> None:
+    def probe() -> None:
+        if not condition():
+            raise NotYet("it does not hold")
+
+    wait_for(probe, CANDIDATE_READY, what=what)
+
+
+class TestWatching:
+    @pytest.fixture
+    def inbox(self, apiserver: Apiserver, api: client.CoreV1Api) -> Iterator[queue.SimpleQueue[Any]]:
+        """What a watcher of pods puts there, after its first list."""
+
+        def function(**more: Any) -> Any:
+            if apiserver.over:
+                raise Over
+            return api.list_pod_for_all_namespaces(**more)
+
+        apiserver.objects["pods"] = [pod(uid="listed")]
+        inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+        def watch() -> None:
+            with contextlib.suppress(Over):
+                modules.watching.Watcher("pods", function, inbox).run()
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        listing = inbox.get(timeout=30)
+        assert [manifest["metadata"]["uid"] for manifest in listing.manifests] == ["listed"]
+        eventually(lambda: apiserver.watches("pods") == 1, "a watch")
+        yield inbox
+        apiserver.over = True
+        apiserver.end()
+        watcher.join()
+
+    def versions(self, apiserver: Apiserver) -> list[str]:
+        """Where each watch began."""
+        return [path.partition("resourceVersion=")[2].partition("&")[0] for path, _ in apiserver.seen("GET", "watch=")]
+
+    def test_it_lists_then_follows(self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]) -> None:
+        for what in ("ADDED", "MODIFIED", "DELETED"):
+            apiserver.send("pods", what, pod(uid=what))
+            update = inbox.get(timeout=30)
+            assert (update.kind, update.manifest["metadata"]["uid"], update.gone) == ("pods", what, what == "DELETED")
+        assert self.versions(apiserver) == ["100"]
+
+    @pytest.mark.parametrize("kind", ["ADDED", "BOOKMARK"])
+    @pytest.mark.usefixtures("inbox")
+    def test_a_watch_that_was_cut_is_resumed_where_it_ended(self, apiserver: Apiserver, kind: str) -> None:
+        apiserver.send("pods", kind, pod())
+        apiserver.end(CUT)
+        eventually(lambda: self.versions(apiserver) == ["100", "101"], "the watch to be resumed")
+        assert len(apiserver.seen("GET", "/api/v1/pods")) == 3, "one list, two watches"
+
+    def test_where_the_version_is_gone_it_lists_anew(self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]) -> None:
+        apiserver.objects["pods"] = [pod(uid="new")]
+        apiserver.end(GONE)
+        assert [manifest["metadata"]["uid"] for manifest in inbox.get(timeout=30).manifests] == ["new"]
+
+    def test_also_where_that_is_said_by_a_status(self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]) -> None:
+        apiserver.objects["pods"] = [pod(uid="new")]
+        apiserver.reads = [410]
+        apiserver.end(CUT)
+        assert [manifest["metadata"]["uid"] for manifest in inbox.get(timeout=30).manifests] == ["new"]
+
+    def test_it_survives_errors_and_hangups(self, apiserver: Apiserver, inbox: queue.SimpleQueue[Any]) -> None:
+        apiserver.reads = [500, 0, 429]
+        apiserver.end(CUT)
+        eventually(lambda: not apiserver.reads and apiserver.watches("pods") == 1, "a watch after three failures")
+        apiserver.send("pods", "ADDED", pod(uid="later"))
+        assert inbox.get(timeout=30).manifest["metadata"]["uid"] == "later"
+
+    @pytest.mark.usefixtures("inbox")
+    def test_its_pauses_grow(self, apiserver: Apiserver, monkeypatch: pytest.MonkeyPatch) -> None:
+        pauses: list[float] = []
+        monkeypatch.setattr(modules.watching, "time", SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic))
+        monkeypatch.setattr(modules.watching, "random", SimpleNamespace(uniform=lambda _low, high: high))
+        apiserver.reads = [503] * 9
+        apiserver.end(CUT)
+        eventually(lambda: not apiserver.reads and apiserver.watches("pods") == 1, "a watch after nine failures")
+        # The watch that was cut had lived for a moment, or for long enough to be resumed at once.
+        grown = [pause for pause in pauses if pause]
+        assert len(grown) >= 9
+        assert grown == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0, 5.0, 5.0][: len(grown)]
+        apiserver.close()  # while it does not really sleep
+
+
+class TestWriting:
+    CANDIDATE = pod("web", uid="uid-1")
+
+    def test_a_binding_names_pod_uid_and_node(self, apiserver: Apiserver, api: client.CoreV1Api) -> None:
+        assert modules.binding.Binder(api).bind(Pod(self.CANDIDATE), "node-1") == (Outcome.BOUND, "")
+        ((path, body),) = apiserver.seen("POST")
+        assert path == "/api/v1/namespaces/default/pods/web/binding"
+        assert body["metadata"] == {"name": "web", "namespace": "default", "uid": "uid-1"}
+        assert body["target"] == {"apiVersion": "v1", "kind": "Node", "name": "node-1"}
+
+    @pytest.mark.parametrize(
+        ("status", "outcome"),
+        [
+            (400, Outcome.REFUSED), (403, Outcome.REFUSED), (404, Outcome.REFUSED), (409, Outcome.REFUSED),
+            (429, Outcome.REFUSED), (408, Outcome.UNKNOWN), (500, Outcome.UNKNOWN), (504, Outcome.UNKNOWN),
+            (0, Outcome.UNKNOWN),
+        ],
+    )  # fmt: skip
+    def test_a_binding_is_sent_once_however_it_ends(
+        self, apiserver: Apiserver, api: client.CoreV1Api, status: int, outcome: Any
+    ) -> None:
+        apiserver.writes = [status]
+        ended, error = modules.binding.Binder(api).bind(Pod(self.CANDIDATE), "node-1")
+        assert (ended, bool(error), len(apiserver.seen("POST"))) == (outcome, True, 1)
+        if status:
+            assert error == f"{status} as ordered"
+
+    def test_a_look_shows_the_pod_unless_it_is_another_by_now(
+        self, apiserver: Apiserver, api: client.CoreV1Api
+    ) -> None:
+        binder = modules.binding.Binder(api)
+        assert binder.look(Pod(self.CANDIDATE)) is None
+        apiserver.objects["pods"] = [self.CANDIDATE]
+        assert binder.look(Pod(self.CANDIDATE)) == self.CANDIDATE
+        apiserver.objects["pods"] = [pod("web", uid="uid-2")]
+        assert binder.look(Pod(self.CANDIDATE)) is None
+        apiserver.reads = [500]
+        with pytest.raises(modules.watching.ERRORS):
+            binder.look(Pod(self.CANDIDATE))
+
+    def test_the_condition_is_patched_on_this_very_pod(self, apiserver: Apiserver, api: client.CoreV1Api) -> None:
+        assert modules.binding.Binder(api).explain(Pod(self.CANDIDATE), "Unschedulable", "why") is True
+        ((path, body),) = apiserver.seen("PATCH")
+        assert path == "/api/v1/namespaces/default/pods/web/status"
+        assert body["type"] == "application/strategic-merge-patch+json"
+        version = self.CANDIDATE["metadata"]["resourceVersion"]
+        assert body["metadata"] == {"uid": "uid-1", "resourceVersion": version}
+        (condition,) = body["status"]["conditions"]
+        assert condition.pop("lastTransitionTime").endswith("Z")
+        assert condition == {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "why"}
+        apiserver.writes = [409]
+        assert modules.binding.Binder(api).explain(Pod(self.CANDIDATE), "Unschedulable", "why") is False
+
+    def test_an_event_names_the_pod(self, apiserver: Apiserver, api: client.CoreV1Api) -> None:
+        events = modules.events.Events(api, "own")
+        events.tell(Pod(self.CANDIDATE), "Warning", "FailedScheduling", "why")
+        events.start()
+        eventually(lambda: apiserver.seen("POST", "/events"), "the event")
+        ((path, body),) = apiserver.seen("POST")
+        assert path == "/api/v1/namespaces/default/events"
+        assert body["involvedObject"]["uid"] == "uid-1"
+        assert (body["type"], body["reason"], body["message"]) == ("Warning", "FailedScheduling", "why")
+
+
+class Program:
+    """controller.py, run as candidate.yaml does."""
+
+    def __init__(self, apiserver: Apiserver, folder: Path, *more: str) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as reserved:
+            self.port = reserved.getsockname()[1]
+        kubeconfig = folder / "kubeconfig"
+        kubeconfig.write_text(
+            json.dumps(
+                {
+                    "apiVersion": "v1", "kind": "Config", "current-context": "c",
+                    "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                    "clusters": [{"name": "c", "cluster": {"server": apiserver.url}}],
+                    "users": [{"name": "u", "user": {"token": "secret"}}],
+                }
+            )
+        )  # fmt: skip
+        self.log = (folder / "log").open("w+")
+        self.process = subprocess.Popen(
+            [
+                sys.executable, str(FOLDER / "controller.py"), "--scheduler-name=own", f"--kubeconfig={kubeconfig}",
+                f"--listen=127.0.0.1:{self.port}", "--prometheus=http://127.0.0.1:1", "--device=eth0", *more,
+            ],
+            stderr=self.log,
+            # Who asks a proxy for loopback gets no answer.
+            env={"http_proxy": "http://127.0.0.1:2", "HTTPS_PROXY": "http://127.0.0.1:2"},
+        )  # fmt: skip
+
+    def health(self) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        with contextlib.closing(connection):
+            try:
+                connection.request("GET", "/healthz")
+                return connection.getresponse().status
+            except OSError:
+                return 0
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        self.log.close()
+
+
+class TestProgram:
+    def test_from_start_to_sigterm(self, apiserver: Apiserver, tmp_path: Path) -> None:
+        """Unhealthy until all is listed; it binds without Prometheus and without the proxy; SIGTERM ends it with 0."""
+        waiting = pod("web", uid="uid-1")
+        apiserver.objects = {"pods": [waiting], "nodes": [node("a"), node("b")], "namespaces": [namespace("default")]}
+        apiserver.reads = [500] * 3
+        with contextlib.closing(Program(apiserver, tmp_path)) as program:
+            eventually(lambda: program.health() == 503 or not apiserver.reads, "it to serve")
+            eventually(lambda: program.health() == 200, "it to be healthy")
+            eventually(lambda: apiserver.seen("POST", "/binding"), "a binding")
+            eventually(lambda: apiserver.seen("POST", "/events"), "an event")
+            program.process.send_signal(signal.SIGTERM)
+            assert program.process.wait(CANDIDATE_STOP.seconds) == 0
+        assert len(apiserver.seen("POST", "/binding")) == 1
+
+    def test_while_a_pod_fits_nowhere_it_is_quiet(self, apiserver: Apiserver, tmp_path: Path) -> None:
+        """One condition and one event; then a sentinel is bound, and nothing else was written."""
+        large: Manifest = pod("large", uid="uid-1", requests={"cpu": "100"})
+        apiserver.objects = {"pods": [large], "nodes": [node("a")], "namespaces": []}
+        with contextlib.closing(Program(apiserver, tmp_path)) as program:
+            eventually(lambda: apiserver.seen("PATCH"), "a condition")
+            assert program.process.poll() is None
+            for number in range(5):
+                apiserver.send("pods", "ADDED", pod(f"sentinel-{number}"))
+            eventually(lambda: len(apiserver.seen("POST", "/binding")) == 5, "the sentinels")
+        assert len(apiserver.seen("PATCH")) == 1
+
+    @pytest.mark.parametrize(
+        ("argument", "said"),
+        [
+            ("--window=30", "expected a duration such as 30s"),
+            ("--window=0s", "expected a duration such as 30s"),
+            ("--resolution=10", "expected a percentage"),
+            ("--prometheus=prometheus:9090", "expected http://"),
+            ("--device=", "expected the name of a device"),
+            ("--listen=127.0.0.1", "expected HOST:PORT"),
+            ("--on-missing=ignore", "invalid choice"),
+            ("--kubeconfig=/nowhere", "no access to a cluster"),
+        ],
+    )
+    def test_wrong_arguments_end_it_with_2_and_say_why(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, argument: str, said: str
+    ) -> None:
+        monkeypatch.setattr(modules.controller.signal, "signal", lambda *_: None)
+        monkeypatch.setattr(modules.controller.threading, "excepthook", modules.controller.threading.excepthook)
+        right = ["--scheduler-name=own", "--prometheus=http://p:9090", "--device=eth0"]
+        with pytest.raises(SystemExit) as ended:
+            modules.controller.main([*right, argument])
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err
+
+    @pytest.mark.parametrize("text", ["2s", "30s", "1m30s", "250ms", "1h"])
+    def test_windows_are_written_as_prometheus_writes_them(self, text: str) -> None:
+        assert modules.controller._duration(text) == text

