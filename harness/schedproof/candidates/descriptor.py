@@ -11,6 +11,7 @@ from schedproof.candidates.claims import Claims, Exclusion
 from schedproof.candidates.claims_reader import read_claims, read_exclusions
 from schedproof.candidates.durations import format_duration
 from schedproof.candidates.fields import Field, matching, shown
+from schedproof.candidates.inheritance import read_inherited
 from schedproof.candidates.kinds import (
     KINDS,
     AttachedSpec,
@@ -118,7 +119,7 @@ def load_candidate(path: Path, *, clauses: Collection[str] = ()) -> Candidate:
     except OSError:
         file = path  # reading it will say what the matter is
     problems: list[Problem] = []
-    document = read_document(file, problems)
+    document = read_inherited(file, problems)
     candidate = _candidate(Field(problems, "", document.place, document), file, problems, clauses)
     if problems:
         raise DescriptorError(problems)
@@ -133,15 +134,14 @@ def _candidate(document: Field, file: Path, problems: list[Problem], clauses: Co
     section = top["spec"].section(
         "schedulerName", *KINDS, "schedulerConfig", "rbac", "image", "scoring", "claims", "exclusions"
     )
-    here = file.absolute().parent
     kind = _kind(section)
     claims = read_claims(section["claims"], kind) if "claims" in section else Claims()
     check = _placeholder_check(section, kind)
-    spec: Spec = read_kind(kind, section[kind], here, check) if kind else AttachedSpec()
+    spec: Spec = read_kind(kind, section[kind], check) if kind else AttachedSpec()
     scheduler_name = section["schedulerName"].text("least-traffic", _SCHEDULER_NAME)
     config = None
     if "schedulerConfig" in section:
-        config = _scheduler_config(section["schedulerConfig"], here, problems, check)
+        config = _scheduler_config(section["schedulerConfig"], problems, check)
         if kind in ("controller", "attached"):
             section["schedulerConfig"].complain(
                 f"the harness starts no kube-scheduler for {kind}",
@@ -161,7 +161,7 @@ def _candidate(document: Field, file: Path, problems: list[Problem], clauses: Co
         path=file.absolute(),
         scheduler_config=config,
         rbac=_rbac(section["rbac"]) if "rbac" in section else Rbac(),
-        image=_image(section["image"], here) if "image" in section else None,
+        image=_image(section["image"]) if "image" in section else None,
         scoring=_scoring(section["scoring"]) if "scoring" in section else None,
         claims=claims,
         exclusions=read_exclusions(section["exclusions"], clauses) if "exclusions" in section else (),
@@ -191,10 +191,10 @@ def _placeholder_check(section: Section, kind: Kind | None) -> Check:
     return functools.partial(complaints, unavailable=unavailable, known=known)
 
 
-def _scheduler_config(field: Field, here: Path, problems: list[Problem], check: Check) -> dict[str, Any]:
+def _scheduler_config(field: Field, problems: list[Problem], check: Check) -> dict[str, Any]:
     if isinstance(field.value.data, str):
         count = len(problems)
-        file = existing(field, here, field.text("scheduler-config.yaml"), folder=False)
+        file = existing(field, field.text("scheduler-config.yaml"), folder=False)
         if len(problems) > count:
             return {}
         try:
@@ -256,11 +256,11 @@ def _rule(field: Field) -> PolicyRule:
     return rule
 
 
-def _image(field: Field, here: Path) -> Image:
+def _image(field: Field) -> Image:
     section = field.section("dockerfile", "ref")
     dockerfile = section["dockerfile"]
     image = Image(
-        dockerfile=existing(dockerfile, here, dockerfile.text("Dockerfile"), folder=False).absolute()
+        dockerfile=existing(dockerfile, dockerfile.text("Dockerfile"), folder=False).absolute()
         if "dockerfile" in section
         else None,
         ref=section["ref"].text("localhost/least-traffic:dev", _REF) if "ref" in section else None,

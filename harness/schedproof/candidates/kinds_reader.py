@@ -6,6 +6,7 @@ import base64
 import binascii
 import dataclasses
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -24,7 +25,6 @@ from schedproof.candidates.placeholders import placeholders_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from schedproof.candidates.fields import Check, Field, Section
     from schedproof.candidates.kinds import Kind, Spec
@@ -44,27 +44,27 @@ _VERB = matching(
 _INT64 = 2**63 - 1
 
 
-def read_kind(kind: Kind, field: Field, here: Path, check: Check) -> Spec:
+def read_kind(kind: Kind, field: Field, check: Check) -> Spec:
     """What `field`, named after the kind, says about it.
 
-    Paths start from `here`, the folder of candidate.yaml; `check` finds wrong placeholders.
+    `check` finds wrong placeholders.
     """
     match kind:
         case "extender":
-            return _extender(field, here, check)
+            return _extender(field, check)
         case "controller":
-            return _controller(field, here, check)
+            return _controller(field, check)
         case "plugin":
-            return _plugin(field, here, check)
+            return _plugin(field, check)
         case "attached":
             if field.given and field.plain():
                 field.complain("it has no fields", "attached: {}")
             return AttachedSpec()
 
 
-def existing(field: Field, here: Path, text: str, *, folder: bool) -> Path:
-    """The absolute path of something that must be there already."""
-    path = here / text
+def existing(field: Field, text: str, *, folder: bool) -> Path:
+    """The absolute path of something that must be there already; relative to the file that names it."""
+    path = _folder_of(field) / text
     try:
         found = path.is_dir() if folder else path.is_file()
     except (OSError, ValueError):  # too long a name, no permission
@@ -75,7 +75,11 @@ def existing(field: Field, here: Path, text: str, *, folder: bool) -> Path:
     return path
 
 
-def _command(section: Section, here: Path, check: Check, *, ready: str | None, needs_port: bool) -> CommandSpec:
+def _folder_of(field: Field) -> Path:
+    return Path(field.value.place.file).absolute().parent
+
+
+def _command(section: Section, check: Check, *, ready: str | None, needs_port: bool) -> CommandSpec:
     command = section["command"].texts(_COMMAND, check, blank=True)
     if command and not command[0].strip() and section.sound:
         section["command"].complain("its first item, the program, is empty", f"such as `command: {_COMMAND}`")
@@ -86,9 +90,9 @@ def _command(section: Section, here: Path, check: Check, *, ready: str | None, n
         env[name] = value.text('"some text"', check, empty=True)
     spec = CommandSpec(
         command=command,
-        workdir=existing(section["workdir"], here, section["workdir"].text("."), folder=True)
+        workdir=existing(section["workdir"], section["workdir"].text("."), folder=True)
         if "workdir" in section
-        else here,
+        else _folder_of(section["command"]),
         env=env,
         ready=section["ready"].text("/healthz", _HTTP_PATH) if "ready" in section else ready,
         port=section["port"].integer(1, 65_535, "8888") if "port" in section else None,
@@ -102,16 +106,16 @@ def _command(section: Section, here: Path, check: Check, *, ready: str | None, n
     return spec
 
 
-def _extender(field: Field, here: Path, check: Check) -> ExtenderSpec:
+def _extender(field: Field, check: Check) -> ExtenderSpec:
     section = field.section("command", "ready", "port", "env", "workdir", "config")
     ready = None if section.named("ready") else "/healthz"  # an explicit null: a TCP connection is enough
-    command = _command(section, here, check, ready=ready, needs_port=True)
+    command = _command(section, check, ready=ready, needs_port=True)
     return ExtenderSpec(**_shallow(command), config=_extender_config(section["config"], check))
 
 
-def _controller(field: Field, here: Path, check: Check) -> ControllerSpec:
+def _controller(field: Field, check: Check) -> ControllerSpec:
     section = field.section("command", "ready", "port", "env", "workdir")
-    return ControllerSpec(**_shallow(_command(section, here, check, ready=None, needs_port=False)))
+    return ControllerSpec(**_shallow(_command(section, check, ready=None, needs_port=False)))
 
 
 def _shallow(command: CommandSpec) -> dict[str, Any]:
@@ -217,7 +221,7 @@ _NAME = matching(
 _CONSTRUCTOR = matching(r"[A-Z]\w*", "expected the name of an exported Go function", "such as New")
 
 
-def _plugin(field: Field, here: Path, check: Check) -> PluginSpec:
+def _plugin(field: Field, check: Check) -> PluginSpec:
     section = field.section("package", "main", "binary", "constructor", "name", "args")
     ways = [way for way in ("package", "main", "binary") if way in section]
     if section.sound and not ways:
@@ -234,19 +238,19 @@ def _plugin(field: Field, here: Path, check: Check) -> PluginSpec:
         section["args"].complain("args are for a plugin, and none is named", "add the plugin's `name:`")
     named = "name" in section or "package" in section
     return PluginSpec(
-        package=_sources(section["package"], here) if "package" in section else None,
-        main=_sources(section["main"], here) if "main" in section else None,
-        binary=_binary(section["binary"], here) if "binary" in section else None,
+        package=_sources(section["package"]) if "package" in section else None,
+        main=_sources(section["main"]) if "main" in section else None,
+        binary=_binary(section["binary"]) if "binary" in section else None,
         constructor=section["constructor"].text("New", _CONSTRUCTOR) if "constructor" in section else "New",
         name=section["name"].text("NetworkTraffic", _NAME) if named else "",
         args=section["args"].plain_mapping("{device: eth0}", check) if "args" in section else {},
     )
 
 
-def _sources(field: Field, here: Path) -> str:
+def _sources(field: Field) -> str:
     text = field.text("./networktraffic")
     if text.startswith((".", "/")):
-        return str(existing(field, here, text, folder=True).absolute())
+        return str(existing(field, text, folder=True).absolute())
     # Go fetches a module only from a host name, which has a dot.
     if text and ("." not in text.partition("/")[0] or re.search(r"\s", text)):
         field.complain(
@@ -260,10 +264,10 @@ def _sources(field: Field, here: Path) -> str:
     return text
 
 
-def _binary(field: Field, here: Path) -> str:
+def _binary(field: Field) -> str:
     text = field.text("./kube-scheduler-with-plugin")
     if "/" in text:
-        return str(existing(field, here, text, folder=False).absolute())
+        return str(existing(field, text, folder=False).absolute())
     if text and text not in STOCK_BINARIES:
         field.complain(
             f"the harness has no binary {shown(text)} of its own",

@@ -16,7 +16,7 @@ from schedproof.foundation.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-__all__ = ["PLACEHOLDERS", "complaints", "fill", "placeholders_in"]
+__all__ = ["PLACEHOLDERS", "complaints", "fill", "fill_known", "placeholders_in"]
 
 T = TypeVar("T")
 
@@ -63,6 +63,11 @@ def fill(value: T, values: Mapping[str, str]) -> T:
         return part
 
     return cast("T", filled(value))
+
+
+def fill_known(text: str, values: Mapping[str, str]) -> str:
+    """`text` with the placeholders of `values` replaced; all others, and doubled braces, stay for a later `fill`."""
+    return _PATTERN.sub(lambda found: values.get(found[2], found[0]), text)
 
 
 def placeholders_in(value: object) -> frozenset[str]:

@@ -1,0 +1,87 @@
+"""`extends`: a candidate.yaml that says only what differs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.candidates.descriptor import DescriptorError, load_candidate
+from schedproof.candidates.kinds import ControllerSpec, ExtenderSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BASE = """\
+apiVersion: schedproof/v1
+kind: Candidate
+metadata: {name: base}
+spec:
+  schedulerName: base
+  extender:
+    command: ["{here}/serve", "{port}"]
+    config: {filterVerb: filter, weight: 3, prioritizeVerb: prioritize}
+  claims: {profiles: [core, extender]}
+"""
+
+
+def derived(folder: Path, text: str) -> Path:
+    (folder / "base").mkdir(exist_ok=True)
+    (folder / "base" / "candidate.yaml").write_text(BASE)
+    (folder / "own").mkdir(exist_ok=True)
+    file = folder / "own" / "candidate.yaml"
+    file.write_text(f"apiVersion: schedproof/v1\nkind: Candidate\nextends: ../base\n{text}")
+    return file
+
+
+def test_what_is_not_said_is_inherited_field_by_field(tmp_path: Path) -> None:
+    candidate = load_candidate(derived(tmp_path, "metadata: {name: own}\nspec: {extender: {config: {weight: 5}}}\n"))
+    assert isinstance(candidate.spec, ExtenderSpec)
+    assert (candidate.name, candidate.scheduler_name) == ("own", "base")
+    assert candidate.spec.config.weight == 5
+    assert candidate.spec.config.filter_verb == "filter"
+
+
+def test_lists_are_replaced_not_merged(tmp_path: Path) -> None:
+    candidate = load_candidate(derived(tmp_path, "spec: {claims: {profiles: [core]}}\n"))
+    assert candidate.claims.profiles == ("core",)
+
+
+def test_inherited_paths_stay_in_the_folder_that_they_were_written_for(tmp_path: Path) -> None:
+    candidate = load_candidate(derived(tmp_path, "metadata: {name: own}\n"))
+    assert isinstance(candidate.spec, ExtenderSpec)
+    assert candidate.spec.command[0] == str(tmp_path / "base" / "serve")
+    assert candidate.spec.workdir == tmp_path / "base"
+
+
+def test_null_removes_what_was_inherited(tmp_path: Path) -> None:
+    text = 'spec:\n  extender: null\n  controller: {command: ["{here}/run"]}\n  claims: {profiles: [core]}\n'
+    candidate = load_candidate(derived(tmp_path, text))
+    assert isinstance(candidate.spec, ControllerSpec)
+    assert candidate.own_values()["here"] == str(tmp_path / "own")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("spec: {extender: {config: {wieght: 5}}}\n", "own/candidate.yaml:4:28"),
+        ("metadata: {name: own, label: x}\n", "own/candidate.yaml:4:23"),
+    ],
+)
+def test_a_problem_is_placed_in_the_file_that_it_stands_in(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(DescriptorError, match=said):
+        load_candidate(derived(tmp_path, text))
+
+
+def test_files_that_extend_each_other_are_refused(tmp_path: Path) -> None:
+    file = derived(tmp_path, "")
+    (tmp_path / "base" / "candidate.yaml").write_text("extends: ../own\n")
+    with pytest.raises(DescriptorError, match="extends this file in turn"):
+        load_candidate(file)
+
+
+@pytest.mark.parametrize("text", ["extends: 5\n", "extends: ../nowhere\n"])
+def test_a_base_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "candidate.yaml").write_text(text)
+    with pytest.raises(DescriptorError):
+        load_candidate(tmp_path)
