@@ -138,10 +138,9 @@ def case(request: pytest.FixtureRequest, sched_candidate: Candidate) -> Iterator
     try:
         _skip_untried(session, sched_candidate, clause)
         yield session.begin(sched_candidate, clause)
+        session.clean_up()
     except SchedproofError as error:
         _give_up(session, error)
-    finally:
-        session.clean_up()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -151,11 +150,11 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     if session is None or not clause:
         return (yield)
     try:
-        result = yield
-    except SchedproofError as error:
-        session.trouble(str(error))
-        result = True
-    try:
+        try:
+            result = yield
+        except SchedproofError as error:
+            session.trouble(str(error))
+            result = True
         verdict = session.conclude(_candidate(pyfuncitem), clause)
     except SchedproofError as error:
         session.result.error = session.result.error or error

@@ -177,15 +177,25 @@ class Session:
         return verdict
 
     def clean_up(self) -> None:
-        """Put the world back as it was before the case."""
-        if self._case is not None:
-            case, self._case = self._case, None
+        """Put the world back as it was before the case. Where that fails, nothing more can be tried in this world."""
+        case, self._case = self._case, None
+        if case is None or self.result.error is not None:
+            return
+        try:
             case.close()
+        except SchedproofError as error:
+            self.result.error = error
+            raise
 
     def _close_trial(self) -> None:
-        if self._trial is not None:
-            trial, self._trial = self._trial, None
+        trial, self._trial = self._trial, None
+        if trial is None:
+            return
+        try:
             trial.close()
+        except SchedproofError as error:
+            # Its last acts could not be recorded. Everything is down all the same, and the run has its reason to fail.
+            self.result.error = self.result.error or error
 
     def close(self) -> None:
         try:

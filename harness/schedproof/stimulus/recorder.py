@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 import time
@@ -44,7 +45,7 @@ class Recorder:
         self._origin = time.monotonic()
         self._epoch = time.time()
         self._api = api
-        self._failure: Exception | None = None
+        self._failure: HostError | None = None
         folder.mkdir(parents=True, exist_ok=True)
         self._file: IO[str] = (folder / FILE).open("w", buffering=1)
         self._audit = AuditTail(audit_log, self._epoch) if audit_log is not None else None
@@ -79,24 +80,23 @@ class Recorder:
         """
         record = {"kind": kind, "at": round(fields.pop("at", self.now()), 6), **fields}
         with self.changed:
-            if self._failure is not None:
-                raise HostError(f"recording stopped: {self._failure}") from self._failure
+            self.check()
             self.records.append(record)
             try:
                 self._file.write(json.dumps(record, separators=(",", ":"), default=str) + "\n")
             except OSError as error:
-                self._failure = error
-                raise HostError(
+                self._failure = HostError(
                     f"cannot write the evidence to {self._file.name}: {error.strerror}",
                     remedy="free some space, or choose another folder with --report",
-                ) from error
+                )
+                raise self._failure from error
             finally:
                 self.changed.notify_all()
 
     def check(self) -> None:
-        """Raise what went wrong in the background, if anything did."""
+        """Raise what ended the recording, here or in the background, if anything did: always the same error."""
         if self._failure is not None:
-            raise HostError(f"recording stopped: {self._failure}", remedy="see the daemons' logs in the report folder")
+            raise self._failure
 
     def follow_scores(self, tail: ScoreTail) -> None:
         """Read the scores that a scheduler logs, whenever the history is asked for."""
@@ -146,7 +146,9 @@ class Recorder:
         except Exception as error:
             with self.changed:
                 if not self._closing.is_set():
-                    self._failure = self._failure or error
+                    self._failure = self._failure or HostError(
+                        f"recording stopped: {error}", remedy="see the daemons' logs in the report folder"
+                    )
                 self.changed.notify_all()
 
     def _take(self, resource: str, event_type: str, manifest: Manifest, rv: int) -> None:
@@ -174,4 +176,6 @@ class Recorder:
             scores.close()
         if self._audit is not None:
             self._audit.close()
-        self._file.close()
+        # Every line was flushed as it was written. One that could not be is still there, and would fail again.
+        with contextlib.suppress(OSError):
+            self._file.close()
