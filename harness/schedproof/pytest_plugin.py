@@ -120,7 +120,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept.sort(
         key=lambda item: (
             candidates.index(_candidate(item)),
-            CATALOGUE[_clause(item)].always,
+            CATALOGUE[_clause(item)].last,
             order[_clause(item)],
         )
     )
@@ -149,6 +149,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     clause = _clause(pyfuncitem)
     if session is None or not clause:
         return (yield)
+    if session.hopeless:
+        pyfuncitem.obj = _nothing
     try:
         try:
             result = yield
@@ -187,6 +189,10 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
         terminalreporter.section("schedproof")
         print_report(session.result, Console(), evidence=False)
+
+
+def _nothing(**_fixtures: Any) -> None:
+    """In place of a stimulus, where there is nobody to try it on."""
 
 
 def _skip_untried(session: Session, candidate: Candidate, clause: str) -> None:

@@ -19,7 +19,9 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import applies, judge
 from schedproof.report.result import CandidateResult, RunResult
 from schedproof.stimulus.case import Case
+from schedproof.stimulus.extender import ExtenderCase
 from schedproof.stimulus.network import NetworkCase
+from schedproof.stimulus.plugin import PluginCase
 from schedproof.stimulus.trial import Trial, describe_cluster
 
 if TYPE_CHECKING:
@@ -54,6 +56,10 @@ class Settings:
     """What to type beside a candidate, a clause and the seed to have the same again."""
 
 
+_CASES: dict[str, type[Case]] = {"network": NetworkCase, "extender": ExtenderCase, "plugin": PluginCase}
+"""By the first part of a clause's id."""
+
+
 class Session:
     """Nothing is started before it is needed; `close` ends everything and may be called twice."""
 
@@ -68,6 +74,7 @@ class Session:
         self._cluster: Cluster | None = None
         self._trial: Trial | None = None
         self._case: Case | None = None
+        self._hopeless = False
 
     @property
     def cluster(self) -> Cluster:
@@ -150,14 +157,24 @@ class Session:
     def begin(self, candidate: Candidate, clause: str) -> Case:
         """Begin the trial of one clause."""
         trial = self.trial(candidate)
-        self._case = NetworkCase(trial, clause) if clause.startswith("network/") else Case(trial, clause)
+        self._hopeless = False
+        self._case = _CASES.get(clause.partition("/")[0], Case)(trial, clause)
         self._began = time.monotonic()
         try:
-            trial.attachment.restart_if_ended()
+            if not CATALOGUE[clause].at_start:
+                trial.attachment.restart_if_ended()
         except SchedproofError as error:
             # Nothing that needs it can be shown any more; that it has ended is judged by itself.
-            self._case.trouble(f"the candidate has ended, and does not start again: {error}")
+            self._hopeless = True
+            never = trial.attachment.start_error is not None
+            what = "does not start (see core/alive)" if never else f"has ended, and does not start again: {error}"
+            self._case.trouble(f"the candidate {what}")
         return self._case
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether there is no candidate that the present case could be tried on."""
+        return self._hopeless
 
     def trouble(self, text: str) -> None:
         """The stimulus of the present case broke down: its clause is `invalid`."""
@@ -170,7 +187,7 @@ class Session:
         if self._case is not None:
             self._case.end()
             self.result.timings[f"{candidate.name} {clause}"] = time.monotonic() - self._began
-        if CATALOGUE[clause].always:
+        if CATALOGUE[clause].last:
             trial.over()
         verdict = judge(trial.history(), clause)
         self.result.candidates[candidate.name].verdicts.append(verdict)

@@ -2,7 +2,9 @@
 
 import pytest
 
-from schedproof.foundation.deadlines import REQUEUE
+from schedproof.foundation.deadlines import REACTION, REQUEUE
+
+GATES = [{"name": "schedproof.dev/first"}, {"name": "schedproof.dev/second"}]
 
 
 @pytest.mark.clause("core/requeue-node-added")
@@ -12,3 +14,48 @@ def test_requeue_node_added(case):
     case.expect_pending([pod])
     case.add_node("node-large", cpu="16")
     case.expect_bound([pod], REQUEUE)
+
+
+@pytest.mark.clause("core/requeue-pod-deleted")
+def test_requeue_pod_deleted(case):
+    """All nodes are full. Then a pod is deleted that took what another one needs."""
+    leaving, *_ = [case.fill(node, cpu="500m") for node in case.nodes]
+    case.settle()
+    pod = case.pod("waits", cpu="2")
+    case.expect_pending([pod], cpu="100m")
+    case.delete([leaving])
+    case.expect_bound([pod], REQUEUE)
+
+
+@pytest.mark.clause("core/scheduling-gates")
+def test_scheduling_gates(case):
+    """A pod with two gates loses one, then the other."""
+    gated = case.pod("gated", cpu="100m", schedulingGates=GATES)
+    case.fence()
+    case.patch(gated, {"spec": {"schedulingGates": GATES[:1]}})
+    case.fence()
+    case.lift_gates(gated)
+    case.expect_bound([gated], REQUEUE)
+
+
+@pytest.mark.clause("core/no-nodes")
+def test_no_nodes(case):
+    """All nodes go. A pod is created, and waits. Then a node joins."""
+    case.remove_all_nodes()
+    pod = case.pod("early", cpu="100m")
+    case.await_condition([pod], "PodScheduled", REACTION)
+    case.rejoin(case.nodes[0])
+    case.expect_bound([pod], REQUEUE)
+
+
+@pytest.mark.clause("core/restart")
+def test_restart(case):
+    """Some pods are bound, one fits nowhere, some are created while the scheduler is down; then it is back."""
+    case.expect_bound([case.pod("before", cpu="100m") for _ in range(3)])
+    selects = case.pod("selects", nodeSelector={"schedproof.dev/late": "yes"})
+    case.fence()
+    with case.candidate_down():
+        pods = [case.pod("meanwhile", cpu="100m") for _ in range(3)]
+    case.expect_bound(pods)
+    case.change_node(case.nodes[0], labels={"schedproof.dev/late": "yes"})
+    case.expect_bound([selects], REQUEUE)

@@ -32,13 +32,32 @@ def test_flip(case):
     case.probe(phase, count=case.probes(2))
 
 
+@pytest.mark.clause("network/ranking")
+def test_ranking(case):
+    """One node after the other becomes infeasible, the quietest first: full, tainted, then cordoned."""
+    load = case.traffic(case.nodes[0])
+    phase = case.script(load)
+    ranking = sorted(load, key=load.get)[: ROTATIONS - 1]
+    take = (
+        lambda node: case.fill(node, cpu="50m"),
+        lambda node: case.change_node(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]),
+        lambda node: case.change_node(node, unschedulable=True),
+    )
+    for number, node in enumerate(ranking[:-1]):
+        case.probe(phase, count=case.probes(2))
+        if case.given_up:
+            return
+        take[number % len(take)](node)
+        case.settle()
+
+
 @pytest.mark.clause("network/feasible-first")
 def test_feasible_first(case):
     """The quietest node is tainted, then cordoned, then full: it must not be chosen, and others must."""
     for make_infeasible in (
         lambda node: case.change_node(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]),
         lambda node: case.change_node(node, unschedulable=True),
-        lambda node: case.fill(node, leaving_cpu="50m"),
+        lambda node: case.fill(node, cpu="50m"),
     ):
         node, *_ = case.nodes
         case.script(case.traffic(node))

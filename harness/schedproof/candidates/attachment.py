@@ -10,6 +10,7 @@ import socket
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from schedproof.candidates.exchanges import describe_extender_call, describe_query
 from schedproof.candidates.kinds import ControllerSpec, ExtenderSpec, PluginSpec
 from schedproof.candidates.placeholders import fill
 from schedproof.candidates.plugin_build import scheduler_binary
@@ -19,7 +20,8 @@ from schedproof.candidates.scheduler_config import (
     scheduler_configuration,
     served_names,
 )
-from schedproof.candidates.taps import Tap, describe_extender_call, describe_query
+from schedproof.candidates.start_errors import explain_start
+from schedproof.candidates.taps import Tap
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.cluster import Rbac
 from schedproof.daemons.daemon import insecure_tls
@@ -72,11 +74,19 @@ class Attachment:
         if isinstance(candidate.spec, ExtenderSpec):
             self._scheduler = cluster.identity(f"scheduler-{candidate.name}", SCHEDULER_RBAC)
         self.prometheus = Tap(
-            cluster.prometheus_url, lambda exchange: self._record("query", **describe_query(exchange))
+            cluster.prometheus_url,
+            lambda exchange: self._record("query", **describe_query(exchange)),
+            cluster.host.ports.reserve(),
         )
         """The candidate's line to Prometheus; its `upstream` may be exchanged."""
         self._cleanup.callback(self.prometheus.close)
+        self.extender: Tap | None = None
+        """The scheduler's line to the candidate, where that is an extender whose line is not encrypted."""
         self.scheduler_log: Path | None = None
+        self.start_error: CandidateError | None = None
+        """Why a compiled scheduler ended at its start."""
+        self.configuration: Mapping[str, Any] | None = None
+        """The KubeSchedulerConfiguration that a scheduler was last started with."""
         self._values = {
             **candidate.own_values(),
             "prometheus": self.prometheus.url,
@@ -105,10 +115,12 @@ class Attachment:
         """Start everything, and wait until it is ready.
 
         Raises:
-            CandidateError: it cannot be started, ends at once, or does not get ready; with its last words.
+            CandidateError: it cannot be started, ends at once, or does not get ready; with its last words. Where
+                a compiled scheduler ends at once, `start_error` is set instead: that is judged.
         """
         self._record = record
         spec = self.candidate.spec
+        self.start_error = None
         try:
             if isinstance(spec, ExtenderSpec):
                 self._start_extender(spec)
@@ -130,6 +142,14 @@ class Attachment:
                 else f"`ready` in {self.candidate.path} names the path that answers 200 once it can work; "
                 f"its log is in {self._logs}",
             ) from error
+        except CandidateError as error:
+            ended = [process for process in self._processes if process.exit_code is not None]
+            if not ended or not isinstance(spec, PluginSpec):
+                raise
+            # A compiled scheduler that refuses its configuration is what its first clauses are about.
+            self.start_error = explain_start(ended[0].log_tail(60), error)
+            self.report_exits()
+            self._record("start-failed", text=self.start_error.message, fix=self.start_error.remedy)
 
     def _start_extender(self, spec: ExtenderSpec) -> None:
         process, port = self._start_command(spec)
@@ -138,12 +158,21 @@ class Attachment:
             # Certificates are between the two of them: this line has no tap.
             url = f"https://127.0.0.1:{port}"
         else:
-            tap = Tap(f"http://127.0.0.1:{port}", lambda call: self._record("extender", **describe_extender_call(call)))
-            self._cleanup.callback(tap.close)
-            url = tap.url
+            url = self._tap_extender(f"http://127.0.0.1:{port}").url
         assert self._scheduler is not None
         extender = fill(spec.config.document(url), self._values)
         self._start_scheduler(self._scheduler, binary="kube-scheduler", extenders=[extender])
+
+    def _tap_extender(self, upstream: str) -> Tap:
+        if self.extender is None:
+            self.extender = Tap(
+                upstream,
+                lambda call: self._record("extender", **describe_extender_call(call)),
+                self._cluster.host.ports.reserve(),
+            )
+            self._cleanup.callback(self.extender.close)
+        self.extender.upstream = upstream
+        return self.extender
 
     def _start_controller(self, spec: ControllerSpec) -> None:
         """Without a readiness of its own it may still be reading its first lists: who waits for it, waits for pods."""
@@ -152,16 +181,46 @@ class Attachment:
             self._wait_command(process, port, spec.ready, tls=False)
 
     def _start_plugin(self, spec: PluginSpec) -> None:
-        binary = scheduler_binary(
-            spec, name=self.candidate.name, kubernetes=self._cluster.kubernetes, progress=SilentProgress()
-        )
         profile = plugin_profile(spec, self.candidate.claims, self._values)
         try:
-            self._start_scheduler(self._own, binary=binary, profile=profile)
+            self._start_scheduler(self._own, binary=self._binary(spec), profile=profile)
         except CommandNotStartedError as error:
             raise CandidateError(
                 error.message, remedy=f"spec.plugin.binary in {self.candidate.path} must be a program of this machine"
             ) from error
+
+    def _binary(self, spec: PluginSpec) -> str:
+        return scheduler_binary(
+            spec, name=self.candidate.name, kubernetes=self._cluster.kubernetes, progress=SilentProgress()
+        )
+
+    def try_configurations(
+        self, documents: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, tuple[int | None, Sequence[str]]]:
+        """Start the compiled scheduler beside the running one, on other configurations, all at once.
+
+        Returns, by the keys of `documents`, when each has ended or is ready: its exit code (None: it got ready, and was
+        stopped then), and the end of its log.
+        """
+        spec = self.candidate.spec
+        assert isinstance(spec, PluginSpec)
+        started = {
+            name: start_scheduler(
+                self._cluster.host, f"try-{number}-{self.candidate.name}", document, self._own.kubeconfig,
+                binary=self._binary(spec), logs=self._logs / "tried" / str(number),
+            )
+            for number, (name, document) in enumerate(documents.items())
+        }  # fmt: skip
+        found: dict[str, tuple[int | None, Sequence[str]]] = {}
+        for name, scheduler in started.items():
+            code: int | None = None
+            try:
+                scheduler.wait_ready()
+            except CandidateError:
+                code = scheduler.process.exit_code
+            scheduler.process.stop(grace=0)
+            found[name] = (code, scheduler.process.log_tail(60).splitlines())
+        return found
 
     def _start_scheduler(
         self,
@@ -177,6 +236,8 @@ class Attachment:
             )
         else:
             configuration = own_configuration(self.candidate, identity.kubeconfig, self._values, extenders=extenders)
+        self.configuration = configuration
+        self._record("configuration", document=configuration)
         name = f"scheduler-{self.candidate.name}"
         scheduler = start_scheduler(
             self._cluster.host, name, configuration, identity.kubeconfig, binary=binary, logs=self._logs
@@ -255,25 +316,38 @@ class Attachment:
             for process in self._processes
         }
 
-    def restart_if_ended(self) -> bool:
-        """Start over where a process has ended, as a kubelet would; whether that was so."""
-        if not self.ended:
-            return False
-        self.report_exits()
-        self._stop_processes()
-        self.start(self._record)
-        return True
+    def restart_if_ended(self) -> None:
+        """Start over where a process has ended, as a kubelet would.
 
-    def _stop_processes(self) -> None:
+        Raises:
+            CandidateError: it cannot be started again; or it did not even start the first time.
+        """
+        if self.start_error is not None:
+            raise self.start_error
+        if self.ended:
+            self.halt()
+            self.resume()
+
+    def halt(self) -> None:
+        """End its processes, as when its node is drained. Its taps and identities stay."""
+        self.report_exits()
         # The kube-scheduler was started last and goes first: its extender must not fail under it.
         while self._processes:
-            self._processes.pop().stop(CANDIDATE_STOP.seconds)
+            process = self._processes.pop()
+            lives = process.exit_code is None
+            process.stop(CANDIDATE_STOP.seconds)
+            if lives:
+                self._record("process", name=process.command.name, event="stopped")
+
+    def resume(self) -> None:
+        """Start it again after `halt`."""
+        self.start(self._record)
 
     def stop(self) -> None:
         """Take everything down; what ends from here on is our doing."""
         self.report_exits()
         self._record = _discard
-        self._stop_processes()
+        self.halt()
         self._cleanup.close()
 
 

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from schedproof.candidates.descriptor import Candidate
     from schedproof.candidates.kinds import PluginSpec
 
-__all__ = ["PREFERENCE_WEIGHT", "default_score_plugins", "plugin_profile", "scheduler_configuration"]
+__all__ = [
+    "DEFAULT_PLUGINS", "PREFERENCE_WEIGHT", "SERVED_VERSION", "default_score_plugins", "enabled_names", "ill_typed",
+    "own_configuration", "plugin_profile", "scheduler_configuration", "served_names",
+]  # fmt: skip
 
 PREFERENCE_WEIGHT = 2_000
 """Weight of a plugin that claims to prefer quiet nodes. What it prefers decides; all else only breaks its ties.
@@ -25,6 +28,20 @@ One point of the plugin's 0..100 must count more than all default plugins togeth
 their weights: TaintToleration 3, NodeAffinity 2, PodTopologySpread 2, InterPodAffinity 2, DynamicResources 2,
 NodeResourcesFit 1, NodeResourcesBalancedAllocation 1, ImageLocality 1, VolumeBinding 1, which makes 1500 points.
 """
+
+SERVED_VERSION = "kubescheduler.config.k8s.io/v1"
+"""The one API version of KubeSchedulerConfiguration that Kubernetes has served since 1.29."""
+
+DEFAULT_PLUGINS = frozenset(
+    {
+        "DefaultBinder", "DefaultPreemption", "DynamicResources", "GangScheduling", "ImageLocality", "InterPodAffinity",
+        "NodeAffinity", "NodeDeclaredFeatures", "NodeName", "NodePorts", "NodeResourcesBalancedAllocation",
+        "NodeResourcesFit", "NodeUnschedulable", "NodeVolumeLimits", "PodGroupPodsCount", "PodTopologySpread",
+        "PrioritySort", "SchedulingGates", "TaintToleration", "TopologyPlacementGenerator", "VolumeBinding",
+        "VolumeRestrictions", "VolumeZone",
+    }
+)  # fmt: skip
+"""Kubernetes 1.36: pkg/scheduler/framework/plugins/names."""
 
 # The client's own default, 50 requests a second, would be the only thing that a benchmark measures.
 _CLIENT = {"qps": 5_000, "burst": 10_000}
@@ -42,7 +59,7 @@ def scheduler_configuration(
     `profile` is what each profile has besides its name.
     """
     configuration: dict[str, Any] = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "apiVersion": SERVED_VERSION,
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(kubeconfig), **_CLIENT},
         "leaderElection": {"leaderElect": False},
@@ -99,6 +116,35 @@ def served_names(configuration: Mapping[str, Any]) -> list[str]:
     """The schedulerNames that a configuration serves."""
     profiles = configuration.get("profiles") or [{}]
     return [profile.get("schedulerName", "default-scheduler") for profile in profiles]
+
+
+def enabled_names(profile: Mapping[str, Any]) -> frozenset[str]:
+    """The plugins that a profile enables by name, at any extension point."""
+    return frozenset(
+        str(plugin.get("name"))
+        for point in (profile.get("plugins") or {}).values()
+        for plugin in (point or {}).get("enabled") or ()
+    )
+
+
+def ill_typed(configuration: Mapping[str, Any]) -> dict[str, tuple[Any, dict[str, Any]]]:
+    """For each arg of each plugin that is not Kubernetes' own: a value of another type, and the configuration with it.
+
+    The profiles get other schedulerNames, so that whoever starts with it has no pods to schedule.
+    """
+    found: dict[str, tuple[Any, dict[str, Any]]] = {}
+    for number, profile in enumerate(configuration.get("profiles") or ()):
+        for index, entry in enumerate(profile.get("pluginConfig") or ()):
+            for arg, value in (entry.get("args") or {}).items():
+                if entry.get("name") in DEFAULT_PLUGINS or arg in ("apiVersion", "kind"):
+                    continue
+                wrong: Any = "not a mapping" if isinstance(value, dict) else {"not": "of this type"}
+                document = copy.deepcopy(dict(configuration))
+                document["profiles"][number]["pluginConfig"][index]["args"][arg] = wrong
+                for other, changed in enumerate(document["profiles"]):
+                    changed["schedulerName"] = f"schedproof-tried-{other}"
+                found[arg] = (wrong, document)
+    return found
 
 
 def default_score_plugins(configuration: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ _GROUPS = {
     "clusterroles": "apis/rbac.authorization.k8s.io/v1",
     "clusterrolebindings": "apis/rbac.authorization.k8s.io/v1",
     "priorityclasses": "apis/scheduling.k8s.io/v1",
+    "validatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
 }  # fmt: skip
 _CALL_SECONDS = 30.0
 
@@ -126,6 +127,10 @@ class Api:
         if uid:
             options["preconditions"] = {"uid": uid}
         self._json("DELETE", self.path(resource, namespace, name), options)
+
+    def delete_if_there(self, resource: str, name: str) -> None:
+        with contextlib.suppress(NotFound):
+            self.delete(resource, name)
 
     def token(self, namespace: str, service_account: str, seconds: int = 86_400) -> str:
         """A token for a ServiceAccount, through the TokenRequest API."""

@@ -55,8 +55,9 @@ class ScriptedMetrics(Protocol):
 class Cluster(Protocol):
     """A running cluster.
 
-    `capabilities` are what a clause may ask for: `audit`, `change-nodes`, `load`,
-    `scripted-metrics`, `several-nodes`.
+    `capabilities` are what a clause may ask for: `audit`, `change-nodes`, `empty-cluster` (all nodes may be taken
+    away), `hold-bindings` (the apiserver can call a webhook of ours), `idle-nodes` (a Node object needs no machine),
+    `load`, `scripted-metrics`, `several-nodes`.
     """
 
     @property

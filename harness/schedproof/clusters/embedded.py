@@ -63,7 +63,7 @@ class EmbeddedCluster:
         self.kubernetes = spec.kubernetes
         self._real = len(spec.nodes) <= REAL_EXPORTERS
         self.capabilities = frozenset(
-            {"audit", "change-nodes", "scripted-metrics"}
+            {"audit", "change-nodes", "empty-cluster", "hold-bindings", "idle-nodes", "scripted-metrics"}
             | ({"load"} if self._real else set())
             | ({"several-nodes"} if len(spec.nodes) > 1 else set())
         )

@@ -11,6 +11,7 @@ import dataclasses
 __all__ = [
     "AUDIT_CAUGHT_UP",
     "BIND",
+    "BINDING_HELD",
     "CANDIDATE_READY",
     "CANDIDATE_STOP",
     "CONTROL_PLANE_READY",
@@ -21,6 +22,7 @@ __all__ = [
     "REACTION",
     "REQUEUE",
     "SANDBOX_REPLY",
+    "WEBHOOK_CALLED",
     "Deadline",
 ]  # fmt: skip
 
@@ -46,3 +48,5 @@ REACTION = Deadline("reaction", 20, "a condition or an event follows a decision 
 REQUEUE = Deadline("requeue", 30, "the change plus 10 s of back-off (core/requeue-*), on a busy machine")
 OBJECT_GONE = Deadline("object gone", 30, "deletion with no grace period is one write")
 AUDIT_CAUGHT_UP = Deadline("audit log caught up", 20, "the apiserver writes a line when the response is done")
+WEBHOOK_CALLED = Deadline("webhook called", 20, "the apiserver's watch of webhooks delivers in milliseconds")
+BINDING_HELD = Deadline("binding held", 20, "as for a bind: a feasible pod's Binding is posted in milliseconds")

@@ -4,7 +4,8 @@ Every record has `kind` and `at` (seconds since the run began, on the monotonic 
 
 - `run`: the first record: `schema`, `candidate` (the descriptor), `cluster`, `seed`, `versions`, `epoch` (the
   wall-clock time, in seconds, at which `at` was 0), `users` (user names by role: `candidate`, `harness`,
-  `control`), `scheduler_names`, `namespace`.
+  `control`), `rbac` (rules that the candidate's identity is granted, `declared`, and those of Kubernetes' own
+  `schedulers`), `scheduler_names`, `namespace`.
 - `selected`: `clauses`: the ids of all that this run is to judge, in order.
 - `case`: `case` (a clause id), `phase` ("begin" or "end").
 - `object`: an event of the harness's own watch: `resource`, `type` (LISTED, ADDED, MODIFIED, DELETED), `rv`
@@ -12,9 +13,10 @@ Every record has `kind` and `at` (seconds since the run began, on the monotonic 
 - `request`: a line of the audit log: `user`, `verb`, `resource` (with subresource: "pods/binding"),
   `namespace`, `name`, `code`, `received` and `completed` (as `at`), `body`.
 - `pod`: the harness created a pod: `case`, `pod` (namespace/name), `uid`, `role` (probe, sentinel, settle,
-  control, filler, straggler), and `phase` (of the load) where it has one.
-- `expect`: the harness waited for an outcome, and the wait is over: `case`, `pod`, `uid`, `outcome` ("bound" or
-  "pending"), `rv` (the newest revision it had seen by then), `within` (seconds), `deadline` (its name).
+  control, filler, straggler, and what a case says of its own), and `phase` (of the load) where it has one.
+- `expect`: the harness waited for an outcome, and the wait is over: `case`, `pod`, `uid`, `outcome` ("bound",
+  "pending", or "unwilling": it fits, and the candidate claims not to schedule it), `rv` (the newest revision it had
+  seen by then), `within` (seconds), `deadline` (its name).
 - `seen`: the candidate is known to have seen the world as of `rv`, because at `shown_at_rv` it did what only
   that world admits; `pod` is the proof.
 - `unseen`: it could not be shown that the candidate saw `rv`; `reason`.
@@ -23,10 +25,22 @@ Every record has `kind` and `at` (seconds since the run began, on the monotonic 
 - `fence`: everything created before the sentinel `pod` has been decided on; `case`, `rv`.
 - `load`: traffic asked for: `case`, `phase` (a number), `traffic` (node to bytes per second), `source`.
 - `reading`: what Prometheus answers at the moment of a decision: `case`, `pod`, `query`, `traffic`.
-- `query`, `extender`: what went through a tap: `request`, `status`, `answer`, `seconds`.
+- `lift`: the harness removes the scheduling gates of `pod` (and `uid`) of `case`.
+- `emptied`: the harness takes all nodes away, in `case`.
+- `fault`: the harness breaks (`on` true) or heals a tapped `line` ("prometheus", "extender"); `case`, `fault`.
+- `halted`, `resumed`: the harness ends the candidate, and has started it again, in `case`.
+- `calm`: from here on for `seconds` the harness does nothing, in `case`.
+- `query`: what went through the tap to Prometheus: `request`, `path`, `status` (0: unanswered), `answer`, `seconds`,
+  `fault` where the tap had one.
+- `extender`: what went through the tap to the extender: the same, and `by` ("scheduler" or "harness"), `pod`, `asked`
+  and `answered` (names of nodes, None where there were none), `mode` and `answered_mode` ("names", "nodes", ""),
+  `scores` (list of host and score, None where the answer is no HostPriorityList), `error`, `json` (is the answer?).
+- `configuration`: `document`, the KubeSchedulerConfiguration that a scheduler is started with.
+- `start-failed`: a compiled scheduler ended at its start: `text`, `fix`.
+- `tried`: it was started beside itself with ill-typed args: `case`, `arg`, `value`, `code` (None: it got ready), `log`.
 - `score`: from a scheduler's log: `pod`, `scorer`, `node`, `score`.
 - `log`: the last lines of a log at the end of `case`: `name`, `lines`.
-- `process`: `name`, `event` ("started", "exited"), `code`, `log`.
+- `process`: `name`, `event` ("started", "exited", "stopped": by us), `code`, `log`.
 """
 
 from __future__ import annotations

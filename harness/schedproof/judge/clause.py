@@ -30,5 +30,16 @@ class Clause:
     """Capabilities of the cluster without which it is skipped."""
     obstacle: Callable[[Claims, Mapping[str, Any]], str] = lambda _claims, _cluster: ""
     """Why this claim cannot be tried on this cluster (the `cluster` of a history's header); empty where it can."""
+    unclaimed: Callable[[Claims], str] = lambda _claims: ""
+    """Why it is not claimed, beyond profile and features; empty where it is."""
+    whole_run: bool = False
+    """Judged over all of a run, at its end."""
     always: bool = False
-    """Judged in every run over all of it, whatever is tested."""
+    """Judged in every run, whatever is tested; over all of it."""
+    at_start: bool = False
+    """About the start of the candidate: judged also where that fails."""
+
+    @property
+    def last(self) -> bool:
+        """Whether it is judged at the end of a run."""
+        return self.whole_run or self.always

@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from schedproof.history.history import History
     from schedproof.history.record import Record
 
-__all__ = ["judge_accounted", "judge_alive", "judge_own_pods"]
+__all__ = ["judge_accounted", "judge_alive", "judge_own_pods", "writes"]
 
 _READING = frozenset({"get", "list", "watch"})
 
 
 def judge_alive(history: History, case: str) -> Finding:
     """No process of the candidate ended before the harness ended it."""
+    if (failure := next(history.of("start-failed"), None)) is not None:
+        fix = f"; fix: {failure['fix']}" if failure["fix"] else ""
+        return failed(f"it does not start: {failure['text']}{fix}", logs=log_tails(history, case))
     events = list(history.of("process"))
     if not any(event["event"] == "started" for event in events):
         return invalid("no process of the candidate was seen to start")
@@ -38,20 +41,24 @@ def judge_own_pods(history: History, _case: str) -> Finding:
     foreign = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.manifests.values()} - own
     if not foreign:
         return invalid("there was no pod of another scheduler to leave alone")
-    touched = [
-        request
-        for request in history.of("request")
-        if request["user"] in history.candidate_users
-        and request["verb"] not in _READING
-        and request["resource"].partition("/")[0] in ("pods", "bindings")
-        and f"{request['namespace']}/{request['name']}" not in own
-    ]
+    touched = [request for request in writes(history) if f"{request['namespace']}/{request['name']}" not in own]
     if touched:
         return failed(
             f"{_request(touched[0])}, a pod of another scheduler (and {len(touched) - 1} more such requests)",
             timeline=[_request(request) for request in touched[:20]],
         )
     return passed(f"{len(foreign)} pods of other schedulers were left alone")
+
+
+def writes(history: History) -> list[Record]:
+    """The candidate's requests that concern pods, but for reading."""
+    return [
+        request
+        for request in history.of("request")
+        if request["user"] in history.candidate_users
+        and request["verb"] not in _READING
+        and request["resource"].partition("/")[0] in ("pods", "bindings")
+    ]
 
 
 def judge_accounted(history: History, case: str) -> Finding:

@@ -26,6 +26,8 @@ def applies(clause: Clause, claims: Claims, cluster: Mapping[str, Any]) -> Verdi
         return Verdict(clause.id, clause.level, "not-claimed", f"the profile {profile} is not claimed")
     if missing := sorted(clause.features - set(claims.features)):
         return Verdict(clause.id, clause.level, "not-claimed", f"the feature {', '.join(missing)} is not claimed")
+    if unclaimed := clause.unclaimed(claims):
+        return Verdict(clause.id, clause.level, "not-claimed", unclaimed)
     if lacking := sorted(clause.needs - set(cluster["capabilities"])):
         return Verdict(clause.id, clause.level, "skipped", f"this cluster lacks the capability {', '.join(lacking)}")
     if obstacle := clause.obstacle(claims, cluster):
@@ -40,7 +42,7 @@ def judge(history: History, clause_id: str) -> Verdict:
         return verdict
     if (obstacle := _unfinished(history, clause)) is not None:
         return Verdict(clause.id, clause.level, "invalid", obstacle)
-    finding = clause.judge(history.up_to_end("" if clause.always else clause_id), clause_id)
+    finding = clause.judge(history.up_to_end("" if clause.last else clause_id), clause_id)
     verdict = Verdict(clause.id, clause.level, finding.outcome, finding.summary, finding.evidence)
     exclusion = next((e for e in history.exclusions if e.clause == clause_id), None)
     if exclusion is None:
@@ -56,7 +58,7 @@ def judge(history: History, clause_id: str) -> Verdict:
 
 def _unfinished(history: History, clause: Clause) -> str | None:
     """Why there is not enough of a record to judge."""
-    if clause.always:
+    if clause.last:
         # Watch and audit log arrive apart: only where both were read to the end does the one account for the other.
         return None if history.over else "holds over all of a run, and this one was cut off"
     if clause.id not in history.cases:

@@ -74,7 +74,8 @@ def judge_placement(history: History, case: str) -> Finding:
     rulings = [
         rule_binding(history, history.bindings[pod.uid])
         for pod in history.test_pods(case)
-        if pod.uid in own and pod.uid in history.bindings
+        # Where the probes that show what it has seen went, is for core/node-selector to judge.
+        if pod.role != "settle" and pod.uid in own and pod.uid in history.bindings
     ]
     # Where the oracle does not know all the rules, what it holds against a node that exists is a guess.
     guesses = [ruling for ruling in rulings if ruling.unmodelled and ruling.binding.node in ruling.per_node]
@@ -125,6 +126,9 @@ def _judge_expectation(history: History, expectation: Record, pod: TestPod) -> F
     if bound:
         if expectation["outcome"] == "bound":
             return passed("bound")
+        if expectation["outcome"] == "unwilling":
+            assert binding is not None
+            return failed(f"{pod.name} was bound to {binding.node}, which the candidate claims not to do", **evidence)
         # Every binding has been ruled on before: this one was feasible, as far as the candidate can be held to know.
         return invalid(f"{pod.name} was expected to stay pending, but it could be bound", **evidence)
     if gaps := unmodelled(manifest, state.pods.values(), state.nodes.values()):
@@ -138,7 +142,7 @@ def _judge_expectation(history: History, expectation: Record, pod: TestPod) -> F
         if ended:
             waited = f"before {ended[0]['name']} ended with code {ended[0]['code']}"
         return failed(f"{pod.name} was not bound {waited}, although it fits on {', '.join(possible)}", **evidence)
-    if possible:
+    if possible and expectation["outcome"] == "pending":
         return invalid(
             f"{pod.name} was expected to stay pending, but the oracle finds {', '.join(possible)}", **evidence
         )

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from schedproof.candidates.claims import Claims
     from schedproof.history.history import History, TestPod
 
-__all__ = ["RANDOM_LIMIT", "ROTATIONS", "judge_flip", "judge_least_traffic", "no_packets_for"]
+__all__ = [
+    "RANDOM_LIMIT", "ROTATIONS", "judge_flip", "judge_least_traffic", "judge_ranking", "judge_recovery",
+    "no_packets_for", "quietest_of",
+]  # fmt: skip
 
 ROTATIONS = 8
 """In clusters of more nodes than this, so many of them are the quietest in turn."""
@@ -48,6 +51,16 @@ def judge_flip(history: History, case: str) -> Finding:
     return _judge(history, case, distinct=2)
 
 
+def judge_ranking(history: History, case: str) -> Finding:
+    """As one node after the other became infeasible, all probes landed on the quietest of those left."""
+    return _judge(history, case, distinct=min(len(history.run["cluster"]["nodes"]), ROTATIONS) - 1)
+
+
+def judge_recovery(history: History, case: str) -> Finding:
+    """All probes after an outage landed on the quietest node, which was another one before it."""
+    return _judge(history, case, distinct=1, controlled=False)
+
+
 def no_packets_for(claims: Claims, cluster: Mapping[str, Any]) -> str:
     """Why packets cannot make the claimed metric move."""
     assert claims.network is not None
@@ -60,7 +73,7 @@ def no_packets_for(claims: Claims, cluster: Mapping[str, Any]) -> str:
     return ""
 
 
-def _judge(history: History, case: str, *, distinct: int) -> Finding:
+def _judge(history: History, case: str, *, distinct: int, controlled: bool = True) -> Finding:
     assert history.claims.network is not None
     pods = history.test_pods(case, "probe")
     if not pods:
@@ -93,7 +106,7 @@ def _judge(history: History, case: str, *, distinct: int) -> Finding:
         )
     if chance >= RANDOM_LIMIT:
         return invalid(f"a random chooser would pass with probability {chance:.1e}", measured=measured, **shown)
-    if problem := _control_problem(history, case):
+    if controlled and (problem := _control_problem(history, case)):
         return invalid(problem, measured=measured, **shown)
     return passed(
         f"{len(probes)} of {len(probes)} probes on the quietest of the feasible nodes, which was each of "
@@ -107,8 +120,8 @@ def _probe(history: History, pod: TestPod, resolution: float) -> _Probe:
     none: dict[str, float] = {}
     asked = next((r["traffic"] for r in history.of("load", pod.case) if r["phase"] == pod.phase), none)
     reading = next((r["traffic"] for r in history.of("reading", pod.case) if r["pod"] == pod.name), none)
-    quietest, gap = _quietest(asked, ruling.feasible)
-    seen, seen_gap = _quietest(reading, ruling.feasible)
+    quietest, gap = quietest_of(asked, ruling.feasible)
+    seen, seen_gap = quietest_of(reading, ruling.feasible)
     problem = ""
     if not quietest or gap <= resolution:
         problem = f"the load asked for does not tell the nodes apart by more than the claimed {resolution:.0%}"
@@ -119,7 +132,7 @@ def _probe(history: History, pod: TestPod, resolution: float) -> _Probe:
     return _Probe(pod, ruling, quietest, problem)
 
 
-def _quietest(traffic: Mapping[str, float], feasible: tuple[str, ...]) -> tuple[str, float]:
+def quietest_of(traffic: Mapping[str, float], feasible: tuple[str, ...]) -> tuple[str, float]:
     """The quietest of the feasible nodes, and the relative difference to the next; "" where one has no reading."""
     # Prometheus can answer NaN, which is no number of bytes, and which nothing can be sorted by.
     known = sorted((traffic[node], node) for node in feasible if not math.isnan(traffic.get(node, math.nan)))

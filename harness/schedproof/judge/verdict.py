@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
-__all__ = ["Finding", "Outcome", "Verdict", "failed", "invalid", "passed"]
+__all__ = ["Finding", "Outcome", "Verdict", "failed", "invalid", "not_claimed", "passed"]
 
 Outcome = Literal["passed", "failed", "excluded", "not-claimed", "skipped", "invalid"]
 
@@ -17,7 +17,7 @@ class Finding:
     `evidence` is JSON: `decisions` (each with the table of all nodes), `timeline`, `logs`, `measured`.
     """
 
-    outcome: Literal["passed", "failed", "invalid"]
+    outcome: Literal["passed", "failed", "invalid", "not-claimed"]
     summary: str
     evidence: dict[str, Any] = dataclasses.field(default_factory=dict)
 
@@ -33,6 +33,11 @@ def failed(summary: str, **evidence: Any) -> Finding:
 def invalid(summary: str, **evidence: Any) -> Finding:
     """The environment could not prove it either way."""
     return Finding("invalid", summary, evidence)
+
+
+def not_claimed(summary: str) -> Finding:
+    """What the guarantee is about is not there, as the trial has shown."""
+    return Finding("not-claimed", summary)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -33,11 +33,12 @@ class Counter:
     """A counter that grows at changing rates.
 
     `phases`: (seconds since the epoch, bytes per second from then on), in order of time. `start_value` is what it
-    shows at the start of the first phase.
+    shows at the start of the first phase. At `reset` it starts over at zero, as that of a node that reboots.
     """
 
     start_value: float
     phases: Sequence[tuple[float, float]]
+    reset: float = math.inf
 
     def samples(self, *, end: float, step: float) -> list[tuple[float, float]]:
         """Samples every `step` seconds from the first phase to `end`; exact also where phases begin in between."""
@@ -46,9 +47,9 @@ class Counter:
         return [(moment, self._value(moment)) for moment in (begin + n * step for n in range(count))]
 
     def _value(self, moment: float) -> float:
-        value = self.start_value
+        counted_from, value = (self.reset, 0.0) if moment >= self.reset else (-math.inf, self.start_value)
         for (start, rate), (stop, _) in itertools.pairwise((*self.phases, (math.inf, 0.0))):
-            value += rate * max(0.0, min(moment, stop) - start)
+            value += rate * max(0.0, min(moment, stop) - max(start, counted_from))
         return value
 
 

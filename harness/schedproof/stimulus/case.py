@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import random
+import time
 from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters.api import Api, Conflict, Manifest, NotFound
 from schedproof.foundation.deadlines import BIND, NODE_READY, OBJECT_GONE, REACTION, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
-from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.foundation.waiting import NotYet, until, wait_for
+from schedproof.oracle.quantity import parse_quantity
+from schedproof.stimulus.gate import BindingGate
 from schedproof.stimulus.pods import Pod, pod_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from schedproof.stimulus.trial import Trial
 
@@ -22,7 +25,12 @@ __all__ = ["Case"]
 
 _GENERATION = "schedproof.dev/generation"
 _CORDONED = "node.kubernetes.io/unschedulable"
+_NOT_READY = "node.kubernetes.io/not-ready"
 _FILLER = "schedproof-filler"
+_PROPAGATION = 2.0
+"""Seconds within which a watch has told everybody of a change, by far."""
+_CALM = 4.0
+"""Seconds: several turns of whatever polls once a second."""
 _TOLERATE_ALL = [{"operator": "Exists"}]
 
 
@@ -44,6 +52,8 @@ class Case:
         self._pods: dict[str, Pod] = {}
         self._restore: dict[str, Manifest] = {}
         self._added: list[str] = []
+        self._absent: dict[str, Manifest] = {}
+        self._idle: list[str] = []
         self._recorder.add("case", case=clause, phase="begin")
 
     @property
@@ -63,8 +73,16 @@ class Case:
         **spec: Any,
     ) -> Pod:
         """Create a pod for the candidate (or for `scheduler_name`); see `pod_manifest` for `spec`."""
-        number = self._numbers[name] = self._numbers.get(name, 0) + 1
-        manifest = pod_manifest(f"{self._prefix}-{name}-{number}", scheduler_name or self.scheduler_name, **spec)
+        full_name = self.next_name(name)
+        self._numbers[name] = self._numbers.get(name, 0) + 1
+        return self._create(full_name, role, scheduler_name, phase, **spec)
+
+    def next_name(self, name: str) -> str:
+        """What the next pod of this `name` is going to be called."""
+        return f"{self._prefix}-{name}-{self._numbers.get(name, 0) + 1}"
+
+    def _create(self, name: str, role: str, scheduler_name: str = "", phase: int = -1, **spec: Any) -> Pod:
+        manifest = pod_manifest(name, scheduler_name or self.scheduler_name, **spec)
         # Before the request: what follows from the pod must not come before it in the timeline.
         at = self._recorder.now()
         created = self._api.create("pods", manifest, self.trial.namespace)
@@ -82,20 +100,22 @@ class Case:
         )
         return pod
 
-    def fill(self, node: str, *, leaving_cpu: str) -> None:
-        """Occupy a node's CPU with a pod that is bound from the start, but for `leaving_cpu`."""
-        from schedproof.oracle.quantity import parse_quantity
+    def share(self, resource: str, part: float) -> str:
+        """So much of what the smallest node has to offer."""
+        offers = (parse_quantity(self._node(node)["status"]["allocatable"][resource]) for node in self.nodes)
+        return f"{int(min(offers) * int(part * 1000))}m"
 
-        total = parse_quantity(self._node(node)["status"]["allocatable"]["cpu"])
-        taken = int((total - parse_quantity(leaving_cpu)) * 1000)
-        self.pod(
-            "filler",
-            role="filler",
-            scheduler_name=_FILLER,
-            node=node,
-            cpu=f"{taken}m",
-            tolerations=_TOLERATE_ALL,
-        )
+    def fill(self, node: str, *, finalizers: Sequence[str] = (), **leaving: str) -> Pod:
+        """Occupy a node with a pod that is bound from the start, but for `leaving`: cpu="500m", memory="1Gi"."""
+        allocatable = self._node(node)["status"]["allocatable"]
+        taken = {
+            resource: f"{(parse_quantity(allocatable[resource]) - parse_quantity(amount)) * 1000 // 1}m"
+            for resource, amount in leaving.items()
+        }
+        return self.pod(
+            "filler", role="filler", scheduler_name=_FILLER, node=node, tolerations=_TOLERATE_ALL,
+            finalizers=finalizers, cpu=taken.get("cpu", ""), memory=taken.get("memory", ""),
+        )  # fmt: skip
 
     def delete(self, pods: Sequence[Pod]) -> None:
         """Delete pods, and wait until the watch has shown that they are gone."""
@@ -112,6 +132,39 @@ class Case:
 
         wait_for(gone, OBJECT_GONE, what="deleted pods to go", wake=self._recorder.changed)
 
+    def recreate(self, pod: Pod, **spec: Any) -> Pod:
+        """Delete a pod, and create one of the same name as soon as it is gone."""
+        self.delete([pod])
+        return self._create(pod.name, "recreated", **spec)
+
+    def terminate(self, pod: Pod) -> None:
+        """Delete a pod that its finalizer keeps: from here on it is terminating, and still there."""
+        self._api.delete("pods", pod.name, self.trial.namespace, uid=pod.uid)
+
+    def patch(self, pod: Pod, patch: Manifest, subresource: str = "") -> None:
+        """Change a pod; its `status` by its subresource."""
+        self._api.merge("pods", pod.name, patch, self.trial.namespace, subresource)
+
+    def lift_gates(self, pod: Pod) -> None:
+        """Remove a pod's scheduling gates."""
+        # Noted before the request: whoever acts on the pod from now on may have seen it without gates.
+        self._recorder.add("lift", case=self.clause, pod=f"{self.trial.namespace}/{pod.name}", uid=pod.uid)
+        self.patch(pod, {"spec": {"schedulingGates": None}})
+
+    @contextlib.contextmanager
+    def candidate_down(self) -> Iterator[None]:
+        """A context in which the candidate's processes do not run."""
+        attachment = self.trial.attachment
+        attachment.halt()
+        self._recorder.add("halted", case=self.clause)
+        yield
+        attachment.resume()
+        self._recorder.add("resumed", case=self.clause)
+
+    def hold_bindings(self) -> BindingGate:
+        """A context in which Bindings can be held or refused. Needs the capability `hold-bindings`."""
+        return BindingGate(self._api, self.trial.cluster.host, self.trial.namespace)
+
     # -- expectations
 
     def expect_bound(self, pods: Sequence[Pod], deadline: Deadline = BIND) -> None:
@@ -120,14 +173,33 @@ class Case:
         self._expected("bound", pods, deadline)
 
     def expect_pending(self, pods: Sequence[Pod], **sentinel: Any) -> None:
-        """Let the candidate decide on these pods, which fit nowhere.
+        """Let the candidate decide on these pods, which fit nowhere."""
+        self.fence(**sentinel)
+        self._expected("pending", pods, BIND)
 
-        The fence: a sentinel pod that is created after them and bound shows that they have had their turn.
-        """
+    def expect_unwilling(self, pods: Sequence[Pod], **sentinel: Any) -> None:
+        """Let the candidate decide on these pods, which fit, but which it claims not to schedule as things are."""
+        self.fence(**sentinel)
+        self._expected("unwilling", pods, BIND)
+
+    def fence(self, **sentinel: Any) -> None:
+        """A sentinel pod that is created now and bound shows that what was created before it has had its turn."""
         guard = self.pod("sentinel", role="sentinel", **sentinel)
         self.expect_bound([guard])
         self._recorder.add("fence", case=self.clause, pod=f"{self.trial.namespace}/{guard.name}", rv=self._recorder.rv)
-        self._expected("pending", pods, BIND)
+
+    def expect_so_many_bound(self, pods: Sequence[Pod], count: int, **sentinel: Any) -> None:
+        """Give the candidate its time to bind `count` of these pods, whichever it likes; the others are to stay."""
+
+        def bound() -> None:
+            if (so_far := sum(bool(self.node_of(pod)) for pod in pods)) < count:
+                raise NotYet(f"{so_far} of {count} are bound")
+
+        self._patiently(bound, BIND, "pods to be bound")
+        self.fence(**sentinel)
+        in_order = sorted(pods, key=lambda pod: not self.node_of(pod))
+        self._expected("bound", in_order[:count], BIND)
+        self._expected("pending", in_order[count:], BIND)
 
     def await_condition(self, pods: Sequence[Pod], condition: str, deadline: Deadline) -> None:
         """Give the candidate until `deadline` to say something about these pods in their status."""
@@ -239,23 +311,65 @@ class Case:
             name, like=dataclasses.replace(template, capacity={**template.capacity, **capacity})
         )
 
+    def add_idle_nodes(self, count: int) -> None:
+        """Let nodes join that exist in the API only, with no device and no exporter.
+
+        Needs the capability `idle-nodes`.
+        """
+        like = self._node(self.trial.cluster.nodes[0])
+        names = [f"node-idle-{number}" for number in range(count)]
+        for name in names:
+            labels = {**like["metadata"]["labels"], "kubernetes.io/hostname": name}
+            labels.pop(_GENERATION, None)
+            self._api.create("nodes", {**like, "metadata": {"name": name, "labels": labels}})
+            self._idle.append(name)
+        for name in names:
+            self._await_taints(name, lambda keys: _NOT_READY not in keys)
+
+    def keep_calm(self) -> None:
+        """Do nothing for a while. What the candidate does meanwhile is on record."""
+        self._recorder.add("calm", case=self.clause, seconds=_CALM)
+        until(time.monotonic() + _CALM)
+
+    def remove_all_nodes(self) -> None:
+        """Take all nodes away. `rejoin` gives one back; what is still missing at the end comes back by itself."""
+        for node in self._api.list("nodes")["items"]:
+            metadata = {key: node["metadata"].get(key) for key in ("name", "labels", "annotations")}
+            self._absent[node["metadata"]["name"]] = {**node, "metadata": metadata}
+        self._recorder.add("emptied", case=self.clause)
+        for name in self._absent:
+            self._api.delete("nodes", name)
+
+        def gone() -> None:
+            if left := [node["metadata"]["name"] for node in self._api.list("nodes")["items"]]:
+                raise NotYet(f"there are {', '.join(left)}")
+
+        wait_for(gone, OBJECT_GONE, what="all nodes to go")
+
+    def rejoin(self, name: str) -> None:
+        """Let a node that was taken away join again, as it was."""
+        self._api.create("nodes", self._absent.pop(name))
+
     def settle(self) -> None:
         """Wait until the candidate, and not only the apiserver, has seen the world as it is now.
 
         A node is given a label value that none had before; a probe that selects it is bound by nobody who has not
         seen that change of nodes and this latest of pods, and whoever follows a watch has then seen all before them.
+        Who binds it elsewhere has no regard for selectors, which is not what the case is about: he gets some time.
         """
         node = self.trial.cluster.nodes[0]
         generation = self.trial.next_generation()
         self._api.merge("nodes", node, {"metadata": {"labels": {_GENERATION: generation}}})
         probe = self.pod("settle", role="settle", nodeSelector={_GENERATION: generation}, tolerations=_TOLERATE_ALL)
-        if self._wait_bound([probe], BIND) and self.node_of(probe) == node:
-            self._recorder.add("seen", rv=probe.rv, shown_at_rv=self._recorder.rv, pod=probe.name)
-        else:
-            reason = (
-                f"{probe.name} selects the newest label of {node}, and was bound to {self.node_of(probe) or 'no node'}"
-            )
+        if not self._wait_bound([probe], BIND):
+            reason = f"{probe.name} selects the newest label of {node}, and was bound to no node"
             self._recorder.add("unseen", case=self.clause, rv=probe.rv, reason=reason)
+        else:
+            shown = self.node_of(probe) == node
+            if not shown:
+                until(time.monotonic() + _PROPAGATION)
+            pod = probe.name if shown else f"{_PROPAGATION:g} s, as its selector was ignored"
+            self._recorder.add("seen", rv=probe.rv, shown_at_rv=self._recorder.rv, pod=pod)
         self.delete([probe])
 
     def _node(self, name: str) -> Manifest:
@@ -280,8 +394,14 @@ class Case:
 
     def restore(self) -> None:
         """Delete what was created, change back what was changed, and let the candidate see it."""
-        changed = bool(self._restore or self._pods or self._added)
+        changed = bool(self._restore or self._pods or self._added or self._absent or self._idle)
+        for name in list(self._absent):
+            self.rejoin(name)
+            self._await_taints(name, lambda keys: _NOT_READY not in keys)
+        self._release(self._pods.values())
         self.delete(list(self._pods.values()))
+        while self._idle:
+            self._api.delete("nodes", self._idle.pop())
         while self._added:
             self.trial.cluster.remove_node(self._added.pop())
         while self._restore:
@@ -293,6 +413,12 @@ class Case:
             self._await_taints(name, lambda keys: _CORDONED not in keys)
         if changed and not self.trial.attachment.ended:
             self.settle()
+
+    def _release(self, pods: Iterable[Pod]) -> None:
+        """Take finalizers off, which would keep the pods for ever."""
+        for pod in pods:
+            if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
+                self.patch(pod, {"metadata": {"finalizers": None}})
 
     def close(self) -> None:
         """`restore`, so that the next case begins in the same world."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from schedproof.foundation.deadlines import BIND
+from schedproof.foundation.deadlines import BIND, REACTION, REQUEUE, Deadline
 from schedproof.foundation.waiting import until
 from schedproof.judge.preference import RANDOM_LIMIT
 from schedproof.metrics.readings import traffic_query
@@ -15,9 +16,10 @@ from schedproof.stimulus.case import Case
 from schedproof.stimulus.trial import CONTROL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from schedproof.candidates.claims import NetworkClaims
+    from schedproof.candidates.taps import Fault
     from schedproof.clusters.cluster import ScriptedMetrics
     from schedproof.metrics.readings import Reader
     from schedproof.stimulus.pods import Pod
@@ -45,40 +47,91 @@ class NetworkCase(Case):
         self.given_up = False
         """Whether a probe was not bound in time."""
 
-    def traffic(self, quietest: str, *, packets: bool = False) -> dict[str, float]:
+    def traffic(self, quietest: str, *, packets: bool = False, step: float = 0.0) -> dict[str, float]:
         """Loads with one node the quietest: the next carries more by twice the claimed resolution, and so on.
 
-        For real `packets` the steps are larger, because readings are then only as exact as clocks. The steps start
-        over after six, so that the loudest of many nodes stays within reach.
+        For real `packets` the steps are larger, because readings are then only as exact as clocks; `step` is a factor
+        that they have at least. They start over after six, so that the loudest of many nodes stays within reach.
         """
-        step = 1 + (max(4 * self.claims.resolution, 0.5) if packets else 2 * self.claims.resolution)
+        step = max(step, 1 + (max(4 * self.claims.resolution, 0.5) if packets else 2 * self.claims.resolution))
         others = [node for node in self.nodes if node != quietest]
         least = min(_QUIETEST, _LOUDEST / step ** min(len(others), 6))
         return {quietest: least, **{node: least * step ** (1 + n % 6) for n, node in enumerate(others)}}
 
-    def script(self, load: Mapping[str, float], *, before: Mapping[str, float] | None = None) -> int:
+    def script(
+        self,
+        load: Mapping[str, float],
+        *,
+        before: Mapping[str, float] | None = None,
+        changed: float = 0.0,
+        totals: Mapping[str, float] = MappingProxyType({}),
+        rebooted: Collection[str] = (),
+        devices: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
+    ) -> int:
         """Put the candidate on a Prometheus of its own, and return the number of this phase of the load.
 
         Args:
-            load: node to bytes per second, from now on.
-            before: the load until now, for as long as the claimed window looks back; the same, if not given.
+            load: node to bytes per second, from now on. A node that is left out has no series at all.
+            before: the load until then, for as long as twice the claimed window looks back; the same, if not given.
+            changed: how many seconds ago the load changed.
+            totals: what the counters showed when the series begin; drawn by lot for nodes not named.
+            rebooted: nodes whose counters started over at zero in the middle of the window.
+            devices: other devices of the nodes, and the load on each.
         """
         server = self.trial.cluster.scripted_metrics()
         self._scripts.append(server)
         now = time.time()
-        past = now - 2 * self.claims.window - 5
-        server.script(
-            self._device,
-            self.claims.metric,
-            min(max(self.claims.window / 8, 0.1), 1.0),
-            {
+        past = now - changed - 2 * self.claims.window - 5
+        step = min(max(self.claims.window / 8, 0.1), 1.0)
+
+        def counters(rates: Mapping[str, float]) -> dict[str, Counter]:
+            return {
                 # Real nodes have been up for different times: how much they have counted so far says nothing.
-                node: Counter(self.random.uniform(1e9, 1e12), ((past, (before or load)[node]), (now, rate)))
-                for node, rate in load.items()
-            },
-        )
+                node: Counter(
+                    totals.get(node, self.random.uniform(1e9, 1e12)),
+                    ((past, (before or rates)[node]), (now - changed, rate)),
+                    now - self.claims.window / 2 if node in rebooted else math.inf,
+                )
+                for node, rate in rates.items()
+            }
+
+        server.script(self._device, self.claims.metric, step, counters(load))
+        for device, rates in devices.items():
+            server.script(device, self.claims.metric, step, counters(rates))
         self._use(server.url)
         return self._note_load(load, "scripted")
+
+    def break_prometheus(self, fault: Fault) -> None:
+        """Break the candidate's line to Prometheus until `heal_prometheus`."""
+        self._recorder.add("fault", case=self.clause, line="prometheus", fault=fault.value, on=True)
+        self.trial.attachment.prometheus.inject(fault)
+
+    def heal_prometheus(self) -> None:
+        self.trial.attachment.prometheus.heal()
+        self._recorder.add("fault", case=self.clause, line="prometheus", fault="", on=False)
+
+    def await_refusal(self, pods: Sequence[Pod]) -> None:
+        """Wait until the candidate has said of all these pods that it does not schedule them now."""
+        self.await_condition(pods, "PodScheduled", REACTION)
+
+    def expect_recovered(self, pods: Sequence[Pod]) -> None:
+        """Give the candidate the time that it claims to bind these pods after an outage."""
+        seconds = self.claims.recovers_within or REQUEUE.seconds
+        self.expect_bound(pods, Deadline("claimed recovery", seconds, "network.recovers-within"))
+
+    def await_recovery(self, phase: int) -> None:
+        """Ask where to put pods until the claimed time to recover is over, or until the preference is back before it.
+
+        That is shown by as many right answers in a row as chance does not give.
+        """
+        due = time.monotonic() + (self.claims.recovers_within or 0.0)
+        load = self._loads[phase]
+        quietest = min(load, key=lambda node: load[node])
+        in_a_row = 0
+        while time.monotonic() < due and in_a_row < self.probes(1):
+            pod = self.ask("recovery", phase)
+            in_a_row = in_a_row + 1 if self.node_of(pod) == quietest else 0
+            self.delete([pod])
 
     def send(self, load: Mapping[str, float]) -> int:
         """Put real packets on the nodes, and wait until a window holds nothing older. Returns the phase's number."""
@@ -90,9 +143,24 @@ class NetworkCase(Case):
         self.wait_claimed(time.monotonic() + 2 * self.trial.cluster.scrape_interval)
         return phase
 
+    def reversed_totals(self, load: Mapping[str, float]) -> dict[str, float]:
+        """What counters could have counted so far: the quieter a node is now, the more, by factors of ten."""
+        order = sorted(load, key=lambda node: load[node], reverse=True)
+        return {node: 1e9 * 10.0**number for number, node in enumerate(order)}
+
+    @property
+    def other_device(self) -> str:
+        """The name of a device that is not claimed, and that begins like the claimed one."""
+        return f"{self._device}1"
+
+    @property
+    def look_back(self) -> float:
+        """Seconds after which a change of the load is the only thing that counts: window plus refresh."""
+        return self.claims.window + self._refresh
+
     def wait_claimed(self, since: float) -> None:
         """Until window plus refresh have passed since a moment of the monotonic clock: then the claim is due."""
-        until(since + self.claims.window + self._refresh)
+        until(since + self.look_back)
 
     @property
     def _refresh(self) -> float:
@@ -107,7 +175,7 @@ class NetworkCase(Case):
         a scheduler that knows of traffic from one that does not.
         """
         for _ in range(count):
-            pod = self._ask("probe", phase, **spec)
+            pod = self.ask("probe", phase, **spec)
             if not self.node_of(pod):
                 # The judge has what it needs; as long a wait for each further probe would tell nothing new.
                 self.given_up = True
@@ -121,11 +189,12 @@ class NetworkCase(Case):
         for _ in range(count):
             if self._control_failed:
                 break
-            pod = self._ask("control", phase, scheduler_name=CONTROL, **spec)
+            pod = self.ask("control", phase, scheduler_name=CONTROL, **spec)
             self._control_failed = self.node_of(pod) != min(load, key=lambda node: load[node])
             self.delete([pod])
 
-    def _ask(self, role: str, phase: int, **spec: Any) -> Pod:
+    def ask(self, role: str, phase: int, **spec: Any) -> Pod:
+        """Create one pod, and give the candidate its time to bind it."""
         # Each pod is deleted before the next is created: nodes stay identical but for their traffic.
         pod = self.pod(role, role=role, phase=phase, cpu="100m", **spec)
         self._wait_bound([pod], BIND)
@@ -151,6 +220,7 @@ class NetworkCase(Case):
         until(time.monotonic() + self._refresh)
 
     def close(self) -> None:
+        self.trial.attachment.prometheus.heal()
         super().close()
         self.trial.attachment.prometheus.upstream = self.trial.cluster.prometheus_url
         if self._sending:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["Pod", "pod_manifest"]
 
@@ -33,6 +36,7 @@ def pod_manifest(
     memory: str = "",
     node: str = "",
     labels: dict[str, str] | None = None,
+    finalizers: Sequence[str] = (),
     **spec: Any,
 ) -> dict[str, Any]:
     """A pod with one container. `cpu` and `memory` are its requests; `node` binds it at once; `spec` is merged in."""
@@ -40,7 +44,7 @@ def pod_manifest(
     manifest: dict[str, Any] = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "labels": labels or {}},
+        "metadata": {"name": name, "labels": labels or {}, "finalizers": list(finalizers)},
         "spec": {
             "schedulerName": scheduler_name,
             # Nobody runs here: no grace to wait for, no token to mount.

@@ -20,6 +20,7 @@ from schedproof.stimulus.recorder import Recorder
 from schedproof.stimulus.scores import ScoreTail
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from schedproof.candidates.descriptor import Candidate
@@ -31,6 +32,7 @@ __all__ = ["CONTROL", "Trial", "describe_cluster"]
 CONTROL = "schedproof-control"
 """The schedulerName of the stock scheduler that runs beside the candidate as the control of preferences."""
 
+_SCHEDULER_ROLES = (*SCHEDULER_RBAC.cluster_roles, "system:basic-user", "system:discovery")
 _BYSTANDER = "schedproof-bystander"
 
 
@@ -98,9 +100,18 @@ class Trial:
                 "control": [self.control.user],
                 "harness": ["system:serviceaccount:schedproof-system:schedproof-harness"],
             },
+            "rbac": {
+                "declared": self._rules(self.candidate.rbac.cluster_roles)
+                + [rule.document() for rule in self.candidate.rbac.rules],
+                "schedulers": self._rules(_SCHEDULER_ROLES),
+            },
             "scheduler_names": self.attachment.scheduler_names,
             "namespace": self.namespace,
         }  # fmt: skip
+
+    def _rules(self, roles: Iterable[str]) -> list[dict[str, Any]]:
+        """What these ClusterRoles grant."""
+        return [rule for role in roles for rule in self.cluster.api.get("clusterroles", role).get("rules") or ()]
 
     def next_generation(self) -> str:
         """A label value that no node has borne yet in this run."""

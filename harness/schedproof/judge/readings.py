@@ -1,0 +1,153 @@
+"""What a candidate does where readings are zero, missing or not to be had; and what its readings cost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.judge.evidence import decision_table, log_tails, timeline
+from schedproof.judge.placement import judge_placement, rule_binding
+from schedproof.judge.preference import judge_recovery, quietest_of
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from schedproof.candidates.claims import Claims, OnMissing
+    from schedproof.history.history import History, TestPod
+
+__all__ = ["judge_missing_node", "judge_outage", "judge_query_cost", "judge_zero_traffic", "no_outage_policy"]
+
+
+def no_outage_policy(claims: Claims) -> str:
+    """Why a candidate cannot be held to a policy for outages."""
+    assert claims.network is not None
+    return "" if claims.network.on_outage is not None else "no policy for outages is claimed (network.on-outage)"
+
+
+def _shown(history: History, case: str) -> dict[str, Any]:
+    return {"timeline": timeline(history, case), "logs": log_tails(history, case)}
+
+
+def judge_zero_traffic(history: History, case: str) -> Finding:
+    """Pods were scheduled while no node had any traffic, with at least two nodes to choose from."""
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    bound = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
+    if not any(len(rule_binding(history, history.bindings[pod.uid]).feasible) > 1 for pod in bound):
+        return invalid("there never were two nodes to choose from, so nothing was scored", **_shown(history, case))
+    return finding
+
+
+def judge_missing_node(history: History, case: str) -> Finding:
+    """A node without samples blocked nobody, and was treated as the claimed policy says.
+
+    `neutral`: as the median of those known, so never before two known ones. `avoid`: only where no known node fits.
+    `reject`: never.
+    """
+    assert history.claims.network is not None
+    policy = history.claims.network.on_missing
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    judged = 0
+    for pod in history.test_pods(case, "probe"):
+        if (binding := history.bindings.get(pod.uid)) is None:
+            continue
+        ruling = rule_binding(history, binding)
+        traffic = _asked(history, pod)
+        known = tuple(node for node in ruling.feasible if node in traffic)
+        judged += len(known) < len(ruling.feasible)
+        quietest, _ = quietest_of(traffic, known)
+        if wrong := _against_policy(policy, binding.node, known, quietest):
+            return failed(
+                f"{pod.name} went to {binding.node}; claimed on-missing {policy}: a node without samples {wrong}",
+                decisions=[decision_table(history, binding, ruling.per_node, expected=quietest)],
+                **_shown(history, case),
+            )
+    if not judged:
+        return invalid("no pod was placed while a node that it fits on had no samples", **_shown(history, case))
+    return passed(f"{judged} decisions with a node that has no samples; claimed: {policy}", **_shown(history, case))
+
+
+def _against_policy(policy: OnMissing | None, chosen: str, known: tuple[str, ...], quietest: str) -> str:
+    """What the policy says of a node without samples that this choice is not in line with; "" where it is."""
+    if policy is None:
+        return ""
+    if chosen in known:
+        other = len(known) > 1 and chosen != quietest
+        return f"does not change that {quietest} is the quietest of those known" if other else ""
+    if policy == "reject":
+        return "is never chosen"
+    if policy == "avoid" and known:
+        return "is chosen only where no known node fits"
+    return "competes as the median of those known" if policy == "neutral" and len(known) > 1 else ""
+
+
+def judge_outage(history: History, case: str) -> Finding:
+    """During the outage pods were scheduled, or waited, as claimed; after it the preference came back in time."""
+    assert history.claims.network is not None
+    policy = history.claims.network.on_outage
+    faults = list(history.of("fault", case))
+    begin = next((record["at"] for record in faults if record["on"]), None)
+    end = next((record["at"] for record in faults if not record["on"]), None)
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed" or begin is None or end is None:
+        return finding if finding.outcome == "failed" else invalid("there was no outage", **_shown(history, case))
+    pods = history.test_pods(case, "outage")
+    if policy == "wait":
+        early = [pod for pod in pods if pod.uid in history.bindings and history.bindings[pod.uid].at < end]
+        if early:
+            node = history.bindings[early[0].uid].node
+            return failed(
+                f"{early[0].name} was bound to {node} during the outage; claimed on-outage: wait",
+                **_shown(history, case),
+            )
+    if finding.outcome != "passed":
+        return finding
+    what = "waited for its end" if policy == "wait" else "were scheduled during it"
+    summary = f"Prometheus {next(r['fault'] for r in faults if r['on'])}: {len(pods)} pods {what}"
+    if history.claims.network.recovers_within is None:
+        return passed(f"{summary}; no time to recover is claimed", **_shown(history, case))
+    recovery = judge_recovery(history, case)
+    if recovery.outcome != "passed":
+        return recovery
+    return passed(f"{summary}; then {recovery.summary}", **recovery.evidence)
+
+
+def judge_query_cost(history: History, case: str) -> Finding:
+    """What is asked of Prometheus while a pod is decided on does not grow with the number of nodes.
+
+    Counted from a pod's creation to its Binding. A candidate that asks once per node asks for each node more once
+    more; half of that is the limit, so that a poll that happens to fall into a decision is not mistaken for it.
+    """
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    costs = {role: _queries(history, case, role) for role in ("few", "all")}
+    if not all(costs.values()):
+        return invalid("no decisions to compare", **_shown(history, case))
+    nodes = {role: max(feasible for feasible, _ in cost) for role, cost in costs.items()}
+    means = {role: sum(queries for _, queries in cost) / len(cost) for role, cost in costs.items()}
+    more = nodes["all"] - nodes["few"]
+    if more < 1:
+        return invalid("all decisions were between equally many nodes", **_shown(history, case))
+    measured = {"queries per pod": {str(nodes[role]): means[role] for role in costs}}
+    text = f"{means['few']:.1f} queries per pod between {nodes['few']} nodes, {means['all']:.1f} between {nodes['all']}"
+    if means["all"] - means["few"] >= more / 2:
+        return failed(f"{text}: they grow with the number of nodes", measured=measured, **_shown(history, case))
+    return passed(text, measured=measured, **_shown(history, case))
+
+
+def _queries(history: History, case: str, role: str) -> list[tuple[int, int]]:
+    """For each decision: the number of feasible nodes, and of queries."""
+    asked = [record["at"] for record in history.of("query")]
+    decisions = [(pod, history.bindings[pod.uid]) for pod in history.test_pods(case, role)]
+    return [
+        (len(rule_binding(history, binding).feasible), sum(pod.at <= at <= binding.at for at in asked))
+        for pod, binding in decisions
+    ]
+
+
+def _asked(history: History, pod: TestPod) -> dict[str, float]:
+    return next((dict(r["traffic"]) for r in history.of("load", pod.case) if r["phase"] == pod.phase), {})

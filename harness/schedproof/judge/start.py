@@ -1,0 +1,95 @@
+"""How a compiled scheduler starts, and what of its configuration never arrives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.scheduler_config import DEFAULT_PLUGINS, SERVED_VERSION, enabled_names
+from schedproof.candidates.start_errors import UNREGISTERED
+from schedproof.judge.evidence import log_tails
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from schedproof.history.history import History
+
+__all__ = ["judge_args_typed", "judge_config_version", "judge_registered_name"]
+
+
+def _configuration(history: History) -> Mapping[str, Any]:
+    configuration: Mapping[str, Any] = next((record["document"] for record in history.of("configuration")), {})
+    return configuration
+
+
+def judge_config_version(history: History, case: str) -> Finding:
+    """Its configuration is of an API version that this Kubernetes serves."""
+    version = _configuration(history).get("apiVersion", "")
+    if not version:
+        return invalid("no scheduler was started")
+    if version != SERVED_VERSION:
+        return failed(
+            f"its configuration is of {version}, and Kubernetes {history.run['versions'].get('kubernetes', '')} "
+            f"serves {SERVED_VERSION} only; fix: write that, and see what its fields are there",
+            logs=log_tails(history, case),
+        )
+    return passed(f"its configuration is of {version}")
+
+
+def judge_registered_name(history: History, case: str) -> Finding:
+    """Every name in its configuration is that of a registered plugin, so that its args arrive.
+
+    kube-scheduler refuses to enable a plugin that is not registered, but ignores pluginConfig for a name that is not
+    enabled (pkg/scheduler/framework/runtime, NewFramework).
+    """
+    failure = next(history.of("start-failed"), None)
+    if failure is not None and (found := UNREGISTERED.search(failure["text"])):
+        return failed(
+            f"its configuration enables the plugin {found['name']}, and none is registered under that name; "
+            f"fix: {failure['fix']}",
+            logs=log_tails(history, case),
+        )
+    for profile in _configuration(history).get("profiles") or ():
+        enabled = enabled_names(profile)
+        for entry in profile.get("pluginConfig") or ():
+            if entry.get("name") not in enabled | DEFAULT_PLUGINS:
+                named = ", ".join(sorted(enabled - DEFAULT_PLUGINS)) or "none"
+                return failed(
+                    f"pluginConfig names {entry.get('name')}, which no profile enables (enabled: {named}): "
+                    "kube-scheduler ignores it without a word, and these args never arrive; "
+                    "fix: use the name that the plugin is registered as",
+                )
+    if failure is not None:
+        return invalid("the candidate does not start (see core/alive)")
+    if not _configuration(history):
+        return invalid("no scheduler was started")
+    return passed("every name in its configuration is that of an enabled plugin")
+
+
+def judge_args_typed(history: History, case: str) -> Finding:
+    """Its own args are taken; an arg of another type fails the start, with a message that names it."""
+    failure = next(history.of("start-failed"), None)
+    given = any(
+        entry.get("args") and entry.get("name") not in DEFAULT_PLUGINS
+        for profile in _configuration(history).get("profiles") or ()
+        for entry in profile.get("pluginConfig") or ()
+    )
+    if not given:
+        return not_claimed("its configuration has no args for a plugin of its own")
+    if failure is not None:
+        blame = "its own args" if "cannot read its args" in failure["text"] else ""
+        if not blame:
+            return invalid("the candidate does not start (see core/alive)")
+        return failed(f"it does not take its own args: {failure['text']}", logs=log_tails(history, case))
+    tried = list(history.of("tried", case))
+    if not tried:
+        return invalid("no arg was tried")
+    for attempt in tried:
+        arg, code, what = attempt["arg"], attempt["code"], f"{attempt['arg']}: {attempt['value']!r}"
+        logs = {"logs": {what: attempt["log"]}}
+        if code is None:
+            return failed(f"it starts with {what}, which is of another type than its own value", **logs)
+        if arg.lower() not in "\n".join(attempt["log"]).lower():
+            return failed(f"with {what} it ends with code {code}, but does not name {arg}", **logs)
+    return passed(f"{', '.join(attempt['arg'] for attempt in tried)}: a value of another type fails the start by name")

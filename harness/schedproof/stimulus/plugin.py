@@ -1,0 +1,22 @@
+"""Stimuli for compiled schedulers: starts beside the running one."""
+
+from __future__ import annotations
+
+from schedproof.candidates.scheduler_config import ill_typed
+from schedproof.stimulus.case import Case
+
+__all__ = ["PluginCase"]
+
+
+class PluginCase(Case):
+    """A case whose candidate is a compiled scheduler."""
+
+    def try_ill_typed_args(self) -> None:
+        """Start it once for each of its args, with a value of another type in its place."""
+        attachment = self.trial.attachment
+        if attachment.configuration is None or attachment.start_error is not None:
+            return
+        wrong = ill_typed(attachment.configuration)
+        ends = attachment.try_configurations({arg: document for arg, (_, document) in wrong.items()})
+        for arg, (code, log) in ends.items():
+            self._recorder.add("tried", case=self.clause, arg=arg, value=wrong[arg][0], code=code, log=log)

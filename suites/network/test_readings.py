@@ -1,0 +1,89 @@
+"""network-aware: what counts as traffic. Every reading is scripted."""
+
+import pytest
+
+
+def probe_twice(case, script):
+    """Two nodes are the quietest in turn; `script` is called with the load that makes them so."""
+    for node in case.nodes[:2]:
+        load = case.traffic(node)
+        case.probe(script(node, load), count=case.probes(2))
+        if case.given_up:
+            return
+
+
+@pytest.mark.clause("network/window")
+def test_window(case):
+    """Up to a window (and a refresh) ago the node that is the quietest now was the loudest by far."""
+
+    def script(node, load):
+        before = dict.fromkeys(load, min(load.values())) | {node: 100 * max(load.values())}
+        return case.script(load, before=before, changed=case.look_back)
+
+    probe_twice(case, script)
+
+
+@pytest.mark.clause("network/rate-not-total")
+def test_rate_not_total(case):
+    """The quieter a node is now, the more it has counted since it was booted."""
+    probe_twice(case, lambda _, load: case.script(load, totals=case.reversed_totals(load)))
+
+
+@pytest.mark.clause("network/counter-reset")
+def test_counter_reset(case):
+    """The quietest node was rebooted, then the loudest one: their counters started over within the window."""
+    nodes = case.nodes
+    for chosen in (min, max):
+        load = case.traffic(nodes.pop(), step=3.0)
+        node = chosen(load, key=load.get)
+        case.probe(case.script(load, rebooted=[node], totals={node: 1e12}), count=case.probes(2))
+        if case.given_up:
+            return
+
+
+@pytest.mark.clause("network/interface")
+def test_interface(case):
+    """Another device of each node carries the opposite, and a hundred times as much."""
+
+    def script(_, load):
+        opposite = {node: 100 * max(load.values()) * min(load.values()) / rate for node, rate in load.items()}
+        return case.script(load, devices={case.other_device: opposite})
+
+    probe_twice(case, script)
+
+
+@pytest.mark.clause("network/large-counters")
+def test_large_counters(case):
+    """Counters near 2^60; then rates at which a hundred times the bytes per second is beyond 2^63."""
+    nodes = case.nodes
+    load = case.traffic(nodes[0])
+    case.probe(case.script(load, totals=dict.fromkeys(load, 2.0**60)), count=case.probes(2))
+    if case.given_up:
+        return
+    load = case.traffic(nodes[1])
+    unit = 2.0**58 / max(load.values())
+    case.probe(case.script({node: rate * unit for node, rate in load.items()}), count=case.probes(2))
+
+
+@pytest.mark.clause("network/zero-traffic")
+def test_zero_traffic(case):
+    """No node has any traffic; then no node has ever had any."""
+    idle = dict.fromkeys(case.nodes, 0.0)
+    for totals in ({}, idle):
+        case.script(idle, totals=totals)
+        case.expect_bound([case.pod(cpu="100m") for _ in range(4)])
+
+
+@pytest.mark.clause("network/query-cost")
+def test_query_cost(case):
+    """The same pods, between two nodes and between all."""
+    load = case.traffic(case.nodes[0])
+    phase = case.script(load)
+    for node in list(load)[:2]:
+        case.change_node(node, labels={"schedproof.dev/few": "yes"})
+    case.settle()
+    for role, spec in (("few", {"nodeSelector": {"schedproof.dev/few": "yes"}}), ("all", {})):
+        for _ in range(5):
+            pod = case.ask(role, phase, **spec)
+            case.expect_bound([pod])
+            case.delete([pod])
