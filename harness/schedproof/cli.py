@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import signal
 import sys
 from pathlib import Path
@@ -58,6 +59,11 @@ def _parser() -> argparse.ArgumentParser:
     judge.add_argument("folder", type=Path, metavar="DIR", help="a run's report folder, or one candidate's in it")
     judge.set_defaults(run=_judge)
 
+    init = commands.add_parser("init", help="write a working scheduler of your own, to be edited from there")
+    init.add_argument("kind", metavar="KIND", help="extender, controller or plugin")
+    init.add_argument("folder", type=Path, metavar="DIR", help="a folder that is empty or does not exist yet")
+    init.set_defaults(run=_init)
+
     doctor = commands.add_parser("doctor", help="say what this machine has and lacks, and how to get it")
     doctor.add_argument("--binary", action="append", default=[], metavar="NAME=PATH", help="as for run")
     doctor.set_defaults(run=_doctor)
@@ -97,6 +103,20 @@ def _judge(arguments: argparse.Namespace) -> int:
     result = rejudge(arguments.folder)
     print_report(result, Console())
     return result.exit_code
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    from schedproof.scaffold import scaffold
+
+    name = scaffold(arguments.kind, arguments.folder)
+    print(  # noqa: T201
+        f"{arguments.folder} holds the {arguments.kind} {name}, which works as it is. Next:\n"
+        f"  cd {shlex.quote(str(arguments.folder))}\n"
+        "  schedproof run .   # judge it on a real cluster\n"
+        "  pytest             # the same clauses as tests\n"
+        "Then edit it; README.md says what is where."
+    )
+    return 0
 
 
 def _doctor(arguments: argparse.Namespace) -> int:

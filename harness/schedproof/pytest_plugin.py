@@ -149,11 +149,15 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     clause = _clause(pyfuncitem)
     if session is None or not clause:
         return (yield)
+    from schedproof.stimulus.case import CaseOver
+
     if session.hopeless:
         pyfuncitem.obj = _nothing
     try:
         try:
             result = yield
+        except CaseOver:
+            result = True
         except SchedproofError as error:
             session.trouble(str(error))
             result = True

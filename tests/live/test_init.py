@@ -1,0 +1,34 @@
+"""What `schedproof init` writes keeps what it claims, from the first minute."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.scaffold import KINDS
+
+if TYPE_CHECKING:
+    from conftest import Shell
+
+pytestmark = pytest.mark.live
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_candidate_keeps_what_it_claims(shell: Shell, kind: str) -> None:
+    assert shell.schedproof("init", kind, "mine").code == 0
+    ended = shell.schedproof("run", "mine", "--report", "report")
+    assert ended.code == 0, ended.said
+    (judged,) = shell.report()["candidates"]
+    # Not claimed are the clauses of the other kinds; and none that is merely recommended has failed.
+    assert {clause["outcome"] for clause in judged["clauses"]} <= {"passed", "not-claimed"}, ended.said
+
+
+def test_pytest_alone_runs_the_suites_on_it(shell: Shell) -> None:
+    assert shell.schedproof("init", "extender", ".").code == 0
+    ended = shell.start("pytest", "--sched-clause", "core/binds", "--sched-report", "report").ends()
+    assert ended.code == 0, ended.said
+    (judged,) = shell.report()["candidates"]
+    outcomes = {clause["id"]: clause["outcome"] for clause in judged["clauses"]}
+    assert outcomes["core/binds"] == "passed"
+    assert "failed" not in outcomes.values()
