@@ -4,12 +4,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run test check benchmark lock clean
+.PHONY: help setup run test check defects benchmark lock clean
 
 help:
 	@echo "make run        judge the stock kube-scheduler and the reference extender (sets everything up first)"
 	@echo "make test       lint, types, layers, fast tests, then tests on live embedded clusters"
 	@echo "make check      the same without the live tests: seconds"
+	@echo "make defects    judge every planted defect, and write docs/defects.md: minutes"
 	@echo "make benchmark  how long a cluster takes to start"
 	@echo "make lock       pin the Python dependencies anew"
 	@echo "make clean      remove the virtual environment and results"
@@ -29,6 +30,9 @@ check: setup
 
 test: check
 	$(BIN)/python -m pytest -m live
+
+defects: setup
+	$(BIN)/python tools/judge_defects.py --table docs/defects.md $(ARGS)
 
 benchmark: setup
 	$(BIN)/python -m pytest benchmarks --benchmark-only $(ARGS)
