@@ -8,6 +8,7 @@ import http.client
 import itertools
 import json
 import math
+import os
 import socket
 import socketserver
 import subprocess
@@ -21,6 +22,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schedproof.candidates.descriptor import load_candidate
+from schedproof.candidates.kinds import ExtenderSpec
+from schedproof.candidates.placeholders import fill
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import CANDIDATE_READY, CANDIDATE_STOP
 from schedproof.foundation.waiting import NotYet, wait_for
@@ -797,22 +801,22 @@ class TestCommandLine:
 @contextlib.contextmanager
 def program(name: str, prometheus_url: str) -> Iterator[tuple[subprocess.Popen[str], Client]]:
     """Run the command of a candidate.yaml, placeholders filled in, until it serves."""
-    folder = FOLDER if name == "least-traffic-extender" else DEFECTS / name
-    spec = yaml.safe_load((folder / "candidate.yaml").read_text())["spec"]["extender"]
+    candidate = load_candidate(FOLDER if name == "least-traffic-extender" else DEFECTS / name)
+    spec = candidate.spec
+    assert isinstance(spec, ExtenderSpec)
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(reserved_port())
-        values = {
-            "python": sys.executable, "here": str(folder), "port": port,
-            "prometheus": prometheus_url, "device": "ens192",
-        }  # fmt: skip
-        command = [part.format_map(values) for part in spec["command"]]
-        process = stack.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+        values = {**candidate.own_values(), "port": str(port), "prometheus": prometheus_url, "device": "ens192"}
+        command, environment = fill(spec.command, values), os.environ | fill(dict(spec.env), values)
+        process = stack.enter_context(
+            subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=spec.workdir, env=environment)
+        )
         stack.callback(process.kill)
 
         def ready() -> Client:
             client = Client(("127.0.0.1", port))
             try:
-                assert client.get(spec["ready"])[0] == 200
+                assert client.get(spec.ready or "/")[0] == 200
             except OSError as error:
                 client.close()
                 assert process.poll() is None, process.communicate()[1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import itertools
 import math
 import struct
 import threading
@@ -88,6 +89,35 @@ def test_whatever_the_phases_no_byte_is_lost(more: list[tuple[int, int]], rate: 
     assert values == sorted(values)
     for moment, value in samples:
         assert value == pytest.approx(float(exact(phases, moment, start)), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("phases", "reset", "expected"),
+    [
+        ([(0, 100)], 2, [1000, 1100, 0, 100, 200]),
+        ([(0, 100)], 1.5, [1000, 1100, 50, 150, 250]),
+        # It starts over with the series: what it showed before, nobody has seen.
+        ([(0, 100)], 0, [0, 100, 200, 300, 400]),
+        ([(0, 100)], 4, [1000, 1100, 1200, 1300, 0]),
+        ([(0, 100)], 4.5, [1000, 1100, 1200, 1300, 1400]),
+        ([(0, 100)], math.inf, [1000, 1100, 1200, 1300, 1400]),
+        ([(0, 100), (2, 10)], 1.5, [1000, 1100, 50, 60, 70]),
+        ([(0, 100), (1, 10)], 2, [1000, 1100, 0, 10, 20]),
+        ([(0, 100), (2, 10)], 2, [1000, 1100, 0, 10, 20]),
+        ([(0, 0)], 2, [1000, 1000, 0, 0, 0]),
+    ],
+)
+def test_a_counter_starts_over_at_zero_and_counts_on(
+    phases: list[tuple[float, float]], reset: float, expected: list[float]
+) -> None:
+    assert [value for _, value in Counter(1000, phases, reset).samples(end=4, step=1)] == expected
+
+
+def test_the_bytes_that_prometheus_counts_between_samples_around_a_reset_are_those_since_it() -> None:
+    """rate() adds what a counter shows after it went down: 100 bytes a second, less those between sample and reset."""
+    values = [value for _, value in Counter(1e12, [(NOW, 100)], NOW + 1.25).samples(end=NOW + 3, step=0.5)]
+    grown = [after - before if after >= before else after for before, after in itertools.pairwise(values)]
+    assert grown == [50, 50, 25, 50, 50, 50]
 
 
 # -- what is sent: a reader of protobuf that knows nothing of the writer

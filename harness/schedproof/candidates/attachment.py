@@ -194,32 +194,30 @@ class Attachment:
             spec, name=self.candidate.name, kubernetes=self._cluster.kubernetes, progress=SilentProgress()
         )
 
-    def try_configurations(
-        self, documents: Mapping[str, Mapping[str, Any]]
-    ) -> dict[str, tuple[int | None, Sequence[str]]]:
+    def try_configurations(self, documents: Sequence[Mapping[str, Any]]) -> list[tuple[int | None, Sequence[str]]]:
         """Start the compiled scheduler beside the running one, on other configurations, all at once.
 
-        Returns, by the keys of `documents`, when each has ended or is ready: its exit code (None: it got ready, and was
-        stopped then), and the end of its log.
+        Returns for each, when it has ended or is ready: its exit code (None: it got ready, and was stopped then), and
+        the end of its log.
         """
         spec = self.candidate.spec
         assert isinstance(spec, PluginSpec)
-        started = {
-            name: start_scheduler(
+        started = [
+            start_scheduler(
                 self._cluster.host, f"try-{number}-{self.candidate.name}", document, self._own.kubeconfig,
                 binary=self._binary(spec), logs=self._logs / "tried" / str(number),
             )
-            for number, (name, document) in enumerate(documents.items())
-        }  # fmt: skip
-        found: dict[str, tuple[int | None, Sequence[str]]] = {}
-        for name, scheduler in started.items():
+            for number, document in enumerate(documents)
+        ]  # fmt: skip
+        found: list[tuple[int | None, Sequence[str]]] = []
+        for scheduler in started:
             code: int | None = None
             try:
                 scheduler.wait_ready()
             except CandidateError:
                 code = scheduler.process.exit_code
             scheduler.process.stop(grace=0)
-            found[name] = (code, scheduler.process.log_tail(60).splitlines())
+            found.append((code, scheduler.process.log_tail(60).splitlines()))
         return found
 
     def _start_scheduler(

@@ -67,10 +67,15 @@ def scheduler_binary(spec: PluginSpec, *, name: str, kubernetes: str, progress: 
                 remedy="spec.plugin.binary must name a program; `chmod +x` makes a file one",
             )
         return spec.binary
-    key = (spec.package, spec.main, spec.constructor, spec.name, kubernetes)
+    key = (spec.package, spec.main, *_registered(spec), kubernetes)
     if key not in _built:
         _built[key] = str(build_scheduler(spec, name=name, kubernetes=kubernetes, progress=progress))
     return _built[key]
+
+
+def _registered(spec: PluginSpec) -> tuple[str, ...]:
+    """What the generated main has of the descriptor. An own main registers what it likes: one build serves them all."""
+    return (spec.constructor, spec.name) if spec.package else ()
 
 
 def build_scheduler(spec: PluginSpec, *, name: str, kubernetes: str, progress: Progress) -> Path:
@@ -145,7 +150,7 @@ class _Recipe:
         sources = Sources.of(folder) if folder is not None else None
         parts = (
             __version__, machine(), self.group.digest, *self._flags, (self.group.folder / _TEMPLATE).read_text(),
-            "main" if self.spec.main else "package", self.spec.constructor, self.spec.name,
+            "main" if self.spec.main else "package", *_registered(self.spec),
             *((sources.package, sources.digest()) if sources else (self._source,)),
         )  # fmt: skip
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]

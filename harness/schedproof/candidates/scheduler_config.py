@@ -127,12 +127,12 @@ def enabled_names(profile: Mapping[str, Any]) -> frozenset[str]:
     )
 
 
-def ill_typed(configuration: Mapping[str, Any]) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """For each arg of each plugin that is not Kubernetes' own: a value of another type, and the configuration with it.
+def ill_typed(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[str, Any]]]:
+    """Each arg of each plugin that is not Kubernetes' own, a value of another type, and the configuration with that.
 
     The profiles get other schedulerNames, so that whoever starts with it has no pods to schedule.
     """
-    found: dict[str, tuple[Any, dict[str, Any]]] = {}
+    found: list[tuple[str, Any, dict[str, Any]]] = []
     for number, profile in enumerate(configuration.get("profiles") or ()):
         for index, entry in enumerate(profile.get("pluginConfig") or ()):
             for arg, value in (entry.get("args") or {}).items():
@@ -143,7 +143,7 @@ def ill_typed(configuration: Mapping[str, Any]) -> dict[str, tuple[Any, dict[str
                 document["profiles"][number]["pluginConfig"][index]["args"][arg] = wrong
                 for other, changed in enumerate(document["profiles"]):
                     changed["schedulerName"] = f"schedproof-tried-{other}"
-                found[arg] = (wrong, document)
+                found.append((arg, wrong, document))
     return found
 
 

@@ -8,7 +8,9 @@ from schedproof.foundation.errors import CandidateError
 
 __all__ = ["REFUSED_VERSION", "UNREGISTERED", "explain_start"]
 
-REFUSED_VERSION = re.compile(r'no kind "KubeSchedulerConfiguration" is registered for version "(?P<name>[^"\\]+)')
+REFUSED_VERSION = re.compile(
+    r'no kind \\?"KubeSchedulerConfiguration\\?" is registered for version \\?"(?P<name>[^"\\]+)'
+)
 # pkg/scheduler/framework/runtime/framework.go: updatePluginList and expandMultiPointPlugins
 UNREGISTERED = re.compile(r'(?:[A-Z]\w+ )\\?"(?P<name>[^"\\]+)\\?" does not exist')
 
@@ -29,17 +31,20 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
         "leave the flag out; --port and --address went with Kubernetes 1.23: --secure-port serves health and metrics",
     ),
     (
-        re.compile(r"(?P<name>[^\s\"]*repeated config for plugin \S+)"),
-        "{name}",
+        # pkg/scheduler/apis/config/validation, which comes before NewFramework's "repeated config for plugin"
+        re.compile(r'pluginConfig\[\d+\]: Duplicate value: \\?"(?P<name>[^"\\]+)'),
+        "pluginConfig has two entries for the plugin {name}",
         "keep one entry of pluginConfig for each plugin",
     ),
     (
-        re.compile(r"(?P<name>different queue sort plugins?.*)"),
+        re.compile(
+            r"(?P<name>different queue sort plugins?.*|plugins\.queueSort: .*must be the same for all profiles)"
+        ),
         "all profiles must have the same queueSort plugin: {name}",
         "enable the same queueSort plugin in every profile, and disable PrioritySort there",
     ),
     (
-        re.compile(r"(?P<name>(?:strict decoding error|unmarshal|decoding .*[Aa]rgs|[Aa]rgs .*type)[^\n]*)"),
+        re.compile(r"(?P<name>(?:strict decoding error|[Uu]nmarshal|decoding .*[Aa]rgs|[Aa]rgs .*type)[^\n]*)"),
         "its plugin cannot read its args: {name}",
         "compare the args with the names and types that the plugin decodes; it must decode into a pointer",
     ),

@@ -64,6 +64,11 @@ class Attempt:
     def succeeded(self) -> bool:
         return self.code == HTTPStatus.CREATED
 
+    @property
+    def unanswered(self) -> bool:
+        """Whether nobody knows what came of it: its client was gone before the answer. It may have been carried out."""
+        return self.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+
 
 class History:
     """One candidate's run, from its records so far."""

@@ -26,8 +26,6 @@ def judge_prebound(history: History, case: str) -> Finding:
     pods = {pod.name for pod in history.test_pods(case, "prebound")}
     if not pods:
         return invalid("no pod was created with its node set")
-    if not any(history.of("fence", case)):
-        return judge_placement(history, case)
     touched = [request for request in writes(history) if f"{request['namespace']}/{request['name']}" in pods]
     if touched:
         first = touched[0]
@@ -36,6 +34,11 @@ def judge_prebound(history: History, case: str) -> Finding:
             f"({first['code']}; {len(touched)} such requests)",
             **_shown(history, case),
         )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not any(history.of("fence", case)):
+        return invalid("no fence shows that it had its turn at them", **_shown(history, case))
     return passed(f"{len(pods)} pods with a node of their own were left alone", **_shown(history, case))
 
 
@@ -106,7 +109,14 @@ def judge_restart(history: History, case: str) -> Finding:
                 f"{again[0].node} ({again[0].code})",
                 **_shown(history, case),
             )
-    return judge_placement(history, case)
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    before = [pod.uid in history.bindings and history.bindings[pod.uid].at < resumed for pod in history.test_pods(case)]
+    if all(before) or not any(before):
+        when = "after" if all(before) else "before"
+        return invalid(f"no pod was bound {when} the restart", **_shown(history, case))
+    return finding
 
 
 def _unless_placement_fails(history: History, case: str, reason: str) -> Finding:

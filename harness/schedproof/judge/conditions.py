@@ -24,7 +24,8 @@ def judge_binds(history: History, case: str) -> Finding:
     if not bound:
         return invalid("no pod was to be bound", **finding.evidence)
     for pod in bound:
-        if not any(attempt.succeeded for attempt in history.attempts_on(pod.name, pod.uid)):
+        attempts = history.attempts_on(pod.name, pod.uid)
+        if not any(attempt.succeeded or attempt.unanswered for attempt in attempts):
             node = history.bindings[pod.uid].node
             return failed(f"{pod.name} is on {node}, but the candidate posted no Binding for it", **finding.evidence)
     return finding

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.judge.evidence import log_tails, timeline
 from schedproof.judge.placement import judge_placement
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ def _calls(history: History, case: str, verb: str, by: str = "scheduler") -> lis
     return [
         record
         for record in history.of("extender")
-        if name and record["by"] == by and record["request"].endswith(name) and begin <= record["at"] <= end
+        if name and record["by"] == by and f"/{record['request']}".endswith(f"/{name}") and begin <= record["at"] <= end
     ]
 
 
@@ -83,7 +83,7 @@ def judge_cache_mode(history: History, case: str) -> Finding:
         wanted = "NodeNames" if mode == "names" else "Nodes"
         return failed(
             f"{_called(wrong[0])}: expected {wanted}, as its configuration claims nodeCacheCapable "
-            f"{str(mode == 'names').lower()}; kube-scheduler takes anything else for no node at all",
+            f"{str(mode == 'names').lower()}",
             **_shown(history, case),
         )
     finding = judge_placement(history, case)
@@ -94,13 +94,15 @@ def judge_cache_mode(history: History, case: str) -> Finding:
 
 def judge_filter_subset(history: History, case: str) -> Finding:
     """Filter answered with nodes that it was asked about, each once."""
+    if not _config(history).get("filterVerb"):
+        return not_claimed("no filterVerb is configured")
     calls = _calls(history, case, "filterVerb")
     for call in calls:
         asked, answered = call["asked"] or [], call["answered"] or []
         if invented := sorted(set(answered) - set(asked)):
             return failed(
-                f"filter for {call['pod']} answered with {', '.join(invented[:3])}, which it was not asked about: "
-                "kube-scheduler binds the pod there",
+                f"filter for {call['pod']} answered with {', '.join(invented[:3])}, which it was not asked about"
+                + (": kube-scheduler binds the pod there" if call["answered_mode"] == "nodes" else ""),
                 **_shown(history, case),
             )
         if len(set(answered)) < len(answered):
@@ -113,9 +115,13 @@ def judge_filter_subset(history: History, case: str) -> Finding:
 
 def judge_score_range(history: History, case: str) -> Finding:
     """All scores were integers from 0 to 10, also for more nodes than there are scores."""
+    if not _config(history).get("prioritizeVerb"):
+        return not_claimed("no prioritizeVerb is configured")
     calls = [call for call in _calls(history, case, "prioritizeVerb") if call["scores"] is not None]
     for call in calls:
         for host, score in call["scores"]:
+            if score is None:
+                continue  # Go's decoder takes what is left out for 0
             if not isinstance(score, int) or isinstance(score, bool) or not 0 <= score <= _HIGHEST:
                 return failed(
                     f"{host} got the score {score} for {call['pod']}; expected an integer from 0 to {_HIGHEST}: "

@@ -76,7 +76,7 @@ def judge_accounted(history: History, case: str) -> Finding:
             again = made[made.index(successes[0]) + 1]
             problems.append(f"{name}: bound to {successes[0].node}, then tried again ({again.node}: {again.code})")
         if uid in history.bindings:
-            if not successes:
+            if not successes and not any(attempt.unanswered for attempt in made):
                 problems.append(f"{name}: is on {history.bindings[uid].node}, but not by a Binding of the candidate")
         elif not _has_reason(pod) and uid in alive:
             problems.append(f"{name}: ended Pending without a reason (no PodScheduled condition)")

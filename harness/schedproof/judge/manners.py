@@ -35,6 +35,8 @@ def judge_rbac_minimal(history: History, case: str) -> Finding:
     """
     user = history.run["users"]["candidate"][0]
     requests = [request for request in history.of("request") if request["user"] == user]
+    if not requests and history.run["candidate"]["kind"] == "controller":
+        return invalid("it made no request")
     refused = [request for request in requests if request["code"] == HTTPStatus.FORBIDDEN]
     if refused:
         first = refused[0]
@@ -73,6 +75,8 @@ def judge_steady(history: History, case: str) -> Finding:
     calm = next(history.of("calm", case), None)
     if calm is None:
         return invalid("there was no calm to watch it in", timeline=timeline(history, case))
+    if not any(expectation["outcome"] == "pending" for expectation in history.of("expect", case)):
+        return invalid("no pod was to be left pending", timeline=timeline(history, case))
     begin, seconds = calm["at"], calm["seconds"]
     requests = [
         request

@@ -58,7 +58,11 @@ def judge_ranking(history: History, case: str) -> Finding:
 
 def judge_recovery(history: History, case: str) -> Finding:
     """All probes after an outage landed on the quietest node, which was another one before it."""
-    return _judge(history, case, distinct=1, controlled=False)
+    finding = _judge(history, case, distinct=1, controlled=False)
+    loads = [record["traffic"] for record in history.of("load", case)]
+    if finding.outcome == "passed" and len({min(load, key=lambda node: load[node]) for load in loads if load}) < 2:
+        return invalid("the quietest node was the same before the outage", **finding.evidence)
+    return finding
 
 
 def no_packets_for(claims: Claims, cluster: Mapping[str, Any]) -> str:
@@ -158,6 +162,8 @@ def _control_problem(history: History, case: str) -> str:
             return f"the control did not schedule {pod.name}"
         if not load:
             return f"no load was on when the control placed {pod.name}"
-        if binding.node != min(load, key=lambda node: load[node]):
+        # What is out of its reach too, it cannot choose: that shows nothing of what it knows.
+        reach = [node for node in rule_binding(history, binding).feasible if node in load]
+        if reach and binding.node != min(reach, key=lambda node: load[node]):
             return ""
     return f"the control, which ignores traffic, also placed all {len(controls)} of its probes on the quietest node"

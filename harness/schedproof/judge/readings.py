@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from schedproof.judge.evidence import decision_table, log_tails, timeline
@@ -33,6 +34,9 @@ def judge_zero_traffic(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
+    loads = [record["traffic"] for record in history.of("load", case)]
+    if not all(loads) or not loads or any(any(load.values()) for load in loads):
+        return invalid("the nodes were not without traffic", **_shown(history, case))
     bound = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     if not any(len(rule_binding(history, history.bindings[pod.uid]).feasible) > 1 for pod in bound):
         return invalid("there never were two nodes to choose from, so nothing was scored", **_shown(history, case))
@@ -57,7 +61,7 @@ def judge_missing_node(history: History, case: str) -> Finding:
         ruling = rule_binding(history, binding)
         traffic = _asked(history, pod)
         known = tuple(node for node in ruling.feasible if node in traffic)
-        judged += len(known) < len(ruling.feasible)
+        judged += 0 < len(known) < len(ruling.feasible)
         quietest, _ = quietest_of(traffic, known)
         if wrong := _against_policy(policy, binding.node, known, quietest):
             return failed(
@@ -94,7 +98,9 @@ def judge_outage(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome == "failed" or begin is None or end is None:
         return finding if finding.outcome == "failed" else invalid("there was no outage", **_shown(history, case))
-    pods = history.test_pods(case, "outage")
+    pods = [pod for pod in history.test_pods(case, "outage") if begin <= pod.at < end]
+    if not pods:
+        return invalid("no pod was created during the outage", **_shown(history, case))
     if policy == "wait":
         early = [pod for pod in pods if pod.uid in history.bindings and history.bindings[pod.uid].at < end]
         if early:
@@ -105,6 +111,12 @@ def judge_outage(history: History, case: str) -> Finding:
             )
     if finding.outcome != "passed":
         return finding
+    bound = {uid: binding.at for uid, binding in history.bindings.items()}
+    late = [pod for pod in pods if bound.get(pod.uid, math.inf) >= end]
+    if policy == "schedule" and late:
+        return failed(
+            f"{late[0].name} was bound only after the outage; claimed on-outage: schedule", **_shown(history, case)
+        )
     what = "waited for its end" if policy == "wait" else "were scheduled during it"
     summary = f"Prometheus {next(r['fault'] for r in faults if r['on'])}: {len(pods)} pods {what}"
     if history.claims.network.recovers_within is None:
@@ -125,6 +137,8 @@ def judge_query_cost(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     costs = {role: _queries(history, case, role) for role in ("few", "all")}
+    if not any(history.of("query")):
+        return invalid("it asked Prometheus nothing", **_shown(history, case))
     if not all(costs.values()):
         return invalid("no decisions to compare", **_shown(history, case))
     nodes = {role: max(feasible for feasible, _ in cost) for role, cost in costs.items()}
@@ -132,7 +146,7 @@ def judge_query_cost(history: History, case: str) -> Finding:
     more = nodes["all"] - nodes["few"]
     if more < 1:
         return invalid("all decisions were between equally many nodes", **_shown(history, case))
-    measured = {"queries per pod": {str(nodes[role]): means[role] for role in costs}}
+    measured = {f"queries per pod between {nodes[role]} nodes": means[role] for role in costs}
     text = f"{means['few']:.1f} queries per pod between {nodes['few']} nodes, {means['all']:.1f} between {nodes['all']}"
     if means["all"] - means["few"] >= more / 2:
         return failed(f"{text}: they grow with the number of nodes", measured=measured, **_shown(history, case))

@@ -75,6 +75,8 @@ def judge_args_typed(history: History, case: str) -> Finding:
         for profile in _configuration(history).get("profiles") or ()
         for entry in profile.get("pluginConfig") or ()
     )
+    if not _configuration(history):
+        return invalid("no scheduler was started")
     if not given:
         return not_claimed("its configuration has no args for a plugin of its own")
     if failure is not None:

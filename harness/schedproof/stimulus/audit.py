@@ -57,7 +57,8 @@ class AuditTail:
                     seen = True
                 elif (record := self._record(event, reference)) is not None:
                     lines.append(record)
-                    if record["resource"] in ("pods/binding", "bindings") and record["code"] < 300:
+                    # A client that ends in the middle leaves a 504 behind; its Binding may have been carried out.
+                    if record["resource"] in ("pods/binding", "bindings") and not 300 <= record["code"] < 500:
                         self._bound.add((record["namespace"], record["name"]))
             if not seen or not bound <= self._bound:
                 missing = sorted(name for _, name in bound - self._bound)

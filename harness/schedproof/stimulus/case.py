@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import random
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from schedproof.clusters.api import Api, Conflict, Manifest, NotFound
 from schedproof.foundation.deadlines import BIND, NODE_READY, OBJECT_GONE, REACTION, Deadline
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from schedproof.stimulus.trial import Trial
 
-__all__ = ["Case"]
+__all__ = ["Case", "CaseOver"]
 
 _GENERATION = "schedproof.dev/generation"
 _CORDONED = "node.kubernetes.io/unschedulable"
@@ -32,6 +32,10 @@ _PROPAGATION = 2.0
 _CALM = 4.0
 """Seconds: several turns of whatever polls once a second."""
 _TOLERATE_ALL = [{"operator": "Exists"}]
+
+
+class CaseOver(Exception):  # noqa: N818 - an outcome, not an error
+    """The candidate has missed a deadline: the judge has what it needs, and whatever follows would only wait again."""
 
 
 class Case:
@@ -54,6 +58,7 @@ class Case:
         self._added: list[str] = []
         self._absent: dict[str, Manifest] = {}
         self._idle: list[str] = []
+        self._over = False
         self._recorder.add("case", case=clause, phase="begin")
 
     @property
@@ -168,9 +173,15 @@ class Case:
     # -- expectations
 
     def expect_bound(self, pods: Sequence[Pod], deadline: Deadline = BIND) -> None:
-        """Give the candidate until `deadline` to bind these pods."""
-        self._wait_bound(pods, deadline)
+        """Give the candidate until `deadline` to bind these pods.
+
+        Raises:
+            CaseOver: it did not.
+        """
+        bound = self._wait_bound(pods, deadline)
         self._expected("bound", pods, deadline)
+        if not bound:
+            self._end_early()
 
     def expect_pending(self, pods: Sequence[Pod], **sentinel: Any) -> None:
         """Let the candidate decide on these pods, which fit nowhere."""
@@ -195,11 +206,13 @@ class Case:
             if (so_far := sum(bool(self.node_of(pod)) for pod in pods)) < count:
                 raise NotYet(f"{so_far} of {count} are bound")
 
-        self._patiently(bound, BIND, "pods to be bound")
-        self.fence(**sentinel)
+        if self._patiently(bound, BIND, "pods to be bound"):
+            self.fence(**sentinel)
         in_order = sorted(pods, key=lambda pod: not self.node_of(pod))
         self._expected("bound", in_order[:count], BIND)
         self._expected("pending", in_order[count:], BIND)
+        if not self.node_of(in_order[count - 1]):
+            self._end_early()
 
     def await_condition(self, pods: Sequence[Pod], condition: str, deadline: Deadline) -> None:
         """Give the candidate until `deadline` to say something about these pods in their status."""
@@ -229,6 +242,10 @@ class Case:
                 raise NotYet(f"no event about {', '.join(missing)}")
 
         self._patiently(told, deadline, "events")
+
+    def _end_early(self) -> NoReturn:
+        self._over = True
+        raise CaseOver(self.clause)
 
     def _wait_bound(self, pods: Sequence[Pod], deadline: Deadline) -> bool:
         def bound() -> None:
@@ -349,6 +366,7 @@ class Case:
     def rejoin(self, name: str) -> None:
         """Let a node that was taken away join again, as it was."""
         self._api.create("nodes", self._absent.pop(name))
+        self._await_taints(name, lambda keys: _NOT_READY not in keys)
 
     def settle(self) -> None:
         """Wait until the candidate, and not only the apiserver, has seen the world as it is now.
@@ -364,12 +382,12 @@ class Case:
         if not self._wait_bound([probe], BIND):
             reason = f"{probe.name} selects the newest label of {node}, and was bound to no node"
             self._recorder.add("unseen", case=self.clause, rv=probe.rv, reason=reason)
-        else:
-            shown = self.node_of(probe) == node
-            if not shown:
-                until(time.monotonic() + _PROPAGATION)
-            pod = probe.name if shown else f"{_PROPAGATION:g} s, as its selector was ignored"
-            self._recorder.add("seen", rv=probe.rv, shown_at_rv=self._recorder.rv, pod=pod)
+            self._end_early()
+        shown = self.node_of(probe) == node
+        if not shown:
+            until(time.monotonic() + _PROPAGATION)
+        pod = probe.name if shown else f"{_PROPAGATION:g} s, as its selector was ignored"
+        self._recorder.add("seen", rv=probe.rv, shown_at_rv=self._recorder.rv, pod=pod)
         self.delete([probe])
 
     def _node(self, name: str) -> Manifest:
@@ -397,7 +415,6 @@ class Case:
         changed = bool(self._restore or self._pods or self._added or self._absent or self._idle)
         for name in list(self._absent):
             self.rejoin(name)
-            self._await_taints(name, lambda keys: _NOT_READY not in keys)
         self._release(self._pods.values())
         self.delete(list(self._pods.values()))
         while self._idle:
@@ -411,8 +428,10 @@ class Case:
             spec = {key: before["spec"].get(key) for key in ("taints", "unschedulable")}
             self._api.merge("nodes", name, {"metadata": {"labels": dict.fromkeys(gone)}, "spec": spec})
             self._await_taints(name, lambda keys: _CORDONED not in keys)
-        if changed and not self.trial.attachment.ended:
-            self.settle()
+        # Who has missed a deadline is not waited for again. What he may not have seen is not held against him.
+        if changed and not self._over and not self.trial.attachment.ended:
+            with contextlib.suppress(CaseOver):
+                self.settle()
 
     def _release(self, pods: Iterable[Pod]) -> None:
         """Take finalizers off, which would keep the pods for ever."""

@@ -157,7 +157,7 @@ def _handler(gate: BindingGate) -> type[http.server.BaseHTTPRequestHandler]:
             allowed = gate.review(request["name"])
             response: dict[str, Any] = {"uid": request["uid"], "allowed": allowed}
             if not allowed:
-                response["status"] = {"code": 500, "message": "refused by the harness, to see what follows"}
+                response["status"] = {"code": 422, "message": "refused by the harness, to see what follows"}
             review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
             body = json.dumps(review).encode()
             self.send_response_only(200)

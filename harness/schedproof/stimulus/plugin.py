@@ -17,6 +17,6 @@ class PluginCase(Case):
         if attachment.configuration is None or attachment.start_error is not None:
             return
         wrong = ill_typed(attachment.configuration)
-        ends = attachment.try_configurations({arg: document for arg, (_, document) in wrong.items()})
-        for arg, (code, log) in ends.items():
-            self._recorder.add("tried", case=self.clause, arg=arg, value=wrong[arg][0], code=code, log=log)
+        ends = attachment.try_configurations([document for _, _, document in wrong])
+        for (arg, value, _), (code, log) in zip(wrong, ends, strict=True):
+            self._recorder.add("tried", case=self.clause, arg=arg, value=value, code=code, log=log)

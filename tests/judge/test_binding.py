@@ -1,0 +1,293 @@
+"""What a scheduler tries to bind, and when: attempts count, whether or not the apiserver took them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .histories import CONTROL_USER, NODES, HistoryBuilder, told
+
+PREBOUND, GATES, UID = "core/prebound-untouched", "core/scheduling-gates", "core/bind-uid"
+NO_NODES, RESTART = "core/no-nodes", "core/restart"
+
+
+# -- core/prebound-untouched
+
+
+def prebound(*, fenced: str = "node-4") -> HistoryBuilder:
+    h = HistoryBuilder(PREBOUND)
+    for node in NODES[:2]:
+        h.pod(f"prebound-{node}", role="prebound", node=node, cpu="100m")
+    if fenced:
+        h.fence(node=fenced)
+    return h
+
+
+def test_pods_with_a_node_of_their_own_that_nobody_touched_pass() -> None:
+    told(prebound().verdict(), "passed", "2 pods with a node of their own were left alone")
+
+
+@pytest.mark.parametrize("code", [201, 404, 409])
+def test_an_attempt_to_bind_what_has_its_node_fails_whatever_came_of_it(code: int) -> None:
+    h = prebound()
+    h.attempt("prebound-node-2", "node-2", code=code)
+    told(h.verdict(), "failed", "create pods/binding on prebound-node-2, which had its node from the start")
+
+
+def test_any_other_write_on_what_has_its_node_fails_too() -> None:
+    h = prebound()
+    h.request("patch", "pods/status", "prebound-node-1")
+    told(h.verdict(), "failed", "patch pods/status on prebound-node-1")
+
+
+def test_who_reads_what_has_its_node_does_not_touch_it_nor_does_another_scheduler() -> None:
+    h = prebound()
+    h.request("get", "pods", "prebound-node-1")
+    h.attempt("prebound-node-1", "node-1", by=CONTROL_USER, code=409)
+    assert h.verdict().outcome == "passed"
+
+
+def test_a_candidate_that_decides_nothing_has_not_left_anything_alone() -> None:
+    h = prebound(fenced="")
+    h.fence(node="")
+    told(h.verdict(), "failed", "sentinel-1 was not bound")
+
+
+def test_without_a_fence_or_without_such_a_pod_nothing_is_shown() -> None:
+    h = prebound(fenced="")
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    told(h.verdict(), "invalid", "no fence shows that it had its turn")
+    h = HistoryBuilder(PREBOUND)
+    h.fence()
+    told(h.verdict(), "invalid", "no pod was created with its node set")
+
+
+# -- core/scheduling-gates
+
+
+def gated(*, lifted: bool = True, early: int = 0, bound: bool = True) -> HistoryBuilder:
+    h = HistoryBuilder(GATES)
+    h.pod("gated", schedulingGates=[{"name": "wait"}])
+    if early:
+        h.attempt("gated", "node-2", code=early)
+    h.fence()
+    if lifted:
+        h.lift("gated")
+        h.change("gated", schedulingGates=[])
+        if bound:
+            h.bind("gated", "node-1")
+        h.expect("gated", "bound", deadline="requeue", within=30)
+    return h
+
+
+def test_a_pod_that_is_bound_once_its_gates_are_gone_passes() -> None:
+    assert gated().verdict().outcome == "passed"
+
+
+@pytest.mark.parametrize("code", [201, 400, 422])
+def test_an_attempt_to_bind_a_gated_pod_fails_even_a_refused_one(code: int) -> None:
+    told(gated(early=code).verdict(), "failed", f"gated to node-2, though it had scheduling gates ({code})")
+
+
+def test_an_attempt_fails_also_where_the_gates_never_went() -> None:
+    told(gated(early=400, lifted=False).verdict(), "failed", "though it had scheduling gates (400)")
+
+
+def test_what_another_scheduler_tries_with_a_gated_pod_is_not_the_candidates() -> None:
+    h = gated(lifted=False)
+    h.attempt("gated", "node-2", code=400, by=CONTROL_USER)
+    h.lift("gated")
+    h.change("gated", schedulingGates=[])
+    h.bind("gated", "node-1")
+    h.expect("gated", "bound")
+    assert h.verdict().outcome == "passed"
+
+
+def test_a_pod_that_waits_on_without_gates_fails() -> None:
+    told(gated(bound=False).verdict(), "failed", "gated was not bound within 30 s (requeue)")
+
+
+def test_gates_that_were_never_taken_away_prove_nothing() -> None:
+    told(gated(lifted=False).verdict(), "invalid", "no gate was taken away")
+
+
+# -- core/bind-uid
+
+
+def recreated(*, code: int, held: bool = True, by: str = "", says_uid: bool = True, **spec: Any) -> HistoryBuilder:
+    """A pod goes and comes again while a Binding of it is under way; the new one fits unless `spec` says otherwise."""
+    h = HistoryBuilder(UID)
+    old, received = h.pod("twice"), h.now
+    h.delete("twice")
+    h.pod("twice", role="recreated", **spec)
+    if not held:
+        received = h.now
+    extra = {"by": by} if by else {}
+    h.attempt("twice", "node-1", code=code, uid=old if says_uid else "", received=received, **extra)
+    return h
+
+
+def bound_anew(h: HistoryBuilder) -> HistoryBuilder:
+    h.bind("twice", "node-2")
+    h.expect("twice", "bound")
+    return h
+
+
+def test_a_binding_that_says_which_pod_it_means_is_refused_and_the_new_pod_decided_on_anew() -> None:
+    told(bound_anew(recreated(code=409)).verdict(), "passed", "meant for the pod that was gone was refused (409)")
+
+
+def test_a_refused_binding_and_a_new_pod_that_fits_nowhere_pass() -> None:
+    h = recreated(code=409, cpu="100")
+    h.fence()
+    h.expect("twice", "pending")
+    assert h.verdict().outcome == "passed"
+
+
+def test_a_new_pod_that_is_placed_by_the_old_ones_binding_fails_wherever_it_fits() -> None:
+    """It would even have been a feasible decision: but it was made for another pod."""
+    h = recreated(code=201, says_uid=False)
+    h.place("twice", "node-1")
+    h.expect("twice", "bound")
+    told(h.verdict(), "failed", "sp-tested/twice was bound to node-1 by a Binding that was posted before it existed")
+
+
+def test_a_new_pod_that_nobody_binds_fails() -> None:
+    h = recreated(code=409)
+    h.expect("twice", "bound")
+    told(h.verdict(), "failed", "twice was not bound")
+
+
+@pytest.mark.parametrize("changes", [{"held": False}, {"by": CONTROL_USER}], ids=["after", "another's"])
+def test_without_a_binding_of_the_candidate_under_way_nothing_is_shown(changes: dict[str, Any]) -> None:
+    h = bound_anew(recreated(code=409, **changes))
+    told(h.verdict(), "invalid", "no Binding was under way when the pod was created anew")
+
+
+def test_a_binding_that_was_answered_before_the_pod_was_created_anew_was_not_under_way() -> None:
+    h = HistoryBuilder(UID)
+    h.pod("twice")
+    h.attempt("twice", "node-1", code=500)
+    h.delete("twice")
+    h.pod("twice", role="recreated")
+    told(bound_anew(h).verdict(), "invalid", "no Binding was under way when the pod was created anew")
+
+
+@pytest.mark.parametrize(("bound", "outcome"), [(True, "invalid"), (False, "failed")])
+def test_a_pod_that_was_not_created_anew_shows_nothing_unless_it_was_never_bound(bound: bool, outcome: str) -> None:
+    h = HistoryBuilder(UID)
+    h.pod("twice")
+    if bound:
+        h.bind("twice", "node-1")
+    h.expect("twice", "bound")
+    told(h.verdict(), outcome, "the pod was not created anew" if bound else "twice was not bound")
+
+
+# -- core/no-nodes
+
+
+def emptied(*, noted: bool = True, bound: str = "node-2") -> HistoryBuilder:
+    h = HistoryBuilder(NO_NODES)
+    if noted:
+        h.add("emptied", case=NO_NODES)
+    for node in NODES:
+        h.remove_node(node)
+    h.seen()
+    h.pod("early")
+    h.node("node-2")
+    if bound:
+        h.bind("early", bound)
+    h.expect("early", "bound", deadline="requeue", within=30)
+    return h
+
+
+def test_a_pod_that_waits_for_the_first_node_passes() -> None:
+    assert emptied().verdict().outcome == "passed"
+
+
+def test_a_pod_that_the_first_node_does_not_wake_fails() -> None:
+    told(emptied(bound="").verdict(), "failed", "early was not bound within 30 s (requeue), although it fits on node-2")
+
+
+def test_a_pod_that_goes_to_a_node_that_was_gone_fails() -> None:
+    told(emptied(bound="node-1").verdict(), "failed", "node 'node-1' does not exist")
+
+
+def test_nodes_that_nobody_took_away_show_nothing_unless_a_pod_was_not_bound() -> None:
+    told(emptied(noted=False).verdict(), "invalid", "the nodes were not taken away")
+    told(emptied(noted=False, bound="").verdict(), "failed", "early was not bound")
+
+
+# -- core/restart
+
+
+def restarted(*, back: bool = True, before: bool = True, after: str = "node-2") -> HistoryBuilder:
+    h = HistoryBuilder(RESTART)
+    if before:
+        h.pod("before")
+        h.bind("before", "node-1")
+        h.expect("before", "bound")
+    h.add("halted", case=RESTART)
+    h.process("scheduler-tested", "stopped")
+    h.pod("meanwhile")
+    if back:
+        h.process("scheduler-tested", "started")
+        h.add("resumed", case=RESTART)
+    if after:
+        h.bind("meanwhile", after)
+    h.expect("meanwhile", "bound")
+    return h
+
+
+def test_a_scheduler_that_goes_on_where_it_was_passes() -> None:
+    told(restarted().verdict(), "passed", "2 pods bound where they fit")
+
+
+@pytest.mark.parametrize("code", [201, 409])
+def test_who_binds_again_what_was_bound_before_the_restart_fails(code: int) -> None:
+    h = restarted()
+    h.attempt("before", "node-3", code=code)
+    told(
+        h.verdict(), "failed",
+        f"before was on node-1 when the candidate started again, which tried to bind it to node-3 ({code})",
+    )  # fmt: skip
+
+
+def test_a_second_attempt_before_the_restart_is_for_another_clause() -> None:
+    h = HistoryBuilder(RESTART)
+    h.pod("before")
+    h.bind("before", "node-1")
+    h.attempt("before", "node-3", code=409)
+    h.expect("before", "bound")
+    h.add("halted", case=RESTART)
+    h.pod("meanwhile")
+    h.add("resumed", case=RESTART)
+    h.bind("meanwhile", "node-2")
+    h.expect("meanwhile", "bound")
+    assert h.verdict().outcome == "passed"
+
+
+def test_who_forgets_what_waits_fails() -> None:
+    told(restarted(after="").verdict(), "failed", "meanwhile was not bound")
+
+
+def test_a_scheduler_that_was_not_started_again_shows_nothing_unless_it_did_not_bind() -> None:
+    told(restarted(back=False).verdict(), "invalid", "the candidate was not started again")
+    told(restarted(back=False, after="").verdict(), "failed", "meanwhile was not bound")
+
+
+def test_a_restart_with_nothing_bound_before_it_shows_nothing() -> None:
+    told(restarted(before=False).verdict(), "invalid", "no pod was bound before the restart")
+
+
+def test_a_restart_after_which_nothing_was_bound_shows_nothing() -> None:
+    h = HistoryBuilder(RESTART)
+    h.pod("before")
+    h.bind("before", "node-1")
+    h.expect("before", "bound")
+    h.add("halted", case=RESTART)
+    h.add("resumed", case=RESTART)
+    told(h.verdict(), "invalid", "no pod was bound after the restart")

@@ -1,0 +1,343 @@
+"""Readings that are zero, missing or not to be had; and what they cost."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .histories import CLAIMS, NETWORK, NODES, HistoryBuilder, told
+from .probing import AFTER, BEFORE, quietest
+
+if TYPE_CHECKING:
+    from schedproof.candidates.claims import Claims
+
+    from .probing import Choice
+
+ZERO, MISSING, COST = "network/zero-traffic", "network/missing-node", "network/query-cost"
+OUTAGES = ("network/prometheus-down", "network/prometheus-slow")
+IDLE = dict.fromkeys(NODES, 0.0)
+
+
+def claiming(**network: Any) -> Claims:
+    return dataclasses.replace(CLAIMS, network=dataclasses.replace(NETWORK, **network))
+
+
+# -- network/zero-traffic
+
+
+def idle(*, bound: str = "node-3", load: dict[str, float] | None = None, **spec: Any) -> HistoryBuilder:
+    h = HistoryBuilder(ZERO)
+    h.load(0, IDLE if load is None else load)
+    h.pod("probe-1", phase=0, **spec)
+    if bound:
+        h.bind("probe-1", bound)
+    h.expect("probe-1", "bound")
+    return h
+
+
+def test_pods_that_are_scheduled_in_an_idle_cluster_pass() -> None:
+    told(idle().verdict(), "passed", "1 pods bound where they fit")
+
+
+def test_pods_that_wait_for_traffic_fail() -> None:
+    told(idle(bound="").verdict(), "failed", "probe-1 was not bound")
+
+
+def test_with_one_node_to_choose_from_nothing_is_scored() -> None:
+    h = idle(nodeSelector={"kubernetes.io/hostname": "node-3"})
+    told(h.verdict(), "invalid", "there never were two nodes to choose from")
+
+
+@pytest.mark.parametrize("load", [{}, {**IDLE, "node-2": 1.0}], ids=["none", "some"])
+def test_a_cluster_that_is_not_known_to_be_idle_shows_nothing(load: dict[str, float]) -> None:
+    told(idle(load=load).verdict(), "invalid", "not without traffic")
+
+
+# -- network/missing-node
+
+WITHOUT = {node: rate for node, rate in BEFORE.items() if node != "node-3"}
+PAIR: dict[str, Any] = {"nodeSelector": {"pair": "yes"}}
+"""Only node-3, of which nothing is known, and the loudest one."""
+
+
+def missing(
+    policy: str | None, chosen: str, *, load: dict[str, float] = WITHOUT, alone: str = "", **spec: Any
+) -> HistoryBuilder:
+    h = HistoryBuilder(MISSING, claims=claiming(on_missing=policy))
+    h.load(0, load)
+    h.node("node-3", labels={"pair": "yes", "alone": "yes"})
+    h.node("node-4", labels={"pair": "yes"})
+    h.seen()
+    h.pod("probe-1", phase=0, **spec)
+    if chosen:
+        h.bind("probe-1", chosen)
+    h.expect("probe-1", "bound")
+    if alone:
+        h.pod("alone", role="alone", phase=0, nodeSelector={"alone": "yes"})
+        if alone == "bound":
+            h.bind("alone", "node-3")
+        h.fence()
+        h.expect("alone", "unwilling" if policy == "reject" else "bound")
+    return h
+
+
+@pytest.mark.parametrize("policy", ["neutral", "avoid", "reject", None])
+def test_the_quietest_of_those_known_is_right_by_every_policy(policy: str | None) -> None:
+    h = missing(policy, "node-1", alone="pending" if policy == "reject" else "bound")
+    told(h.verdict(), "passed", f"1 decisions with a node that has no samples; claimed: {policy}")
+
+
+@pytest.mark.parametrize(
+    ("policy", "chosen"),
+    [("neutral", "node-3"), ("neutral", "node-4"), ("avoid", "node-4"), ("reject", "node-4"), (None, "node-3")],
+)
+def test_beside_one_known_node_the_policy_says_which_is_right(policy: str | None, chosen: str) -> None:
+    assert missing(policy, chosen, **PAIR).verdict().outcome == "passed"
+
+
+@pytest.mark.parametrize("chosen", ["node-2", "node-3"])
+def test_without_a_claimed_policy_it_only_must_not_block(chosen: str) -> None:
+    assert missing(None, chosen).verdict().outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("policy", "chosen", "spec", "why"),
+    [
+        ("neutral", "node-3", {}, "competes as the median of those known"),
+        ("avoid", "node-3", {}, "is chosen only where no known node fits"),
+        ("avoid", "node-3", PAIR, "is chosen only where no known node fits"),
+        ("reject", "node-3", {}, "is never chosen"),
+        ("reject", "node-3", PAIR, "is never chosen"),
+        ("neutral", "node-2", {}, "does not change that node-1 is the quietest of those known"),
+        ("avoid", "node-2", {}, "does not change that node-1 is the quietest of those known"),
+        ("reject", "node-4", {}, "does not change that node-1 is the quietest of those known"),
+    ],
+)
+def test_a_choice_against_the_claimed_policy_fails(policy: str, chosen: str, spec: dict[str, Any], why: str) -> None:
+    verdict = missing(policy, chosen, **spec).verdict()
+    told(verdict, "failed", f"probe-1 went to {chosen}; claimed on-missing {policy}: a node without samples {why}")
+    (decision,) = verdict.evidence["decisions"]
+    assert decision["chosen"] == chosen
+
+
+@pytest.mark.parametrize("policy", ["neutral", "avoid", None])
+def test_a_pod_that_is_blocked_by_a_missing_node_fails(policy: str | None) -> None:
+    told(missing(policy, "").verdict(), "failed", "probe-1 was not bound")
+    told(missing(policy, "node-1", alone="pending").verdict(), "failed", "alone was not bound")
+
+
+def test_who_claims_to_reject_must_not_schedule_on_it_at_all() -> None:
+    told(missing("reject", "node-1", alone="bound").verdict(), "failed", "alone was bound to node-3, which")
+
+
+@pytest.mark.parametrize("load", [BEFORE, {}], ids=["all known", "none known"])
+def test_a_load_in_which_no_node_or_every_node_is_missing_shows_nothing(load: dict[str, float]) -> None:
+    told(missing("avoid", "node-1", load=load).verdict(), "invalid", "while a node that it fits on had no samples")
+
+
+def test_a_missing_node_that_is_infeasible_anyway_shows_nothing() -> None:
+    h = missing("avoid", "node-1", affinity={
+        "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["node-3"]}]}
+        ]}}
+    })  # fmt: skip
+    told(h.verdict(), "invalid", "while a node that it fits on had no samples")
+
+
+# -- network/prometheus-*
+
+
+def outage(
+    policy: str = "schedule",
+    *,
+    case: str = OUTAGES[0],
+    bound: str = "",
+    count: int = 10,
+    choose: Choice = quietest,
+    after: dict[str, float] = AFTER,
+    recovers: float | None = 15.0,
+    faults: str = "begin, end",
+    early: bool = False,
+    pods: int = 2,
+) -> HistoryBuilder:
+    """An outage.
+
+    Args:
+        bound: when the pods are bound that were created during it ("during", "after", "never"; default: as claimed).
+        count: probes after it; `choose` says where they go.
+        after: the load that is on after it; before it was `BEFORE`.
+        faults: which of its begin and its end took place.
+        early: whether its pods were created before it.
+    """
+    when = bound or {"schedule": "during", "wait": "after"}[policy]
+    awaited = "after" if policy == "wait" or when == "after" else "during"
+    h = HistoryBuilder(case, claims=claiming(on_outage=policy, recovers_within=recovers))
+    h.load(0, BEFORE)
+    lives = _Lives(h, pods, created="before" if early else "during", bound=when, awaited=awaited)
+    lives.go_on("before")
+    if "begin" in faults:
+        h.fault("down")
+    lives.go_on("during")
+    h.load(1, after)
+    if "end" in faults:
+        h.fault("")
+    lives.go_on("after")
+    h.fence()
+    recovery(h, after, count, choose)
+    return h
+
+
+@dataclasses.dataclass
+class _Lives:
+    """What happens to the pods of an outage, and when: before, during or after it."""
+
+    h: HistoryBuilder
+    count: int
+    created: str
+    bound: str
+    awaited: str
+
+    def go_on(self, moment: str) -> None:
+        waited: dict[str, Any] = {"deadline": "claimed recovery", "within": 15} if moment == "after" else {}
+        for name in (f"outage-{number}" for number in range(self.count)):
+            if moment == self.created:
+                self.h.pod(name, role="outage", cpu="100m")
+            if moment == self.bound:
+                self.h.bind(name, "node-2")
+            if moment == self.awaited:
+                self.h.expect(name, "bound", **waited)
+
+
+def recovery(h: HistoryBuilder, load: dict[str, float], count: int, choose: Choice) -> None:
+    h.pod("recovery-1", role="recovery", phase=1)
+    h.bind("recovery-1", "node-3")  # by its claim it still may be wrong
+    for number in range(count):
+        probe = f"probe-{number}"
+        h.pod(probe, phase=1, cpu="100m")
+        h.bind(probe, choose(load))
+        h.reading(probe, load)
+        h.delete(probe)
+
+
+@pytest.mark.parametrize("case", OUTAGES)
+@pytest.mark.parametrize(
+    ("policy", "what"), [("schedule", "2 pods were scheduled during it"), ("wait", "2 pods waited for its end")]
+)
+def test_an_outage_that_goes_as_claimed_passes(policy: str, what: str, case: str) -> None:
+    told(outage(policy, case=case).verdict(), "passed", f"Prometheus down: {what}; then 10 of 10 probes on")
+
+
+def test_who_claims_no_time_to_recover_is_not_held_to_any() -> None:
+    verdict = outage(recovers=None, count=0).verdict()
+    told(verdict, "passed", "2 pods were scheduled during it; no time to recover is claimed")
+
+
+def test_no_promise_for_outages_is_no_clause() -> None:
+    h = HistoryBuilder(OUTAGES[0], claims=claiming(on_outage=None))
+    told(h.verdict(), "not-claimed", "network.on-outage")
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"bound": "never"}, "outage-0 was not bound within 20 s (bind)"),
+        ({"bound": "after"}, "outage-0 was bound only after the outage; claimed on-outage: schedule"),
+        ({"policy": "wait", "bound": "during"}, "bound to node-2 during the outage; claimed on-outage: wait"),
+        ({"policy": "wait", "bound": "never"}, "outage-0 was not bound within 15 s (claimed recovery)"),
+        ({"choose": lambda _: "node-1"}, "10 of 10 probes did not land on the quietest node"),
+        ({"policy": "wait", "choose": lambda _: "node-1"}, "10 of 10 probes did not land on the quietest node"),
+        ({"faults": "", "bound": "never"}, "outage-0 was not bound"),
+    ],
+)
+def test_an_outage_that_does_not_go_as_claimed_fails(changes: dict[str, Any], why: str) -> None:
+    told(outage(**changes).verdict(), "failed", why)
+
+
+@pytest.mark.parametrize("policy", ["schedule", "wait"])
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"faults": ""}, "there was no outage"),
+        ({"faults": "begin"}, "there was no outage"),
+        ({"faults": "end"}, "there was no outage"),
+        ({"pods": 0}, "no pod was created during the outage"),
+        ({"early": True, "bound": "before"}, "no pod was created during the outage"),
+        ({"count": 0}, "nothing was tried"),
+        ({"count": 9}, "a random chooser would pass"),
+        ({"after": BEFORE}, "the quietest node was the same before the outage"),
+    ],
+)
+def test_an_outage_that_shows_nothing_is_invalid(policy: str, changes: dict[str, Any], why: str) -> None:
+    told(outage(policy, **changes).verdict(), "invalid", why)
+
+
+# -- network/query-cost
+
+
+def costing(few: int, every: int, *, stray: int = 0, between: int = 0, roles: str = "few all", **spec: Any) -> Any:
+    """Three decisions between two nodes that take `few` queries each, and three between all that take `every`.
+
+    `stray`: polls that fall into the last decision; `between`: polls outside all decisions.
+    """
+    h = HistoryBuilder(COST)
+    for node in NODES[:2]:
+        h.node(node, labels={"few": "yes"})
+    h.seen()
+    for role, queries, more in (("few", few, {"nodeSelector": {"few": "yes"}}), ("all", every, spec)):
+        for number in range(3 if role in roles else 0):
+            for _ in range(between):
+                h.query()
+            pod = f"{role}-{number}"
+            h.pod(pod, role=role, phase=0, **more)
+            for _ in range(queries + (stray if (role, number) == ("all", 2) else 0)):
+                h.query()
+            h.bind(pod, "node-1")
+            for _ in range(between):
+                h.query()
+            h.expect(pod, "bound")
+            h.delete(pod)
+    return h
+
+
+@pytest.mark.parametrize(
+    ("args", "changes"),
+    [((1, 1), {}), ((3, 3), {}), ((2, 1), {}), ((1, 1), {"stray": 2}), ((0, 0), {"between": 5}), ((4, 4), {})],
+    ids=["one", "three", "fewer", "a poll in between", "polls only", "several"],
+)
+def test_queries_that_do_not_grow_with_the_nodes_pass(args: tuple[int, int], changes: dict[str, Any]) -> None:
+    verdict = costing(*args, **changes).verdict()
+    mean = args[1] + changes.get("stray", 0) / 3
+    told(verdict, "passed", f"{args[0]:.1f} queries per pod between 2 nodes, {mean:.1f} between 4")
+    assert verdict.evidence["measured"] == {
+        "queries per pod between 2 nodes": args[0],
+        "queries per pod between 4 nodes": pytest.approx(mean),
+    }
+
+
+@pytest.mark.parametrize(("few", "every"), [(2, 4), (1, 2), (4, 8)])
+def test_queries_that_grow_with_the_nodes_fail(few: int, every: int) -> None:
+    words = f"{few:.1f} queries per pod between 2 nodes, {every:.1f} between 4: they grow with the number of nodes"
+    told(costing(few, every).verdict(), "failed", words)
+
+
+@pytest.mark.parametrize(
+    ("h", "why"),
+    [
+        (costing(1, 4, roles="few"), "no decisions to compare"),
+        (costing(1, 4, roles="all"), "no decisions to compare"),
+        (costing(1, 4, nodeSelector={"few": "yes"}), "all decisions were between equally many nodes"),
+        (costing(0, 0), "it asked Prometheus nothing"),
+    ],
+    ids=["few only", "all only", "as many nodes", "no query at all"],
+)
+def test_costs_that_cannot_be_compared_are_invalid(h: HistoryBuilder, why: str) -> None:
+    told(h.verdict(), "invalid", why)
+
+
+def test_a_pod_that_was_not_bound_has_no_cost() -> None:
+    h = costing(1, 1)
+    h.pod("all-9", role="all")
+    h.expect("all-9", "bound")
+    told(h.verdict(), "failed", "all-9 was not bound")

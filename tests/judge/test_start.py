@@ -1,0 +1,158 @@
+"""How a compiled scheduler starts, and what of its configuration never arrives."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.candidates.scheduler_config import SERVED_VERSION
+from schedproof.candidates.start_errors import explain_start
+from schedproof.foundation.errors import CandidateError
+
+from .histories import HistoryBuilder, told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+VERSION, NAME, TYPED = "plugin/config-version", "plugin/registered-name", "plugin/args-typed"
+PLUGIN = "LeastTraffic"
+ARGS = {PLUGIN: {"timeRange": "30s", "resolutionPercent": 10}}
+
+# The last words of kube-scheduler v1.36.3.
+COMMAND_FAILED = 'E1121 15:33:12.133172   23932 run.go:72] "command failed" err="{}"'
+PROFILE = "initializing profiles: creating profile for scheduler name x: "
+UNKNOWN = COMMAND_FAILED.format(PROFILE + r"PreFilterPlugin \"least_traffic\" does not exist")
+ILL_TYPED = COMMAND_FAILED.format(
+    PROFILE + rf"initializing plugin \"{PLUGIN}\": args of {PLUGIN}: json: cannot unmarshal object into Go struct "
+    "field Args.timeRange of type string"
+)
+OTHER = COMMAND_FAILED.format("failed to get delegated authentication kubeconfig")
+
+
+def started(
+    case: str,
+    *,
+    version: str = SERVED_VERSION,
+    plugins: Sequence[str] = (PLUGIN,),
+    args: Mapping[str, Mapping[str, Any]] = ARGS,
+    said: str = "",
+) -> HistoryBuilder:
+    """A scheduler is started; where it said something, that was the end of it."""
+    h = HistoryBuilder(case)
+    h.configuration(version=version, plugins=plugins, args=args)
+    if said:
+        error = explain_start(said, CandidateError(f"scheduler-tested ended with code 1; it said last:\n{said}"))
+        h.add("start-failed", text=error.message, fix=error.remedy)
+    return h
+
+
+# -- plugin/config-version
+
+
+def test_the_version_that_is_served_passes() -> None:
+    told(started(VERSION).verdict(), "passed", f"its configuration is of {SERVED_VERSION}")
+
+
+@pytest.mark.parametrize("version", ["v1beta3", "v1beta2", "v1alpha1", "v2"])
+def test_a_version_that_is_not_served_fails_and_is_named(version: str) -> None:
+    other = f"kubescheduler.config.k8s.io/{version}"
+    verdict = started(VERSION, version=other, said=OTHER).verdict()
+    told(verdict, "failed", f"is of {other}, and Kubernetes v1.36.3 serves {SERVED_VERSION} only")
+
+
+def test_without_a_configuration_nothing_is_shown_of_it() -> None:
+    for case in (VERSION, NAME, TYPED):
+        told(HistoryBuilder(case).verdict(), "invalid", "no scheduler was started")
+
+
+# -- plugin/registered-name
+
+
+@pytest.mark.parametrize(
+    "args",
+    [ARGS, {}, {**ARGS, "NodeResourcesFit": {"ignoredResources": ["example.com/a"]}}],
+    ids=["own args", "no args", "args of Kubernetes' own"],
+)
+def test_names_that_are_enabled_pass(args: dict[str, Any]) -> None:
+    told(started(NAME, args=args).verdict(), "passed", "every name in its configuration is that of an enabled plugin")
+
+
+def test_a_name_that_is_not_registered_fails_and_is_named() -> None:
+    verdict = started(NAME, plugins=["least_traffic"], args={"least_traffic": {}}, said=UNKNOWN).verdict()
+    told(verdict, "failed", "enables the plugin least_traffic, and none is registered under that name")
+
+
+@pytest.mark.parametrize("name", ["leastTraffic", "NodeResourcesFits"])
+@pytest.mark.parametrize("said", ["", OTHER])
+def test_args_for_a_name_that_is_not_enabled_fail_even_where_it_starts(name: str, said: str) -> None:
+    verdict = started(NAME, args={name: {"timeRange": "30s"}}, said=said).verdict()
+    told(verdict, "failed", f"pluginConfig names {name}, which no profile enables (enabled: {PLUGIN})")
+
+
+def test_args_where_nothing_is_enabled_never_arrive() -> None:
+    told(started(NAME, plugins=()).verdict(), "failed", f"names {PLUGIN}, which no profile enables (enabled: none)")
+
+
+def test_who_does_not_start_for_another_reason_shows_nothing() -> None:
+    told(started(NAME, said=OTHER).verdict(), "invalid", "does not start")
+
+
+# -- plugin/args-typed
+
+RANGE: dict[str, Any] = {"arg": "timeRange", "value": {"not": "of this type"}, "code": 1, "log": [ILL_TYPED]}
+PERCENT: dict[str, Any] = {
+    **RANGE, "arg": "resolutionPercent", "log": [ILL_TYPED.replace("timeRange", "resolutionPercent")],
+}  # fmt: skip
+
+
+def tried(*attempts: dict[str, Any], **changes: Any) -> HistoryBuilder:
+    h = started(TYPED, **changes)
+    for attempt in attempts:
+        h.add("tried", case=TYPED, **attempt)
+    return h
+
+
+def test_ill_typed_args_that_fail_the_start_by_name_pass() -> None:
+    told(tried(RANGE, PERCENT).verdict(), "passed", "timeRange, resolutionPercent: a value of another type")
+
+
+def test_case_does_not_matter_in_the_name_of_an_arg() -> None:
+    assert tried({**RANGE, "log": ["E1121 bad value for TimeRange"]}).verdict().outcome == "passed"
+
+
+def test_an_ill_typed_arg_that_it_starts_with_fails() -> None:
+    verdict = tried(RANGE, {**PERCENT, "code": None, "log": ["I1121 resolutionPercent taken", "ready"]}).verdict()
+    told(verdict, "failed", "it starts with resolutionPercent: {'not': 'of this type'}")
+    assert list(verdict.evidence["logs"]) == ["resolutionPercent: {'not': 'of this type'}"]
+
+
+@pytest.mark.parametrize("log", [[], ["panic: runtime error: invalid memory address"], [ILL_TYPED]])
+def test_an_end_that_does_not_name_the_arg_fails(log: list[str]) -> None:
+    verdict = tried(RANGE, {**PERCENT, "code": 2, "log": log}).verdict()
+    told(verdict, "failed", "it ends with code 2, but does not name resolutionPercent")
+
+
+def test_who_does_not_take_its_own_args_fails() -> None:
+    told(tried(said=ILL_TYPED).verdict(), "failed", "it does not take its own args: its plugin cannot read its args")
+
+
+@pytest.mark.parametrize("args", [{}, {PLUGIN: {}}, {"NodeResourcesFit": {"ignoredResources": []}}])
+def test_who_has_no_args_of_its_own_claims_nothing_about_them(args: dict[str, Any]) -> None:
+    told(tried(args=args).verdict(), "not-claimed", "no args for a plugin of its own")
+
+
+@pytest.mark.parametrize(
+    ("said", "words"), [("", "no arg was tried"), (OTHER, "does not start"), (UNKNOWN, "does not start")]
+)
+def test_args_that_were_not_tried_show_nothing(said: str, words: str) -> None:
+    told(tried(said=said).verdict(), "invalid", words)
+
+
+# -- core/alive
+
+
+@pytest.mark.parametrize("said", [UNKNOWN, ILL_TYPED, OTHER])
+def test_who_does_not_start_does_not_live(said: str) -> None:
+    told(started(NAME, said=said).verdict("core/alive"), "failed", "it does not start: ")

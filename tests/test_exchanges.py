@@ -1,0 +1,150 @@
+"""What the taps saw, as records of the history."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from schedproof.candidates.exchanges import describe_extender_call, describe_query
+from schedproof.candidates.taps import Exchange
+
+QUERY = 'sum by (node) (rate(x{device="eth0"}[2s]))'
+POD = {"metadata": {"namespace": "sp-tested", "name": "probe-1"}}
+LISTED = {"items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}
+
+
+def called(asked: Any, answer: Any, *, path: str = "/filter", **more: Any) -> dict[str, Any]:
+    """The record of a call; texts are sent as they are, everything else as JSON."""
+    body, said = (value if isinstance(value, bytes) else json.dumps(value).encode() for value in (asked, answer))
+    fields: dict[str, Any] = {"status": 200, "seconds": 0.0123456789, **more}
+    return describe_extender_call(Exchange("POST", path, body, answer=said, **fields))
+
+
+# -- Prometheus
+
+
+@pytest.mark.parametrize(
+    "exchange",
+    [
+        Exchange("GET", "/api/v1/query?" + urlencode({"query": QUERY, "time": 1}), b"", 200, b"{}", 0.25),
+        Exchange("POST", "/api/v1/query", urlencode({"query": QUERY}).encode(), 200, b"{}", 0.25),
+        Exchange("POST", "/api/v1/query?timeout=1s", urlencode({"query": QUERY}).encode(), 200, b"{}", 0.25),
+    ],
+    ids=["GET", "POST", "both"],
+)
+def test_a_query_is_told_by_its_expression_however_it_was_sent(exchange: Exchange) -> None:
+    assert describe_query(exchange) == {
+        "request": QUERY, "path": "/api/v1/query", "status": 200, "answer": "{}", "seconds": 0.25,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "body"), [("GET", b""), ("POST", b"\xff\x00{"), ("POST", b'{"query": "up"}')])
+def test_what_is_no_query_is_told_by_its_path(method: str, body: bytes) -> None:
+    record = describe_query(Exchange(method, "/-/ready?x=1", body, 503, b"", 0.0))
+    assert (record["request"], record["path"], record["status"]) == ("/-/ready", "/-/ready", 503)
+
+
+def test_a_long_answer_is_cut_and_a_fault_is_told_where_there_was_one() -> None:
+    exchange = Exchange("GET", "/x", b"", 200, b"\xff" + b"n" * 5000, 1 / 3, fault="malformed")
+    record = describe_query(exchange)
+    assert record["answer"] == "\N{REPLACEMENT CHARACTER}" + "n" * 3999
+    assert record["seconds"] == 0.333333
+    assert record["fault"] == "malformed"
+    assert "fault" not in describe_query(Exchange("GET", "/x", b"", 200, b"", 0.0))
+
+
+# -- the extender
+
+
+def test_a_filter_call_by_names() -> None:
+    record = called(
+        {"Pod": POD, "Nodes": None, "NodeNames": ["a", "b"]},
+        {"NodeNames": ["b"], "FailedNodes": {"a": "loud"}, "Error": ""},
+        path="/v1/filter",
+    )
+    answer = record.pop("answer")
+    assert json.loads(answer)["NodeNames"] == ["b"]
+    assert record == {
+        "request": "v1/filter", "by": "scheduler", "pod": "sp-tested/probe-1", "asked": ["a", "b"], "answered": ["b"],
+        "mode": "names", "answered_mode": "names", "scores": None, "error": "", "json": True, "status": 200,
+        "seconds": 0.012346,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("fields", [("Pod", "Nodes", "Items"), ("pod", "nodes", "items"), ("POD", "nODES", "ITEMS")])
+def test_a_filter_call_by_whole_nodes_in_any_case_of_the_fields(fields: tuple[str, str, str]) -> None:
+    """Go's decoder does not mind."""
+    pod, nodes, items = fields
+    whole = {nodes: {items: LISTED["items"]}}
+    record = called({pod: POD, **whole}, {nodes: {items: LISTED["items"][1:]}})
+    assert (record["pod"], record["mode"], record["answered_mode"]) == ("sp-tested/probe-1", "nodes", "nodes")
+    assert (record["asked"], record["answered"]) == (["a", "b"], ["b"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "answered", "mode"),
+    [
+        ({"NodeNames": []}, [], "names"),
+        ({"NodeNames": None, "Nodes": LISTED}, ["a", "b"], "nodes"),
+        ({"Nodes": {"items": []}}, [], "nodes"),
+        ({"Nodes": {"items": None}}, None, "nodes"),
+        ({"NodeNames": None, "Nodes": None}, None, ""),
+        ({"FailedNodes": {"a": "loud"}}, None, ""),
+        ({}, None, ""),
+        ([], None, ""),
+        (None, None, ""),
+        (b"", None, ""),
+    ],
+)
+def test_an_answer_without_nodes_is_not_one_with_none(answer: Any, answered: Any, mode: str) -> None:
+    record = called({"Pod": POD, "NodeNames": ["a", "b"]}, answer)
+    assert (record["answered"], record["answered_mode"]) == (answered, mode)
+
+
+@pytest.mark.parametrize(("answer", "error"), [({"Error": "no"}, "no"), ({"error": 5}, "5"), ({"Error": None}, "")])
+def test_an_error_is_told(answer: Any, error: str) -> None:
+    assert called({}, answer)["error"] == error
+
+
+def test_scores_are_told_in_their_order_as_they_are() -> None:
+    answer = [{"Host": "b", "Score": 10}, {"host": "a", "score": 2.5}, {"Host": "b", "Score": "10"}, {"Host": "c"}, {}]
+    record = called({"Pod": POD, "NodeNames": ["a", "b"]}, answer, path="/prioritize")
+    assert record["scores"] == [["b", 10], ["a", 2.5], ["b", "10"], ["c", None], [None, None]]
+    assert [type(score) for _, score in record["scores"][:2]] == [int, float]
+
+
+@pytest.mark.parametrize(("answer", "scores"), [([], []), ({}, None), ([1], None), (None, None), (b"[", None)])
+def test_what_is_no_list_of_scores_has_none(answer: Any, scores: Any) -> None:
+    assert called({}, answer)["scores"] == scores
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_json"),
+    [({}, True), ([], True), (0, True), (b"", False), (b"404 page not found", False), (b"[" * 100_000, False)],
+)
+def test_whether_an_answer_is_json_is_told(answer: Any, is_json: bool) -> None:
+    assert called({}, answer)["json"] is is_json
+
+
+def test_a_bind_call_names_its_pod_in_fields_of_its_own() -> None:
+    asked = {"PodName": "probe-1", "PodNamespace": "sp-tested", "PodUID": "u", "Node": "a"}
+    record = called(asked, {"Error": ""}, path="/bind")
+    assert (record["pod"], record["asked"], record["mode"]) == ("sp-tested/probe-1", None, "")
+
+
+@pytest.mark.parametrize(
+    "asked", [b"not json", b"", [], 5, {"Pod": 5, "Nodes": 7, "NodeNames": {}}, {"Nodes": {"items": [1, {}]}}]
+)
+def test_what_no_scheduler_would_send_is_recorded_too(asked: Any) -> None:
+    record = called(asked, {"Error": "what?"}, by="extender/malformed filter a number for a pod")
+    assert (record["by"], record["case"], record["verb"]) == ("harness", "extender/malformed", "filter")
+    assert record["what"] == "a number for a pod"
+    assert (record["pod"], record["error"]) == ("", "what?")
+
+
+def test_an_unanswered_call_has_status_0_and_its_fault() -> None:
+    record = called({"Pod": POD}, b"", status=0, fault="hang")
+    assert (record["status"], record["answer"], record["json"], record["fault"]) == (0, "", False, "hang")

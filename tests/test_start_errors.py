@@ -1,0 +1,152 @@
+"""Why a compiled scheduler ended at its start: the last words of kube-scheduler v1.36.3, as it said them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.candidates.start_errors import REFUSED_VERSION, UNREGISTERED, explain_start
+from schedproof.foundation.errors import CandidateError
+
+if TYPE_CHECKING:
+    import re
+
+BEFORE = """\
+I1121 15:32:33.234588   23219 flags.go:64] FLAG: --write-config-to=""
+I1121 15:32:33.394661   23219 serving.go:405] Generated self-signed cert (/tmp/certs/kube-scheduler.crt, /tmp/key)
+E1121 15:32:33.443640   23230 options.go:205] The manifest file is empty, ignoring.
+"""
+ERROR = CandidateError("scheduler-tested ended with code 1", remedy="see its log")
+
+
+def said(error: str) -> str:
+    """A log that ends with this error, as klog quotes it."""
+    quoted = error.replace('"', '\\"')
+    return f'{BEFORE}E1121 15:32:33.394779   23219 run.go:72] "command failed" err="{quoted}"\n'
+
+
+PROFILE = "initializing profiles: creating profile for scheduler name x: "
+# Each is what that version printed, but for those that name the source of the words instead.
+KNOWN = {
+    "version": (
+        said(
+            'no kind "KubeSchedulerConfiguration" is registered for version "kubescheduler.config.k8s.io/v1beta3" '
+            'in scheme "pkg/runtime/scheme.go:111"'
+        ),
+        "this Kubernetes serves no KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1beta3",
+        "kubescheduler.config.k8s.io/v1`",
+    ),
+    "not registered, everywhere": (
+        said(PROFILE + 'PreFilterPlugin "Quiet_Nodes" does not exist'),
+        "the configuration enables a plugin Quiet_Nodes, and none is registered under that name",
+        "app.WithPlugin",
+    ),
+    "not registered, at a point": (
+        said(PROFILE + 'ScorePlugin "quietNodes" does not exist'),
+        "the configuration enables a plugin quietNodes, and none is registered under that name",
+        "app.WithPlugin",
+    ),
+    "a flag": (
+        "      --version version[=true]   prints version information and quits\n\nError: unknown flag: --port\n",
+        "kube-scheduler has no flag --port",
+        "--secure-port",
+    ),
+    "args twice": (
+        said('profiles[0].pluginConfig[1]: Duplicate value: "Foo"'),
+        "Foo",
+        "keep one entry of pluginConfig for each plugin",
+    ),
+    "another queue sort plugin": (
+        said(
+            'profiles[1].plugins.queueSort: Invalid value: {"Enabled":[{"Name":"Own","Weight":0}],'
+            '"Disabled":[{"Name":"*","Weight":0}]}: must be the same for all profiles'
+        ),
+        "all profiles must have the same queueSort plugin",
+        "enable the same queueSort plugin in every profile",
+    ),
+    # pkg/scheduler/profile/profile.go, where it comes by multiPoint
+    "another queue sort plugin by multiPoint": (
+        said('initializing profiles: different queue sort plugins for profile "y": "Own", first: "PrioritySort"'),
+        "all profiles must have the same queueSort plugin",
+        "enable the same queueSort plugin in every profile",
+    ),
+    "other args for the queue sort plugin": (
+        said('initializing profiles: different queue sort plugin args for profile "y"'),
+        "different queue sort plugin args for profile",
+        "enable the same queueSort plugin in every profile",
+    ),
+    "an unknown arg of Kubernetes' own": (
+        said(
+            "strict decoding error: decoding .profiles[0].pluginConfig[0]: strict decoding error: decoding args for "
+            'plugin NodeResourcesFit: strict decoding error: unknown field "scoringStrategi"'
+        ),
+        "its plugin cannot read its args: strict decoding error: decoding .profiles[0].pluginConfig[0]",
+        "compare the args",
+    ),
+    "an ill-typed arg of Kubernetes' own": (
+        said(
+            "decoding .profiles[0].pluginConfig[0]: decoding args for plugin InterPodAffinity: json: cannot unmarshal "
+            "string into Go struct field InterPodAffinityArgs.hardPodAffinityWeight of type int32"
+        ),
+        "its plugin cannot read its args: decoding .profiles[0].pluginConfig[0]",
+        "compare the args",
+    ),
+    # The plugin's own words are its own; json's are Go's.
+    "an ill-typed arg": (
+        said(
+            f'{PROFILE}initializing plugin "NetworkTraffic": args of NetworkTraffic: json: cannot unmarshal object '
+            "into Go struct field Args.timeRange of type string"
+        ),
+        "its plugin cannot read its args: args of NetworkTraffic: json: cannot unmarshal object into Go struct",
+        "compare the args",
+    ),
+    # pkg/scheduler/framework/runtime/registry.go, DecodeInto, whose error a plugin passes on as it is
+    "an ill-typed arg, barely told": (
+        said(PROFILE + 'initializing plugin "Quiet": json: cannot unmarshal string into Go value of type quiet.Args'),
+        "its plugin cannot read its args: unmarshal string into Go value",
+        "compare the args",
+    ),
+}
+
+
+@pytest.mark.parametrize(("log", "meaning", "fix"), KNOWN.values(), ids=KNOWN)
+def test_a_known_message_is_explained(log: str, meaning: str, fix: str) -> None:
+    explained = explain_start(log, ERROR)
+    first, *rest = explained.message.splitlines()
+    assert meaning in first
+    assert rest == [ERROR.message]
+    assert fix in explained.remedy
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        "",
+        BEFORE,
+        said("failed to get delegated authentication kubeconfig: stat /none: no such file or directory"),
+        BEFORE + "panic: runtime error: invalid memory address or nil pointer dereference\n",
+    ],
+)
+def test_an_unknown_message_is_left_as_it_is(log: str) -> None:
+    assert explain_start(log, ERROR) is ERROR
+
+
+@pytest.mark.parametrize(
+    ("pattern", "key", "name"),
+    [
+        (REFUSED_VERSION, "version", "kubescheduler.config.k8s.io/v1beta3"),
+        (UNREGISTERED, "not registered, everywhere", "Quiet_Nodes"),
+        (UNREGISTERED, "not registered, at a point", "quietNodes"),
+    ],
+)
+def test_what_a_judge_looks_for_is_found_in_a_log_and_in_an_explained_error(
+    pattern: re.Pattern[str], key: str, name: str
+) -> None:
+    log, *_ = KNOWN[key]
+    for text in (log, log.replace('\\"', '"'), explain_start(log, CandidateError(log)).message):
+        found = pattern.search(text)
+        assert found is not None
+        assert found["name"] == name
+    others = [text for other, (text, *_) in KNOWN.items() if not other.startswith(key.partition(",")[0])]
+    assert not any(pattern.search(text) for text in others)
