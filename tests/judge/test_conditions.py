@@ -24,6 +24,15 @@ def test_a_pod_bound_by_the_candidates_own_binding_passes(resource: str) -> None
     assert h.verdict().outcome == "passed"
 
 
+def test_a_binding_whose_client_was_gone_before_the_answer_may_have_been_carried_out() -> None:
+    h = HistoryBuilder(BINDS)
+    h.pod("probe-1")
+    h.attempt("probe-1", "node-1", code=504)
+    h.place("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    assert h.verdict().outcome == "passed"
+
+
 @pytest.mark.parametrize("code", [0, 202, 307, 403, 404, 409, 500])
 def test_a_pod_on_a_node_without_a_successful_binding_fails(code: int) -> None:
     h = HistoryBuilder(BINDS)

@@ -67,7 +67,7 @@ class Attempt:
     @property
     def unanswered(self) -> bool:
         """Whether nobody knows what came of it: its client was gone before the answer. It may have been carried out."""
-        return self.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+        return self.code == HTTPStatus.GATEWAY_TIMEOUT
 
 
 class History:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import http.client
 import json
 from typing import IO, TYPE_CHECKING
 
@@ -58,7 +59,8 @@ class AuditTail:
                 elif (record := self._record(event, reference)) is not None:
                     lines.append(record)
                     # A client that ends in the middle leaves a 504 behind; its Binding may have been carried out.
-                    if record["resource"] in ("pods/binding", "bindings") and not 300 <= record["code"] < 500:
+                    carried_out = record["code"] < 300 or record["code"] == http.client.GATEWAY_TIMEOUT
+                    if record["resource"] in ("pods/binding", "bindings") and carried_out:
                         self._bound.add((record["namespace"], record["name"]))
             if not seen or not bound <= self._bound:
                 missing = sorted(name for _, name in bound - self._bound)
