@@ -7,6 +7,7 @@ and asserts nothing: when it returns, the record is judged, and the verdict is t
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
@@ -51,7 +52,8 @@ def pytest_configure(config: pytest.Config) -> None:
     from schedproof.session import Session, Settings
 
     try:
-        candidates = [find_candidate(text, clauses=CATALOGUE) for text in config.getoption("--sched-candidate")]
+        asked = [_from_ini(config, text) for text in config.getoption("--sched-candidate")]
+        candidates = [find_candidate(text, clauses=CATALOGUE) for text in asked]
         _check_selection(config)
         names = [candidate.name for candidate in candidates]
         if len(set(names)) < len(names):
@@ -77,6 +79,14 @@ def pytest_configure(config: pytest.Config) -> None:
     except SchedproofError as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[_candidates_key] = candidates
+
+
+def _from_ini(config: pytest.Config, text: str) -> str:
+    """A path that is meant from pytest's ini file, where it is written, and not from wherever pytest was called."""
+    if config.inipath is not None and not Path(text).exists():
+        beside = config.inipath.parent / text
+        return str(beside) if beside.exists() else text
+    return text
 
 
 def session_of(config: pytest.Config) -> Session | None:

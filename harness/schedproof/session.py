@@ -227,6 +227,11 @@ class Session:
 
 def _require_space(folder: Path) -> None:
     """Fail now, and not in the middle of a run, where the evidence cannot be kept."""
+    if (folder / "candidates").exists():
+        raise UsageError(
+            f"{folder} holds the evidence of an earlier run, which would be mixed up with this one's",
+            remedy="choose another folder with --report, or remove that one",
+        )
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / ".writable"
