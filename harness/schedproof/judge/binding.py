@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schedproof.judge.evidence import log_tails, timeline
+from schedproof.judge.evidence import shown
 from schedproof.judge.invariants import writes
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from schedproof.history.history import History
 
 __all__ = ["judge_bind_uid", "judge_gates", "judge_no_nodes", "judge_prebound", "judge_restart"]
-
-
-def _shown(history: History, case: str) -> dict[str, Any]:
-    return {"timeline": timeline(history, case), "logs": log_tails(history, case)}
 
 
 def judge_prebound(history: History, case: str) -> Finding:
@@ -32,14 +26,14 @@ def judge_prebound(history: History, case: str) -> Finding:
         return failed(
             f"{first['verb']} {first['resource']} on {first['name']}, which had its node from the start "
             f"({first['code']}; {len(touched)} such requests)",
-            **_shown(history, case),
+            **shown(history, case),
         )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not any(history.of("fence", case)):
-        return invalid("no fence shows that it had its turn at them", **_shown(history, case))
-    return passed(f"{len(pods)} pods with a node of their own were left alone", **_shown(history, case))
+        return invalid("no fence shows that it had its turn at them", **shown(history, case))
+    return passed(f"{len(pods)} pods with a node of their own were left alone", **shown(history, case))
 
 
 def judge_gates(history: History, case: str) -> Finding:
@@ -51,7 +45,7 @@ def judge_gates(history: History, case: str) -> Finding:
         if early:
             return failed(
                 f"tried to bind {pod.name} to {early[0].node}, though it had scheduling gates ({early[0].code})",
-                **_shown(history, case),
+                **shown(history, case),
             )
     if not lifted:
         return _unless_placement_fails(history, case, "no gate was taken away")
@@ -76,14 +70,14 @@ def judge_bind_uid(history: History, case: str) -> Finding:
         return failed(
             f"{pod.name} was bound to {placed[0].node} by a Binding that was posted before it existed, for another pod "
             "of its name: the Binding did not say which pod it meant (metadata.uid)",
-            **_shown(history, case),
+            **shown(history, case),
         )
     if not held:
         return _unless_placement_fails(history, case, "no Binding was under way when the pod was created anew")
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    return passed(f"the Binding meant for the pod that was gone was refused ({held[0].code})", **_shown(history, case))
+    return passed(f"the Binding meant for the pod that was gone was refused ({held[0].code})", **shown(history, case))
 
 
 def judge_no_nodes(history: History, case: str) -> Finding:
@@ -107,7 +101,7 @@ def judge_restart(history: History, case: str) -> Finding:
             return failed(
                 f"{pod.name} was on {binding.node} when the candidate started again, which tried to bind it to "
                 f"{again[0].node} ({again[0].code})",
-                **_shown(history, case),
+                **shown(history, case),
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -115,11 +109,11 @@ def judge_restart(history: History, case: str) -> Finding:
     before = [pod.uid in history.bindings and history.bindings[pod.uid].at < resumed for pod in history.test_pods(case)]
     if all(before) or not any(before):
         when = "after" if all(before) else "before"
-        return invalid(f"no pod was bound {when} the restart", **_shown(history, case))
+        return invalid(f"no pod was bound {when} the restart", **shown(history, case))
     return finding
 
 
 def _unless_placement_fails(history: History, case: str, reason: str) -> Finding:
     """The stimulus did not come to its point; where the candidate was the cause, its placement says so."""
     finding = judge_placement(history, case)
-    return finding if finding.outcome == "failed" else invalid(reason, **_shown(history, case))
+    return finding if finding.outcome == "failed" else invalid(reason, **shown(history, case))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schedproof.judge.evidence import log_tails, timeline
+from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
@@ -36,10 +36,10 @@ def judge_unschedulable_condition(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    shown = {"timeline": timeline(history, case), "logs": log_tails(history, case)}
+    evidence = shown(history, case)
     pending = [e for e in history.of("expect", case) if e["outcome"] == "pending"]
     if not pending:
-        return invalid("no pod was to be left pending", **shown)
+        return invalid("no pod was to be left pending", **evidence)
     for expectation in pending:
         conditions = history.manifests[expectation["uid"]].get("status", {}).get("conditions", ())
         condition = next((c for c in conditions if c["type"] == "PodScheduled"), None)
@@ -47,11 +47,11 @@ def judge_unschedulable_condition(history: History, case: str) -> Finding:
             return failed(
                 f"{expectation['pod']} fits nowhere; expected the condition PodScheduled=False with reason "
                 f"Unschedulable, found {condition or 'none'}",
-                **shown,
+                **evidence,
             )
         if "events" in history.claims.features and not _told(history, expectation["uid"]):
-            return failed(f"{expectation['pod']} fits nowhere, and no event says why (claimed: events)", **shown)
-    return passed(f"{len(pending)} pods Pending with PodScheduled=False, reason Unschedulable", **shown)
+            return failed(f"{expectation['pod']} fits nowhere, and no event says why (claimed: events)", **evidence)
+    return passed(f"{len(pending)} pods Pending with PodScheduled=False, reason Unschedulable", **evidence)
 
 
 def _told(history: History, uid: str) -> bool:

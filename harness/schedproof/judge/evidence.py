@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from schedproof.history.history import Binding, History
     from schedproof.history.record import Record
 
-__all__ = ["decision_table", "log_tails", "timeline"]
+__all__ = ["decision_table", "log_tails", "shown", "timeline"]
 
 _TIMELINE = 60
 
@@ -64,6 +64,11 @@ def pod_scores(history: History, pod: str) -> dict[str, dict[str, float]]:
         if record["pod"] == pod:
             result.setdefault(record["node"], {})[record["scorer"]] = record["score"]
     return result
+
+
+def shown(history: History, case: str) -> dict[str, Any]:
+    """What every finding shows: `timeline` and `logs`."""
+    return {"timeline": timeline(history, case), "logs": log_tails(history, case)}
 
 
 def timeline(history: History, case: str, pod: str = "") -> list[str]:

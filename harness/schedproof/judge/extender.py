@@ -8,7 +8,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from schedproof.judge.evidence import log_tails, timeline
+from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
@@ -23,10 +23,6 @@ __all__ = ["judge_cache_mode", "judge_filter_subset", "judge_malformed", "judge_
 
 _HIGHEST = 10
 """MaxExtenderPriority. Nothing checks it: a score of 1000 wins outright."""
-
-
-def _shown(history: History, case: str) -> dict[str, Any]:
-    return {"timeline": timeline(history, case), "logs": log_tails(history, case)}
 
 
 def _config(history: History) -> Mapping[str, Any]:
@@ -59,15 +55,15 @@ def judge_verbs_served(history: History, case: str) -> Finding:
         wrong = [call for call in calls if call["status"] != HTTPStatus.OK or not call["json"]]
         if wrong:
             ignored = "; kube-scheduler ignores that silently" if verb == "prioritizeVerb" else ""
-            return failed(f"{verb}: {_called(wrong[0])}{ignored}", **_shown(history, case))
+            return failed(f"{verb}: {_called(wrong[0])}{ignored}", **shown(history, case))
         if not calls:
             missing.append(verb)
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding
     if missing:
-        return invalid(f"kube-scheduler never called {', '.join(missing)}", **_shown(history, case))
-    return passed(f"{', '.join(configured)}: answered with 200 and JSON", **_shown(history, case))
+        return invalid(f"kube-scheduler never called {', '.join(missing)}", **shown(history, case))
+    return passed(f"{', '.join(configured)}: answered with 200 and JSON", **shown(history, case))
 
 
 def judge_cache_mode(history: History, case: str) -> Finding:
@@ -76,7 +72,7 @@ def judge_cache_mode(history: History, case: str) -> Finding:
     calls = _calls(history, case, "filterVerb") + _calls(history, case, "prioritizeVerb")
     for call in calls:
         if call["status"] != HTTPStatus.OK or call["error"]:
-            return failed(f"asked with {call['mode'] or 'no nodes'}: {_called(call)}", **_shown(history, case))
+            return failed(f"asked with {call['mode'] or 'no nodes'}: {_called(call)}", **shown(history, case))
     filtered = _calls(history, case, "filterVerb")
     wrong = [call for call in filtered if call["answered_mode"] != mode]
     if wrong:
@@ -84,12 +80,12 @@ def judge_cache_mode(history: History, case: str) -> Finding:
         return failed(
             f"{_called(wrong[0])}: expected {wanted}, as its configuration claims nodeCacheCapable "
             f"{str(mode == 'names').lower()}",
-            **_shown(history, case),
+            **shown(history, case),
         )
     finding = judge_placement(history, case)
     if finding.outcome != "passed" or not calls:
-        return finding if calls else invalid("it was never asked", **_shown(history, case))
-    return passed(f"{len(calls)} calls answered in the mode that was asked for ({mode})", **_shown(history, case))
+        return finding if calls else invalid("it was never asked", **shown(history, case))
+    return passed(f"{len(calls)} calls answered in the mode that was asked for ({mode})", **shown(history, case))
 
 
 def judge_filter_subset(history: History, case: str) -> Finding:
@@ -103,14 +99,14 @@ def judge_filter_subset(history: History, case: str) -> Finding:
             return failed(
                 f"filter for {call['pod']} answered with {', '.join(invented[:3])}, which it was not asked about"
                 + (": kube-scheduler binds the pod there" if call["answered_mode"] == "nodes" else ""),
-                **_shown(history, case),
+                **shown(history, case),
             )
         if len(set(answered)) < len(answered):
-            return failed(f"filter for {call['pod']} answered with a node twice", **_shown(history, case))
+            return failed(f"filter for {call['pod']} answered with a node twice", **shown(history, case))
     if not any(call["answered"] for call in calls):
         finding = judge_placement(history, case)
         return finding if finding.outcome == "failed" else invalid("no filter call answered with nodes")
-    return passed(f"{len(calls)} filter answers within what was asked", **_shown(history, case))
+    return passed(f"{len(calls)} filter answers within what was asked", **shown(history, case))
 
 
 def judge_score_range(history: History, case: str) -> Finding:
@@ -126,30 +122,30 @@ def judge_score_range(history: History, case: str) -> Finding:
                 return failed(
                     f"{host} got the score {score} for {call['pod']}; expected an integer from 0 to {_HIGHEST}: "
                     "kube-scheduler takes what is beyond as it is, and one number that is no integer voids the answer",
-                    **_shown(history, case),
+                    **shown(history, case),
                 )
     most = max((len(call["asked"] or ()) for call in calls), default=0)
     if most <= _HIGHEST + 1:
         finding = judge_placement(history, case)
         reason = f"it never scored more than {most} nodes at once"
-        return finding if finding.outcome == "failed" else invalid(reason, **_shown(history, case))
-    return passed(f"{len(calls)} answers, of up to {most} nodes, within 0 and {_HIGHEST}", **_shown(history, case))
+        return finding if finding.outcome == "failed" else invalid(reason, **shown(history, case))
+    return passed(f"{len(calls)} answers, of up to {most} nodes, within 0 and {_HIGHEST}", **shown(history, case))
 
 
 def judge_malformed(history: History, case: str) -> Finding:
     """Each malformed call was answered with an error status, or 200 with Error; and it went on serving."""
     calls = [record for record in history.of("extender", case) if record["by"] == "harness"]
     if not calls:
-        return invalid("no malformed call was made", **_shown(history, case))
+        return invalid("no malformed call was made", **shown(history, case))
     for call in calls:
         refused = call["status"] >= HTTPStatus.BAD_REQUEST and call["status"] != HTTPStatus.BAD_GATEWAY
         if not refused and not call["error"]:
             return failed(
                 f"{call['what']} in place of the arguments of {call['verb']}: {_called(call)}; "
                 "expected an error status, or 200 with Error",
-                **_shown(history, case),
+                **shown(history, case),
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    return passed(f"{len(calls)} malformed calls refused, and pods were scheduled after", **_shown(history, case))
+    return passed(f"{len(calls)} malformed calls refused, and pods were scheduled after", **shown(history, case))

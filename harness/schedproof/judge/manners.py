@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from schedproof.judge.evidence import log_tails, timeline
+from schedproof.judge.evidence import log_tails, shown, timeline
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
@@ -90,6 +90,6 @@ def judge_steady(history: History, case: str) -> Finding:
         return failed(
             f"{rate:.0f} requests per second while nothing happened (such as {verb} {resource}); at most "
             f"{STEADY_LIMIT:g} are no hot loop",
-            measured=measured, timeline=timeline(history, case), logs=log_tails(history, case),
+            measured=measured, **shown(history, case),
         )  # fmt: skip
     return passed(f"{rate:.1f} requests per second while pods fitted nowhere", measured=measured)

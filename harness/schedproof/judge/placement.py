@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from schedproof.judge.evidence import decision_table, log_tails, timeline
+from schedproof.judge.evidence import decision_table, log_tails, shown, timeline
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check, unmodelled
 
@@ -86,7 +86,7 @@ def judge_placement(history: History, case: str) -> Finding:
             f"{first.binding.pod} was bound to {first.binding.node}, where it cannot run: {'; '.join(first.reasons)}"
             + (f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""),
             decisions=[decision_table(history, ruling.binding, ruling.per_node) for ruling in wrong[:5]],
-            timeline=timeline(history, case), logs=log_tails(history, case),
+            **shown(history, case),
         )  # fmt: skip
     if gaps := sorted({gap for ruling in guesses for gap in ruling.unmodelled}):
         return invalid(f"the oracle does not model {', '.join(gaps)}")

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from schedproof.judge.evidence import decision_table, log_tails, timeline
+from schedproof.judge.evidence import decision_table, shown, timeline
 from schedproof.judge.placement import Ruling, rule_binding
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
@@ -82,15 +82,15 @@ def _judge(history: History, case: str, *, distinct: int, controlled: bool = Tru
     pods = history.test_pods(case, "probe")
     if not pods:
         return invalid("nothing was tried", timeline=timeline(history, case))
-    shown = {"timeline": timeline(history, case), "logs": log_tails(history, case)}
+    evidence = shown(history, case)
     unbound = [pod.name for pod in pods if pod.uid not in history.bindings]
     if unbound:
-        return failed(f"{unbound[0]} was never bound ({len(unbound)} of {len(pods)} probes)", **shown)
+        return failed(f"{unbound[0]} was never bound ({len(unbound)} of {len(pods)} probes)", **evidence)
     probes = [_probe(history, pod, history.claims.network.resolution) for pod in pods]
     if broken := [probe for probe in probes if probe.problem]:
         return invalid(
             f"{broken[0].pod.name}: {broken[0].problem} ({len(broken)} of {len(probes)} probes)",
-            decisions=[_table(history, probe) for probe in broken[:3]], **shown,
+            decisions=[_table(history, probe) for probe in broken[:3]], **evidence,
         )  # fmt: skip
     chance = math.prod(1 / len(probe.ruling.feasible) for probe in probes if probe.ruling.feasible)
     measured = {"probes": len(probes), "chance_of_a_random_chooser": chance}
@@ -101,21 +101,21 @@ def _judge(history: History, case: str, *, distinct: int, controlled: bool = Tru
         return failed(
             f"{len(wrong)} of {len(probes)} probes did not land on the quietest node; {first.pod.name}: {expected}",
             decisions=[_table(history, probe) for probe in wrong[:3]], measured=measured,
-            timeline=timeline(history, case, first.pod.name), logs=shown["logs"],
+            timeline=timeline(history, case, first.pod.name), logs=evidence["logs"],
         )  # fmt: skip
     quietest = {probe.quietest for probe in probes}
     if len(quietest) < distinct:
         return invalid(
-            f"only {len(quietest)} of {distinct} nodes were the quietest in turn", measured=measured, **shown
+            f"only {len(quietest)} of {distinct} nodes were the quietest in turn", measured=measured, **evidence
         )
     if chance >= RANDOM_LIMIT:
-        return invalid(f"a random chooser would pass with probability {chance:.1e}", measured=measured, **shown)
+        return invalid(f"a random chooser would pass with probability {chance:.1e}", measured=measured, **evidence)
     if controlled and (problem := _control_problem(history, case)):
-        return invalid(problem, measured=measured, **shown)
+        return invalid(problem, measured=measured, **evidence)
     return passed(
         f"{len(probes)} of {len(probes)} probes on the quietest of the feasible nodes, which was each of "
         f"{len(quietest)} in turn; a random chooser passes with probability {chance:.1e}",
-        decisions=[_table(history, probes[0])], measured=measured, timeline=shown["timeline"],
+        decisions=[_table(history, probes[0])], measured=measured, timeline=evidence["timeline"],
     )  # fmt: skip
 
 

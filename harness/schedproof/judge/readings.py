@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from schedproof.judge.evidence import decision_table, log_tails, timeline
+from schedproof.judge.evidence import decision_table, shown
 from schedproof.judge.placement import judge_placement, rule_binding
 from schedproof.judge.preference import judge_recovery, quietest_of
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from schedproof.candidates.claims import Claims, OnMissing
     from schedproof.history.history import History, TestPod
 
@@ -25,10 +23,6 @@ def no_outage_policy(claims: Claims) -> str:
     return "" if claims.network.on_outage is not None else "no policy for outages is claimed (network.on-outage)"
 
 
-def _shown(history: History, case: str) -> dict[str, Any]:
-    return {"timeline": timeline(history, case), "logs": log_tails(history, case)}
-
-
 def judge_zero_traffic(history: History, case: str) -> Finding:
     """Pods were scheduled while no node had any traffic, with at least two nodes to choose from."""
     finding = judge_placement(history, case)
@@ -36,10 +30,10 @@ def judge_zero_traffic(history: History, case: str) -> Finding:
         return finding
     loads = [record["traffic"] for record in history.of("load", case)]
     if not all(loads) or not loads or any(any(load.values()) for load in loads):
-        return invalid("the nodes were not without traffic", **_shown(history, case))
+        return invalid("the nodes were not without traffic", **shown(history, case))
     bound = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     if not any(len(rule_binding(history, history.bindings[pod.uid]).feasible) > 1 for pod in bound):
-        return invalid("there never were two nodes to choose from, so nothing was scored", **_shown(history, case))
+        return invalid("there never were two nodes to choose from, so nothing was scored", **shown(history, case))
     return finding
 
 
@@ -67,11 +61,11 @@ def judge_missing_node(history: History, case: str) -> Finding:
             return failed(
                 f"{pod.name} went to {binding.node}; claimed on-missing {policy}: a node without samples {wrong}",
                 decisions=[decision_table(history, binding, ruling.per_node, expected=quietest)],
-                **_shown(history, case),
+                **shown(history, case),
             )
     if not judged:
-        return invalid("no pod was placed while a node that it fits on had no samples", **_shown(history, case))
-    return passed(f"{judged} decisions with a node that has no samples; claimed: {policy}", **_shown(history, case))
+        return invalid("no pod was placed while a node that it fits on had no samples", **shown(history, case))
+    return passed(f"{judged} decisions with a node that has no samples; claimed: {policy}", **shown(history, case))
 
 
 def _against_policy(policy: OnMissing | None, chosen: str, known: tuple[str, ...], quietest: str) -> str:
@@ -97,17 +91,17 @@ def judge_outage(history: History, case: str) -> Finding:
     end = next((record["at"] for record in faults if not record["on"]), None)
     finding = judge_placement(history, case)
     if finding.outcome == "failed" or begin is None or end is None:
-        return finding if finding.outcome == "failed" else invalid("there was no outage", **_shown(history, case))
+        return finding if finding.outcome == "failed" else invalid("there was no outage", **shown(history, case))
     pods = [pod for pod in history.test_pods(case, "outage") if begin <= pod.at < end]
     if not pods:
-        return invalid("no pod was created during the outage", **_shown(history, case))
+        return invalid("no pod was created during the outage", **shown(history, case))
     if policy == "wait":
         early = [pod for pod in pods if pod.uid in history.bindings and history.bindings[pod.uid].at < end]
         if early:
             node = history.bindings[early[0].uid].node
             return failed(
                 f"{early[0].name} was bound to {node} during the outage; claimed on-outage: wait",
-                **_shown(history, case),
+                **shown(history, case),
             )
     if finding.outcome != "passed":
         return finding
@@ -115,12 +109,12 @@ def judge_outage(history: History, case: str) -> Finding:
     late = [pod for pod in pods if bound.get(pod.uid, math.inf) >= end]
     if policy == "schedule" and late:
         return failed(
-            f"{late[0].name} was bound only after the outage; claimed on-outage: schedule", **_shown(history, case)
+            f"{late[0].name} was bound only after the outage; claimed on-outage: schedule", **shown(history, case)
         )
     what = "waited for its end" if policy == "wait" else "were scheduled during it"
     summary = f"Prometheus {next(r['fault'] for r in faults if r['on'])}: {len(pods)} pods {what}"
     if history.claims.network.recovers_within is None:
-        return passed(f"{summary}; no time to recover is claimed", **_shown(history, case))
+        return passed(f"{summary}; no time to recover is claimed", **shown(history, case))
     recovery = judge_recovery(history, case)
     if recovery.outcome != "passed":
         return recovery
@@ -138,19 +132,19 @@ def judge_query_cost(history: History, case: str) -> Finding:
         return finding
     costs = {role: _queries(history, case, role) for role in ("few", "all")}
     if not any(history.of("query")):
-        return invalid("it asked Prometheus nothing", **_shown(history, case))
+        return invalid("it asked Prometheus nothing", **shown(history, case))
     if not all(costs.values()):
-        return invalid("no decisions to compare", **_shown(history, case))
+        return invalid("no decisions to compare", **shown(history, case))
     nodes = {role: max(feasible for feasible, _ in cost) for role, cost in costs.items()}
     means = {role: sum(queries for _, queries in cost) / len(cost) for role, cost in costs.items()}
     more = nodes["all"] - nodes["few"]
     if more < 1:
-        return invalid("all decisions were between equally many nodes", **_shown(history, case))
+        return invalid("all decisions were between equally many nodes", **shown(history, case))
     measured = {f"queries per pod between {nodes[role]} nodes": means[role] for role in costs}
     text = f"{means['few']:.1f} queries per pod between {nodes['few']} nodes, {means['all']:.1f} between {nodes['all']}"
     if means["all"] - means["few"] >= more / 2:
-        return failed(f"{text}: they grow with the number of nodes", measured=measured, **_shown(history, case))
-    return passed(text, measured=measured, **_shown(history, case))
+        return failed(f"{text}: they grow with the number of nodes", measured=measured, **shown(history, case))
+    return passed(text, measured=measured, **shown(history, case))
 
 
 def _queries(history: History, case: str, role: str) -> list[tuple[int, int]]:
