@@ -326,9 +326,10 @@ class HistoryBuilder:
         """A line breaks; or is healed, where `what` is empty."""
         self.add("fault", case=self.case, line=line, fault=what, on=bool(what))
 
-    def query(self) -> None:
+    def query(self, request: str = "rate(x[2s])", *, status: int = 200, answer: str = "{}", **fields: Any) -> None:
         """The candidate asks Prometheus something."""
-        self.add("query", request="rate(x[2s])", path="/api/v1/query", status=200, answer="{}", seconds=0.001)
+        exchange = {"status": status, "answer": answer, "seconds": 0.001, **fields}
+        self.add("query", request=request, path="/api/v1/query", **exchange)
 
     def call(self, verb: str, /, **fields: Any) -> None:
         """The extender is asked, and answers as one that works does, but for `fields`."""

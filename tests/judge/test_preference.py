@@ -147,6 +147,23 @@ def test_feasible_first_is_judged_by_placement() -> None:
     assert h.verdict().outcome == "failed"
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ({"status": 400}, "; Prometheus answered 400 to its query rate(x[2ss])"),
+        ({"answer": '{"status": "success", "data": {"result": []}}'}, "; its query finds no series: rate(x[2ss])"),
+        ({"answer": '{"status": "success", "data": {"result": [{}]}}'}, ""),
+        ({"status": 503, "fault": "503"}, ""),
+    ],
+)
+def test_a_query_that_could_not_help_is_shown(query: dict[str, Any], said: str) -> None:
+    h = HistoryBuilder(LEAST)
+    h.query("rate(x[2ss])", **query)
+    verdict = tried(choose=lambda _: "node-1", world=h).verdict()
+    assert verdict.outcome == "failed"
+    assert verdict.summary.partition("chose node-1")[2] == said
+
+
 def test_a_probe_that_is_never_bound_fails() -> None:
     verdict = tried(choose=lambda traffic: "" if quietest(traffic) == "node-2" else quietest(traffic)).verdict()
     assert verdict.outcome == "failed"

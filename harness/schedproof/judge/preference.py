@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from schedproof.judge.evidence import decision_table, shown, timeline
@@ -99,7 +100,8 @@ def _judge(history: History, case: str, *, distinct: int, controlled: bool = Tru
         first = wrong[0]
         expected = f"expected {first.quietest}, chose {first.ruling.binding.node}"
         return failed(
-            f"{len(wrong)} of {len(probes)} probes did not land on the quietest node; {first.pod.name}: {expected}",
+            f"{len(wrong)} of {len(probes)} probes did not land on the quietest node; {first.pod.name}: {expected}"
+            + _query_trouble(history, case),
             decisions=[_table(history, probe) for probe in wrong[:3]], measured=measured,
             timeline=timeline(history, case, first.pod.name), logs=evidence["logs"],
         )  # fmt: skip
@@ -148,6 +150,19 @@ def quietest_of(traffic: Mapping[str, float], feasible: tuple[str, ...]) -> tupl
 
 def _table(history: History, probe: _Probe) -> dict[str, object]:
     return decision_table(history, probe.ruling.binding, probe.ruling.per_node, expected=probe.quietest)
+
+
+def _query_trouble(history: History, case: str) -> str:
+    """What the candidate's own queries met, where that explains that it knew of no traffic."""
+    begin, end = history.span(case)
+    for query in history.of("query"):
+        if not begin <= query["at"] <= end or query.get("fault"):
+            continue
+        if query["status"] >= HTTPStatus.BAD_REQUEST:
+            return f"; Prometheus answered {query['status']} to its query {query['request']}"
+        if '"result":[]' in query["answer"].replace(" ", ""):
+            return f"; its query finds no series: {query['request']}"
+    return ""
 
 
 def _control_problem(history: History, case: str) -> str:
