@@ -41,16 +41,16 @@ def test_fit_pods(case):
 
 @pytest.mark.clause("core/fit-terminated")
 def test_fit_terminated(case):
-    """All nodes are full. On one the pod succeeds, then on one it fails; on a third it is only terminating."""
+    """All nodes are full. On one the pod succeeds, then on one it fails; then on one it is only terminating."""
     large = case.share("cpu", 0.6)
-    ended, crashed, terminating, *others = case.nodes
-    fillers = {node: case.fill(node, cpu="500m") for node in (ended, crashed, *others)}
-    fillers[terminating] = case.fill(terminating, finalizers=[FINALIZER], cpu="500m")
-    for node, phase in ((ended, "Succeeded"), (crashed, "Failed")):
-        case.patch(fillers[node], {"status": {"phase": phase}}, "status")
+    for phase in ("Succeeded", "Failed"):
+        filler, *_ = [case.fill(node, cpu="500m") for node in case.nodes]
+        case.patch(filler, {"status": {"phase": phase}}, "status")
         case.settle()
         case.expect_bound([case.pod("fits", cpu=large)])
-    case.terminate(fillers[terminating])
+        case.restore()
+    filler, *_ = [case.fill(node, finalizers=[FINALIZER], cpu="500m") for node in case.nodes]
+    case.terminate(filler)
     case.settle()
     case.expect_pending([case.pod("exceeds", cpu=large)], cpu="100m")
 

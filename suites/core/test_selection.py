@@ -18,7 +18,8 @@ def expression(key, operator, *values):
 @pytest.mark.clause("core/node-selector")
 def test_node_selector(case):
     """One label is on two nodes, another on one of these and a third: pods select the one, the other, both, none."""
-    first, second, third, *_ = [*case.nodes * 3][:3]
+    nodes = case.nodes
+    first, second, third = nodes[0], nodes[1], nodes[2 % len(nodes)]
     case.change_node(first, labels={ZONE: "a"})
     case.change_node(second, labels={ZONE: "a", DISK: "ssd"})
     case.change_node(third, labels={ZONE: "b", DISK: "ssd"})

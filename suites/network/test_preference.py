@@ -39,8 +39,9 @@ def test_ranking(case):
         lambda node: case.change_node(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]),
         lambda node: case.change_node(node, unschedulable=True),
     )
+    count = case.probes_among(range(len(load), len(load) - len(ranking) + 1, -1))
     for number, node in enumerate(ranking[:-1]):
-        case.probe(phase, count=case.probes(2), among=[one for one in load if load[one] >= load[node]])
+        case.probe(phase, count=count, among=[one for one in load if load[one] >= load[node]])
         take[number % len(take)](node)
         case.settle()
 

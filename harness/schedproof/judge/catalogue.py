@@ -22,6 +22,7 @@ from schedproof.judge.readings import (
     judge_query_cost,
     judge_zero_traffic,
     no_outage_policy,
+    too_few_nodes,
 )
 from schedproof.judge.start import judge_args_typed, judge_config_version, judge_registered_name
 
@@ -83,17 +84,17 @@ CATALOGUE: dict[str, Clause] = {
             "core/fit-terminated",
             "Succeeded and Failed pods free their resources; terminating pods still hold them.",
             "e2e sig-scheduling: validates that there is no conflict with pods in Succeeded or Failed phase",
-            judge_placement, needs=_SEVERAL,
+            judge_placement,
         ),
         Clause(
             "core/node-selector", "A pod goes only to a node that has every label of its nodeSelector.",
-            "e2e sig-scheduling: validates that NodeSelector is respected", judge_placement, needs=_NODES,
+            "e2e sig-scheduling: validates that NodeSelector is respected", judge_placement, needs=_NODES | _SEVERAL,
         ),
         Clause(
             "core/node-affinity",
             "Required node affinity holds: all operators and fields, terms ORed, expressions ANDed.",
             "e2e sig-scheduling: validates that required NodeAffinity setting is respected", judge_placement,
-            needs=_NODES,
+            needs=_NODES | _SEVERAL,
         ),
         Clause(
             "core/taint-noschedule", "A NoSchedule taint keeps off every pod that does not tolerate it, and no other.",
@@ -197,7 +198,7 @@ CATALOGUE: dict[str, Clause] = {
         ),
         Clause(
             "network/query-cost", "The queries that a decision takes do not grow with the number of nodes.",
-            "schedproof", judge_query_cost, needs=_SCRIPTED | _NODES,
+            "schedproof", judge_query_cost, needs=_SCRIPTED | _NODES, obstacle=too_few_nodes,
         ),
         Clause(
             "network/real-traffic",

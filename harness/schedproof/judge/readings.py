@@ -11,10 +11,15 @@ from schedproof.judge.preference import judge_recovery, quietest_of
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from schedproof.candidates.claims import Claims, OnMissing
     from schedproof.history.history import History, TestPod
 
-__all__ = ["judge_missing_node", "judge_outage", "judge_query_cost", "judge_zero_traffic", "no_outage_policy"]
+__all__ = [
+    "judge_missing_node", "judge_outage", "judge_query_cost", "judge_zero_traffic", "no_outage_policy", "too_few_nodes",
+]  # fmt: skip
 
 
 def no_outage_policy(claims: Claims) -> str:
@@ -145,6 +150,11 @@ def judge_query_cost(history: History, case: str) -> Finding:
     if means["all"] - means["few"] >= more / 2:
         return failed(f"{text}: they grow with the number of nodes", measured=measured, **shown(history, case))
     return passed(text, measured=measured, **shown(history, case))
+
+
+def too_few_nodes(_claims: Claims, cluster: Mapping[str, Any]) -> str:
+    """Why costs cannot be compared on this cluster."""
+    return "" if len(cluster["nodes"]) > 2 else "it takes three nodes to see whether costs grow with their number"
 
 
 def _queries(history: History, case: str, role: str) -> list[tuple[int, int]]:

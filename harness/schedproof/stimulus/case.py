@@ -1,31 +1,28 @@
-"""What a test of a suite does to the world: pods, nodes, fences. It never judges."""
+"""What a test of a suite does to the world: pods, fences, and what becomes of them. It never judges."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import random
 import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from schedproof.clusters.api import Api, Conflict, Manifest, NotFound
-from schedproof.foundation.deadlines import BIND, NODE_READY, OBJECT_GONE, REACTION, Deadline
+from schedproof.clusters.api import Conflict, Manifest, NotFound
+from schedproof.foundation.deadlines import BIND, OBJECT_GONE, REACTION, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.stimulus.gate import BindingGate
+from schedproof.stimulus.node_changes import GENERATION, NodeChanges
 from schedproof.stimulus.pods import Pod, pod_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from schedproof.stimulus.trial import Trial
 
 __all__ = ["Case", "CaseOver"]
 
-_GENERATION = "schedproof.dev/generation"
-_CORDONED = "node.kubernetes.io/unschedulable"
-_NOT_READY = "node.kubernetes.io/not-ready"
 _FILLER = "schedproof-filler"
 _PROPAGATION = 2.0
 """Seconds within which a watch has told everybody of a change, by far."""
@@ -38,26 +35,22 @@ class CaseOver(Exception):  # noqa: N818 - an outcome, not an error
     """The candidate has missed a deadline: the judge has what it needs, and whatever follows would only wait again."""
 
 
-class Case:
+class Case(NodeChanges):
     """The stimulus of one clause against one candidate.
 
     What it changes, `close` changes back, so that the next case begins in the same world.
     """
 
     def __init__(self, trial: Trial, clause: str) -> None:
+        super().__init__(trial.cluster)
         self.trial = trial
         self.clause = clause
         self.random = random.Random(f"{trial.seed}:{clause}")  # noqa: S311 - reproducible by its seed
         self.scheduler_name = trial.candidate.scheduler_name
         self._recorder = trial.recorder
-        self._api: Api = trial.cluster.api
         self._prefix = clause.replace("/", "-")
         self._numbers: dict[str, int] = {}
         self._pods: dict[str, Pod] = {}
-        self._restore: dict[str, Manifest] = {}
-        self._added: list[str] = []
-        self._absent: dict[str, Manifest] = {}
-        self._idle: list[str] = []
         self._over = False
         self._recorder.add("case", case=clause, phase="begin")
 
@@ -288,60 +281,7 @@ class Case:
         """Where the watch has shown it; "" while it is not bound."""
         return str(self._recorder.pods.get(pod.uid, {}).get("spec", {}).get("nodeName", ""))
 
-    # -- nodes
-
-    def change_node(
-        self,
-        node: str,
-        *,
-        taints: Sequence[Mapping[str, str]] | None = None,
-        labels: Mapping[str, str] | None = None,
-        unschedulable: bool | None = None,
-    ) -> None:
-        """Replace taints, add labels, cordon. Call `settle` once all changes are made."""
-        self._restore.setdefault(node, self._node(node))
-        patch: Manifest = {}
-        if labels is not None:
-            patch["metadata"] = {"labels": dict(labels)}
-        if taints is not None:
-            patch.setdefault("spec", {})["taints"] = [dict(taint) for taint in taints]
-        if unschedulable is not None:
-            patch.setdefault("spec", {})["unschedulable"] = unschedulable
-        self._api.merge("nodes", node, patch)
-        if unschedulable:
-            # The node controller answers with a taint; until then the world is not what it is going to be.
-            self._await_taints(node, lambda keys: _CORDONED in keys)
-
-    def _await_taints(self, node: str, wanted: Callable[[set[str]], bool]) -> None:
-        def probe() -> None:
-            keys = {taint["key"] for taint in self._node(node)["spec"].get("taints", ())}
-            if not wanted(keys):
-                raise NotYet(f"taints {sorted(keys)}")
-
-        wait_for(probe, NODE_READY, what=f"the node controller to taint {node} as it should")
-
-    def add_node(self, name: str, **capacity: str) -> None:
-        """Let a node join, like the others but for `capacity`."""
-        template = self.trial.cluster.node_template
-        self._added.append(name)
-        self.trial.cluster.add_node(
-            name, like=dataclasses.replace(template, capacity={**template.capacity, **capacity})
-        )
-
-    def add_idle_nodes(self, count: int) -> None:
-        """Let nodes join that exist in the API only, with no device and no exporter.
-
-        Needs the capability `idle-nodes`.
-        """
-        like = self._node(self.trial.cluster.nodes[0])
-        names = [f"node-idle-{number}" for number in range(count)]
-        for name in names:
-            labels = {**like["metadata"]["labels"], "kubernetes.io/hostname": name}
-            labels.pop(_GENERATION, None)
-            self._api.create("nodes", {**like, "metadata": {"name": name, "labels": labels}})
-            self._idle.append(name)
-        for name in names:
-            self._await_taints(name, lambda keys: _NOT_READY not in keys)
+    # -- the world
 
     def keep_calm(self) -> None:
         """Do nothing for a while. What the candidate does meanwhile is on record."""
@@ -349,24 +289,8 @@ class Case:
         until(time.monotonic() + _CALM)
 
     def remove_all_nodes(self) -> None:
-        """Take all nodes away. `rejoin` gives one back; what is still missing at the end comes back by itself."""
-        for node in self._api.list("nodes")["items"]:
-            metadata = {key: node["metadata"].get(key) for key in ("name", "labels", "annotations")}
-            self._absent[node["metadata"]["name"]] = {**node, "metadata": metadata}
         self._recorder.add("emptied", case=self.clause)
-        for name in self._absent:
-            self._api.delete("nodes", name)
-
-        def gone() -> None:
-            if left := [node["metadata"]["name"] for node in self._api.list("nodes")["items"]]:
-                raise NotYet(f"there are {', '.join(left)}")
-
-        wait_for(gone, OBJECT_GONE, what="all nodes to go")
-
-    def rejoin(self, name: str) -> None:
-        """Let a node that was taken away join again, as it was."""
-        self._api.create("nodes", self._absent.pop(name))
-        self._await_taints(name, lambda keys: _NOT_READY not in keys)
+        super().remove_all_nodes()
 
     def settle(self) -> None:
         """Wait until the candidate, and not only the apiserver, has seen the world as it is now.
@@ -377,8 +301,8 @@ class Case:
         """
         node = self.trial.cluster.nodes[0]
         generation = self.trial.next_generation()
-        self._api.merge("nodes", node, {"metadata": {"labels": {_GENERATION: generation}}})
-        probe = self.pod("settle", role="settle", nodeSelector={_GENERATION: generation}, tolerations=_TOLERATE_ALL)
+        self._api.merge("nodes", node, {"metadata": {"labels": {GENERATION: generation}}})
+        probe = self.pod("settle", role="settle", nodeSelector={GENERATION: generation}, tolerations=_TOLERATE_ALL)
         if not self._wait_bound([probe], BIND):
             reason = f"{probe.name} selects the newest label of {node}, and was bound to no node"
             self._recorder.add("unseen", case=self.clause, rv=probe.rv, reason=reason)
@@ -389,9 +313,6 @@ class Case:
         pod = probe.name if shown else f"{_PROPAGATION:g} s, as its selector was ignored"
         self._recorder.add("seen", rv=probe.rv, shown_at_rv=self._recorder.rv, pod=pod)
         self.delete([probe])
-
-    def _node(self, name: str) -> Manifest:
-        return self._api.get("nodes", name)
 
     # -- the end
 
@@ -412,22 +333,10 @@ class Case:
 
     def restore(self) -> None:
         """Delete what was created, change back what was changed, and let the candidate see it."""
-        changed = bool(self._restore or self._pods or self._added or self._absent or self._idle)
-        for name in list(self._absent):
-            self.rejoin(name)
+        changed = bool(self._pods)
         self._release(self._pods.values())
         self.delete(list(self._pods.values()))
-        while self._idle:
-            self._api.delete("nodes", self._idle.pop())
-        while self._added:
-            self.trial.cluster.remove_node(self._added.pop())
-        while self._restore:
-            name, before = self._restore.popitem()
-            labels = before["metadata"]["labels"]
-            gone = self._node(name)["metadata"]["labels"].keys() - labels.keys() - {_GENERATION}
-            spec = {key: before["spec"].get(key) for key in ("taints", "unschedulable")}
-            self._api.merge("nodes", name, {"metadata": {"labels": dict.fromkeys(gone)}, "spec": spec})
-            self._await_taints(name, lambda keys: _CORDONED not in keys)
+        changed |= self.undo()
         # Who has missed a deadline is not waited for again. What he may not have seen is not held against him.
         if changed and not self._over and not self.trial.attachment.ended:
             with contextlib.suppress(CaseOver):

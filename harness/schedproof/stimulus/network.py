@@ -206,8 +206,11 @@ class NetworkCase(Case):
 
     def probes(self, phases: int) -> int:
         """So many probes in each of `phases` phases that a chooser at random passes them all too rarely to matter."""
-        nodes = len(self.trial.cluster.nodes)
-        return math.floor(math.log(RANDOM_LIMIT, 1 / nodes) / phases) + 1
+        return self.probes_among([len(self.trial.cluster.nodes)] * phases)
+
+    def probes_among(self, choices: Sequence[int]) -> int:
+        """The same, for phases with so many nodes to choose from."""
+        return math.floor(math.log(RANDOM_LIMIT) / -sum(map(math.log, choices))) + 1
 
     def _note_load(self, load: Mapping[str, float], source: str) -> int:
         phase = len(self._loads)
