@@ -185,7 +185,7 @@ class Session:
         """End the trial of a clause and judge its record."""
         trial = self.trial(candidate)
         if self._case is not None:
-            if CATALOGUE[clause].last:
+            if CATALOGUE[clause].last and not trial.is_over:
                 self._case.await_straggler()
             self._case.end()
             self.result.timings[f"{candidate.name} {clause}"] = time.monotonic() - self._began

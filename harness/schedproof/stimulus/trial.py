@@ -52,7 +52,8 @@ class Trial:
         self.seed = seed
         self.namespace = f"sp-{candidate.name}"[:63].rstrip("-.").replace(".", "-")
         self._generation = 0
-        self._over = False
+        self.is_over = False
+        """Whether all that was to be tried has been."""
         self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
@@ -130,8 +131,8 @@ class Trial:
 
     def over(self) -> None:
         """All that was to be tried has been. May be said again."""
-        if not self._over:
-            self._over = True
+        if not self.is_over:
+            self.is_over = True
             self.recorder.catch_up()
             self.recorder.add("over")
 
