@@ -81,8 +81,8 @@ KNOWN = {
             "strict decoding error: decoding .profiles[0].pluginConfig[0]: strict decoding error: decoding args for "
             'plugin NodeResourcesFit: strict decoding error: unknown field "scoringStrategi"'
         ),
-        "its plugin cannot read its args: strict decoding error: decoding .profiles[0].pluginConfig[0]",
-        "compare the args",
+        "there is no field scoringStrategi in its args or configuration",
+        "check the spelling",
     ),
     "an ill-typed arg of Kubernetes' own": (
         said(

@@ -44,6 +44,11 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
         "enable the same queueSort plugin in every profile, and disable PrioritySort there",
     ),
     (
+        re.compile(r'unknown field \\?"(?P<name>[^"\\]+)'),
+        "there is no field {name} in its args or configuration",
+        "check the spelling of that field",
+    ),
+    (
         re.compile(r"(?P<name>(?:strict decoding error|[Uu]nmarshal|decoding .*[Aa]rgs|[Aa]rgs .*type)[^\n]*)"),
         "its plugin cannot read its args: {name}",
         "compare the args with the names and types that the plugin decodes; it must decode into a pointer",
