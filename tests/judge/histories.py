@@ -149,8 +149,8 @@ class HistoryBuilder:
         self.case = case or self.case
         self.add("case", case=self.case, phase="begin")
 
-    def end(self) -> None:
-        self.add("case", case=self.case, phase="end")
+    def end(self, *, early: bool = False) -> None:
+        self.add("case", case=self.case, phase="end", early=early)
 
     def over(self) -> None:
         self.add("over")

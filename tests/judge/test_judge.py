@@ -147,6 +147,16 @@ def test_a_clause_whose_turn_never_came_is_invalid() -> None:
     assert (verdict.outcome, verdict.summary) == ("invalid", "was not tried: the run ended before its turn")
 
 
+def test_a_trial_that_a_missed_deadline_cut_short_never_passes() -> None:
+    h = HistoryBuilder(CASE)
+    holds(h)
+    h.end(early=True)
+    verdict = h.verdict()
+    assert (verdict.outcome, verdict.summary) == (
+        "invalid", "a deadline was missed, and the rest of the trial left out",
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("act", [holds, breaks], ids=["holds so far", "broken so far"])
 def test_a_case_that_was_cut_off_is_invalid(act: Any) -> None:
     """What came after could have been the stimulus that matters, or the rest of the wait."""

@@ -108,6 +108,10 @@ class History:
         """Whether its trial came to its end, the last time that it was tried."""
         return [record["phase"] for record in self.of("case", case)][-1:] == ["end"]
 
+    def ended_early(self, case: str) -> bool:
+        """Whether the candidate missed a deadline, so that the rest of the stimulus was left out."""
+        return any(record.get("early", False) for record in self.of("case", case))
+
     @property
     def over(self) -> bool:
         """Whether the run came to its end."""

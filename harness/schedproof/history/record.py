@@ -7,7 +7,7 @@ Every record has `kind` and `at` (seconds since the run began, on the monotonic 
   `control`), `rbac` (rules that the candidate's identity is granted, `declared`, and those of Kubernetes' own
   `schedulers`), `scheduler_names`, `namespace`.
 - `selected`: `clauses`: the ids of all that this run is to judge, in order.
-- `case`: `case` (a clause id), `phase` ("begin" or "end").
+- `case`: `case` (a clause id), `phase` ("begin" or "end"); at its end `early`: whether a missed deadline cut it short.
 - `object`: an event of the harness's own watch: `resource`, `type` (LISTED, ADDED, MODIFIED, DELETED), `rv`
   (resourceVersion as a number: etcd's revision orders all resources of a cluster), `object`.
 - `request`: a line of the audit log: `user`, `verb`, `resource` (with subresource: "pods/binding"),

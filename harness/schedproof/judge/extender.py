@@ -59,7 +59,7 @@ def judge_verbs_served(history: History, case: str) -> Finding:
         if not calls:
             missing.append(verb)
     finding = judge_placement(history, case)
-    if finding.outcome == "failed":
+    if finding.outcome != "passed":
         return finding
     if missing:
         return invalid(f"kube-scheduler never called {', '.join(missing)}", **shown(history, case))
@@ -103,9 +103,11 @@ def judge_filter_subset(history: History, case: str) -> Finding:
             )
         if len(set(answered)) < len(answered):
             return failed(f"filter for {call['pod']} answered with a node twice", **shown(history, case))
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
     if not any(call["answered"] for call in calls):
-        finding = judge_placement(history, case)
-        return finding if finding.outcome == "failed" else invalid("no filter call answered with nodes")
+        return invalid("no filter call answered with nodes", **shown(history, case))
     return passed(f"{len(calls)} filter answers within what was asked", **shown(history, case))
 
 
@@ -125,10 +127,11 @@ def judge_score_range(history: History, case: str) -> Finding:
                     **shown(history, case),
                 )
     most = max((len(call["asked"] or ()) for call in calls), default=0)
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
     if most <= _HIGHEST + 1:
-        finding = judge_placement(history, case)
-        reason = f"it never scored more than {most} nodes at once"
-        return finding if finding.outcome == "failed" else invalid(reason, **shown(history, case))
+        return invalid(f"it never scored more than {most} nodes at once", **shown(history, case))
     return passed(f"{len(calls)} answers, of up to {most} nodes, within 0 and {_HIGHEST}", **shown(history, case))
 
 

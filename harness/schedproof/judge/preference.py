@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from schedproof.judge.evidence import decision_table, shown, timeline
-from schedproof.judge.placement import Ruling, rule_binding
+from schedproof.judge.placement import Ruling, judge_placement, rule_binding
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
@@ -81,6 +81,9 @@ def no_packets_for(claims: Claims, cluster: Mapping[str, Any]) -> str:
 def _judge(history: History, case: str, *, distinct: int, controlled: bool = True) -> Finding:
     assert history.claims.network is not None
     pods = history.test_pods(case, "probe")
+    if any(history.of("unseen", case)):
+        # It did not bind the pod that was to show what it has seen: the probes are not all there.
+        return judge_placement(history, case)
     if not pods:
         return invalid("nothing was tried", timeline=timeline(history, case))
     evidence = shown(history, case)

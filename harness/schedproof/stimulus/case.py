@@ -306,6 +306,7 @@ class Case(NodeChanges):
         if not self._wait_bound([probe], BIND):
             reason = f"{probe.name} selects the newest label of {node}, and was bound to no node"
             self._recorder.add("unseen", case=self.clause, rv=probe.rv, reason=reason)
+            self._expected("bound", [probe], BIND)
             self._end_early()
         shown = self.node_of(probe) == node
         if not shown:
@@ -325,7 +326,7 @@ class Case(NodeChanges):
         self._recorder.catch_up()
         for name, lines in self.trial.attachment.log_tails().items():
             self._recorder.add("log", case=self.clause, name=name, lines=lines)
-        self._recorder.add("case", case=self.clause, phase="end")
+        self._recorder.add("case", case=self.clause, phase="end", early=self._over)
 
     def trouble(self, text: str) -> None:
         """The harness could not do its part: the clause is `invalid`."""

@@ -75,7 +75,7 @@ class NetworkCase(Case):
             load: node to bytes per second, from now on. A node that is left out has no series at all.
             before: the load until then, for as long as twice the claimed window looks back; the same, if not given.
             changed: how many seconds ago the load changed.
-            totals: what the counters showed when the series begin; drawn by lot for nodes not named.
+            totals: what the counters showed when the series begin, of nodes that are not to have any total.
             rebooted: nodes whose counters started over at zero in the middle of the window.
             devices: other devices of the nodes, and the load on each.
         """
@@ -86,10 +86,10 @@ class NetworkCase(Case):
         step = min(max(self.claims.window / 8, 0.1), 1.0)
 
         def counters(rates: Mapping[str, float]) -> dict[str, Counter]:
+            drawn = self._totals(rates)
             return {
-                # Real nodes have been up for different times: how much they have counted so far says nothing.
                 node: Counter(
-                    totals.get(node, self.random.uniform(1e9, 1e12)),
+                    totals.get(node, drawn[node]),
                     ((past, (before or rates)[node]), (now - changed, rate)),
                     now - self.claims.window / 2 if node in rebooted else math.inf,
                 )
@@ -144,6 +144,18 @@ class NetworkCase(Case):
         # The window must have passed, and the scrape that closes it must have been taken.
         self.wait_claimed(time.monotonic() + 2 * self.trial.cluster.scrape_interval)
         return phase
+
+    def _totals(self, load: Mapping[str, float]) -> dict[str, float]:
+        """What the counters have counted so far, drawn by lot: real nodes have been up for different times.
+
+        The quietest node has neither the smallest total nor (from three nodes on) the largest: who ranks by totals
+        never does right by chance.
+        """
+        values = sorted(self.random.uniform(1e9, 1e12) for _ in load)
+        quietest = min(load, key=lambda node: load[node])
+        totals = {quietest: values.pop(len(values) // 2)}
+        self.random.shuffle(values)
+        return totals | dict(zip((node for node in load if node != quietest), values, strict=True))
 
     def reversed_totals(self, load: Mapping[str, float]) -> dict[str, float]:
         """What counters could have counted so far: the quieter a node is now, the more, by factors of ten."""
