@@ -186,7 +186,7 @@ class Session:
         trial = self.trial(candidate)
         if self._case is not None:
             if CATALOGUE[clause].last and not trial.is_over:
-                self._case.await_straggler()
+                self._case.last_round()
             self._case.end()
             self.result.timings[f"{candidate.name} {clause}"] = time.monotonic() - self._began
         if CATALOGUE[clause].last:

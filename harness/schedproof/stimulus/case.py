@@ -218,8 +218,13 @@ class Case(NodeChanges):
 
         self._patiently(said, deadline, f"the condition {condition}")
 
-    def await_straggler(self) -> None:
-        """Give the candidate time to say why the pod that it has had since its start is still pending."""
+    def last_round(self) -> None:
+        """What is left to see before a run is over.
+
+        Two pods to bind, in case that nothing else was tried; and why the pod that it has had since its start pends.
+        """
+        with contextlib.suppress(CaseOver):
+            self.expect_bound([self.pod("last", cpu="100m") for _ in range(2)])
         self.await_condition([self.trial.straggler], "PodScheduled", REACTION)
 
     def await_event(self, pods: Sequence[Pod], deadline: Deadline) -> None:
