@@ -46,7 +46,8 @@ class NetworkCase(Case):
         self._scripts: list[ScriptedMetrics] = []
         self._loads: list[dict[str, float]] = []
         self._sending = False
-        self._control_failed = False
+        self.control_failed = False
+        """Whether the control was wrong once: only then the probes tell who knows of traffic."""
 
     def traffic(self, quietest: str, *, packets: bool = False, step: float = 0.0) -> dict[str, float]:
         """Loads with one node the quietest: the next carries more by twice the claimed resolution, and so on.
@@ -200,11 +201,11 @@ class NetworkCase(Case):
         quietest = min(among or load, key=lambda node: load[node])
         self.trial.start_control()
         for _ in range(count):
-            if self._control_failed:
+            if self.control_failed:
                 break
             pod = self.pod("control", role="control", phase=phase, cpu="100m", scheduler_name=CONTROL, **spec)
             self._wait_bound([pod], BIND)
-            self._control_failed = self.node_of(pod) != quietest
+            self.control_failed = self.node_of(pod) != quietest
             self.delete([pod])
 
     def ask(self, role: str, phase: int, **spec: Any) -> Pod:
