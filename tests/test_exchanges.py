@@ -116,7 +116,7 @@ def test_scores_are_told_in_their_order_as_they_are() -> None:
     assert [type(score) for _, score in record["scores"][:2]] == [int, float]
 
 
-@pytest.mark.parametrize(("answer", "scores"), [([], []), ({}, None), ([1], None), (None, None), (b"[", None)])
+@pytest.mark.parametrize(("answer", "scores"), [([], []), ({}, None), ([1], None), (None, []), (b"[", None)])
 def test_what_is_no_list_of_scores_has_none(answer: Any, scores: Any) -> None:
     assert called({}, answer)["scores"] == scores
 

@@ -5,10 +5,12 @@ import pytest
 
 @pytest.mark.clause("controller/steady")
 def test_steady(case):
-    """A pod fits nowhere. Nothing else happens for a while."""
-    pod = case.pod("too-large", cpu="1000")
-    case.expect_pending([pod])
-    case.keep_calm()
+    """A pod fits nowhere, and another one's Binding is refused. Nothing else happens for a while."""
+    with case.hold_bindings() as gate:
+        gate.refuse(case.next_name("erring"))
+        case.pod("erring", role="erring", cpu="100m")
+        case.expect_pending([case.pod("too-large", cpu="1000")])
+        case.keep_calm()
 
 
 @pytest.mark.clause("controller/rbac-minimal")

@@ -29,7 +29,7 @@ def test_no_head_of_line(case):
     """Pods that fit nowhere, and one whose every Binding is refused, were there first."""
     with case.hold_bindings() as gate:
         gate.refuse(case.next_name("erring"))
-        case.pod("erring", cpu="100m")
+        case.pod("erring", role="erring", cpu="100m")
         blocked = [case.pod("too-large", cpu="1000"), case.pod("selects", nodeSelector=NO_SUCH_NODE)]
         case.expect_bound([case.pod("behind", cpu="100m") for _ in range(6)])
         case.expect_pending(blocked)

@@ -27,6 +27,17 @@ def test_requeue_pod_deleted(case):
     case.expect_bound([pod], REQUEUE)
 
 
+@pytest.mark.clause("core/requeue-bind-refused")
+def test_requeue_bind_refused(case):
+    """The apiserver answers a pod's Binding with an error. Then it does no more."""
+    with case.hold_bindings() as gate:
+        gate.refuse(case.next_name("erring"))
+        pod = case.pod("erring", role="erring", cpu="100m")
+        gate.await_call(pod.name)
+        gate.accept()
+        case.expect_bound([pod], REQUEUE)
+
+
 @pytest.mark.clause("core/scheduling-gates")
 def test_scheduling_gates(case):
     """A pod with two gates loses one, then the other."""

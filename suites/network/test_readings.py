@@ -70,12 +70,16 @@ def test_zero_traffic(case):
 
 @pytest.mark.clause("network/query-cost")
 def test_query_cost(case):
-    """The same pods, between two nodes and between all."""
+    """The same pods, first between two nodes, then between all, of which there are more by then."""
     load = case.traffic(case.nodes[0])
-    phase = case.script(load)
     for node in list(load)[:2]:
         case.change_node(node, labels={"schedproof.dev/few": "yes"})
+    phase = case.script(load)
     case.settle()
-    for role, spec in (("few", {"nodeSelector": {"schedproof.dev/few": "yes"}}), ("all", {})):
-        for _ in range(5):
-            case.delete([case.ask(role, phase, **spec)])
+    for _ in range(5):
+        case.delete([case.ask("few", phase, nodeSelector={"schedproof.dev/few": "yes"})])
+    idle = case.add_idle_nodes(8)
+    phase = case.script(load | dict.fromkeys(idle, max(load.values())))
+    case.settle()
+    for _ in range(5):
+        case.delete([case.ask("all", phase)])

@@ -201,8 +201,9 @@ def test_as_many_nodes_as_there_are_scores_show_nothing(nodes: list[str]) -> Non
     told(scored(asked=list(nodes)).verdict(), "invalid", f"it never scored more than {len(nodes)} nodes at once")
 
 
-def test_answers_without_scores_show_nothing_unless_pods_were_not_bound() -> None:
-    told(scored(scores=None).verdict(), "invalid", "it never scored more than 0 nodes at once")
+def test_an_answer_of_another_shape_fails_and_one_without_scores_shows_nothing() -> None:
+    told(scored(scores=None).verdict(), "failed", "that is no HostPriorityList")
+    told(scored(asked=list(NODES), scores=[]).verdict(), "invalid", "it never scored more than 4 nodes at once")
     h = cycle(HistoryBuilder(RANGE), bound=False)
     told(h.verdict(), "failed", "probe-1 was not bound")
 

@@ -309,16 +309,16 @@ def costing(few: int, every: int, *, stray: int = 0, between: int = 0, roles: st
 def test_queries_that_do_not_grow_with_the_nodes_pass(args: tuple[int, int], changes: dict[str, Any]) -> None:
     verdict = costing(*args, **changes).verdict()
     mean = args[1] + changes.get("stray", 0) / 3
-    told(verdict, "passed", f"{args[0]:.1f} queries per pod between 2 nodes, {mean:.1f} between 4")
+    told(verdict, "passed", f"{args[0]:.1f} queries per pod between 2 of 4 nodes, {mean:.1f} between 4 of 4 nodes")
     assert verdict.evidence["measured"] == {
-        "queries per pod between 2 nodes": args[0],
-        "queries per pod between 4 nodes": pytest.approx(mean),
+        "queries per pod between 2 of 4 nodes": args[0],
+        "queries per pod between 4 of 4 nodes": pytest.approx(mean),
     }
 
 
 @pytest.mark.parametrize(("few", "every"), [(2, 4), (1, 2), (4, 8)])
 def test_queries_that_grow_with_the_nodes_fail(few: int, every: int) -> None:
-    words = f"{few:.1f} queries per pod between 2 nodes, {every:.1f} between 4: they grow with the number of nodes"
+    words = f"{few:.1f} queries per pod between 2 of 4 nodes, {every:.1f} between 4 of 4 nodes: they grow"
     told(costing(few, every).verdict(), "failed", words)
 
 

@@ -308,9 +308,9 @@ class Attachment:
                 )  # fmt: skip
 
     def log_tails(self) -> dict[str, list[str]]:
-        """The last lines of each process's log, less the scores, which are recorded by themselves."""
+        """The last lines of each process's log, less what says nothing."""
         return {
-            process.command.name: [line for line in process.log_tail(60).splitlines() if " score=" not in line][-8:]
+            process.command.name: [line for line in process.log_tail(60).splitlines() if not _NOISE.search(line)][-8:]
             for process in self._processes
         }
 
@@ -348,6 +348,9 @@ class Attachment:
         self.halt()
         self._cleanup.close()
 
+
+_NOISE = re.compile(r" score=|missing content for CA bundle")
+"""Scores are recorded by themselves; of CA bundles every kube-scheduler complains that authenticates by tokens."""
 
 _REDIRECTING = re.compile(
     r"(HTTPS?|ALL|NO|FTP)_PROXY|.*_CA_BUNDLE|SSL_CERT_.*|PYTHON.*|PYTEST_.*|SCHEDPROOF_.*|MAKE.*|MFLAGS|LD_.*",

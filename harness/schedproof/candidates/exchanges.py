@@ -27,8 +27,9 @@ def describe_extender_call(exchange: Exchange) -> dict[str, Any]:
 
     Go's decoder takes names of fields in any case (k8s.io/kube-scheduler/extender/v1), and so do we.
     """
-    asked = _fields(_parsed(exchange.body))
-    answer = _parsed(exchange.answer)
+    _, body = _parsed(exchange.body)
+    asked = _fields(body)
+    is_json, answer = _parsed(exchange.answer)
     metadata = _fields(_fields(asked.get("pod")).get("metadata"))
     pod = f"{metadata.get('namespace')}/{metadata.get('name')}" if metadata else ""
     if "podname" in asked:
@@ -42,9 +43,9 @@ def describe_extender_call(exchange: Exchange) -> dict[str, Any]:
         "answered": _nodes(fields),
         "mode": _mode(asked),
         "answered_mode": _mode(fields),
-        "scores": _scores(answer),
+        "scores": _scores(answer) if is_json else None,
         "error": str(fields.get("error") or ""),
-        "json": answer is not None,
+        "json": is_json,
         **_answer(exchange),
     }
 
@@ -66,12 +67,12 @@ def _answer(exchange: Exchange) -> dict[str, Any]:
     return {**record, "fault": exchange.fault} if exchange.fault else record
 
 
-def _parsed(text: bytes) -> Any:
-    """None where it is not JSON."""
+def _parsed(text: bytes) -> tuple[bool, Any]:
+    """Whether it is JSON, and what it says."""
     try:
-        return json.loads(text)
+        return True, json.loads(text)
     except (ValueError, RecursionError):
-        return None
+        return False, None
 
 
 def _fields(value: Any) -> dict[str, Any]:
@@ -94,7 +95,12 @@ def _nodes(fields: dict[str, Any]) -> list[str] | None:
 
 
 def _scores(answer: Any) -> list[list[Any]] | None:
-    """Host and score, in the order of the answer to prioritize; None where it is of another shape."""
+    """Host and score, in the order of the answer to prioritize; None where it is of another shape.
+
+    Null is Go's empty list.
+    """
+    if answer is None:
+        return []
     if not isinstance(answer, list) or not all(isinstance(item, dict) for item in answer):
         return None
     return [[_fields(item).get("host"), _fields(item).get("score")] for item in answer]

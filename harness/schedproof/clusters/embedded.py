@@ -259,7 +259,8 @@ class _ScriptedPrometheus:
         end = time.time() + 590  # Prometheus refuses samples more than ten minutes ahead
         common = {"__name__": metric, "device": device, "job": "node-exporter"}
         series = [
-            Series({**common, **self._labels[node]}, counter.samples(end=end, step=step))
+            # A node that exists in the API only has no address.
+            Series({**common, **(self._labels.get(node) or _labels(node, node))}, counter.samples(end=end, step=step))
             for node, counter in counters.items()
         ]
         push(self._server.port, series)

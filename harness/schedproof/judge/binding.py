@@ -12,7 +12,9 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 if TYPE_CHECKING:
     from schedproof.history.history import History
 
-__all__ = ["judge_bind_uid", "judge_gates", "judge_no_nodes", "judge_prebound", "judge_restart"]
+__all__ = [
+    "judge_bind_uid", "judge_gates", "judge_no_nodes", "judge_prebound", "judge_refused", "judge_restart",
+]  # fmt: skip
 
 
 def judge_prebound(history: History, case: str) -> Finding:
@@ -34,6 +36,18 @@ def judge_prebound(history: History, case: str) -> Finding:
     if not any(history.of("fence", case)):
         return invalid("no fence shows that it had its turn at them", **shown(history, case))
     return passed(f"{len(pods)} pods with a node of their own were left alone", **shown(history, case))
+
+
+def judge_refused(history: History, case: str) -> Finding:
+    """What was to happen around a pod whose Binding is refused: it was refused, at least once."""
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    erring = {pod.name for pod in history.test_pods(case, "erring")}
+    refused = [a for a in history.attempts if a.pod in erring and a.user in history.candidate_users and not a.succeeded]
+    if not refused:
+        return invalid("no Binding was refused", **shown(history, case))
+    return finding
 
 
 def judge_gates(history: History, case: str) -> Finding:

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from schedproof.judge.binding import judge_bind_uid, judge_gates, judge_no_nodes, judge_prebound, judge_restart
+from schedproof.judge.binding import (
+    judge_bind_uid,
+    judge_gates,
+    judge_no_nodes,
+    judge_prebound,
+    judge_refused,
+    judge_restart,
+)
 from schedproof.judge.clause import Clause
 from schedproof.judge.conditions import judge_binds, judge_unschedulable_condition
 from schedproof.judge.extender import (
@@ -22,7 +29,6 @@ from schedproof.judge.readings import (
     judge_query_cost,
     judge_zero_traffic,
     no_outage_policy,
-    too_few_nodes,
 )
 from schedproof.judge.start import judge_args_typed, judge_config_version, judge_registered_name
 
@@ -30,6 +36,7 @@ __all__ = ["CATALOGUE"]
 
 _AUDIT = frozenset({"audit"})
 _NODES = frozenset({"change-nodes"})
+_IDLE = frozenset({"idle-nodes"})
 _HOLD = frozenset({"hold-bindings"})
 _SEVERAL = frozenset({"several-nodes"})
 _SCRIPTED = frozenset({"scripted-metrics"}) | _SEVERAL
@@ -66,7 +73,7 @@ CATALOGUE: dict[str, Clause] = {
         Clause(
             "core/no-head-of-line",
             "A pod that cannot be scheduled, or whose Binding is refused, does not delay others beyond the deadline.",
-            "scheduler framework: the backoff and unschedulable queues", judge_placement, needs=_HOLD,
+            "scheduler framework: the backoff and unschedulable queues", judge_refused, needs=_HOLD | _AUDIT,
         ),
         Clause(
             "core/fit-cpu", "A pod whose CPU request exceeds what is free on a node is kept off that node.",
@@ -123,6 +130,10 @@ CATALOGUE: dict[str, Clause] = {
             "core/requeue-pod-deleted",
             "A pod that fitted nowhere is scheduled once a pod is deleted in whose place it fits.",
             "scheduler framework: EventsToRegister (AssignedPod/Delete)", judge_placement,
+        ),
+        Clause(
+            "core/requeue-bind-refused", "A pod whose Binding was answered with an error is tried again.",
+            "kube-scheduler: handleBindingCycleError", judge_refused, needs=_HOLD | _AUDIT,
         ),
         Clause(
             "core/no-nodes", "With no node at all, pods wait; with the first node they are scheduled.",
@@ -198,7 +209,7 @@ CATALOGUE: dict[str, Clause] = {
         ),
         Clause(
             "network/query-cost", "The queries that a decision takes do not grow with the number of nodes.",
-            "schedproof", judge_query_cost, needs=_SCRIPTED | _NODES, obstacle=too_few_nodes,
+            "schedproof", judge_query_cost, needs=_SCRIPTED | _NODES | _IDLE,
         ),
         Clause(
             "network/real-traffic",
@@ -216,7 +227,7 @@ CATALOGUE: dict[str, Clause] = {
         ),
         Clause(
             "extender/prioritize-range", "Scores are integers from 0 to 10.",
-            "extender API: MaxExtenderPriority", judge_score_range, needs=frozenset({"idle-nodes"}),
+            "extender API: MaxExtenderPriority", judge_score_range, needs=_IDLE,
         ),
         Clause(
             "extender/cache-capable",
@@ -250,8 +261,8 @@ CATALOGUE: dict[str, Clause] = {
             "Kubernetes: RBAC good practices", judge_rbac_minimal, needs=_AUDIT, whole_run=True,
         ),
         Clause(
-            "controller/steady", "While a pod is unschedulable, the rate of requests is bounded.",
-            "Kubernetes: controllers back off", judge_steady, needs=_AUDIT,
+            "controller/steady", "While a pod is unschedulable, or its Binding refused, requests are few.",
+            "Kubernetes: controllers back off", judge_steady, needs=_HOLD | _AUDIT,
         ),
     )
 }  # fmt: skip

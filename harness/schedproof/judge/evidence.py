@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -124,10 +125,12 @@ def _describe(record: Record, case: str) -> str:  # noqa: C901 - one line for ea
         took = f"{record['seconds'] * 1000:.0f} ms"
         return f"candidate asks Prometheus: {record['request'][:200]} -> {record['status']} in {took}"
     if kind == "extender":
-        return (
-            f"extender {record['request']} for {record.get('pod', '?')} -> {record['status']} {record['answer'][:200]}"
-        )
+        answer = f"{record['status']} in {record['seconds'] * 1000:.0f} ms {record['answer'][:200]}"
+        return f"extender {record['request']} for {record.get('pod', '?')} -> {answer}"
     if kind == "request" and record["resource"] in ("pods/binding", "bindings"):
         target = (record["body"] or {}).get("target", {}).get("name")
         return f"{record['user'].rpartition(':')[2]} binds {record['name']} to {target}: {record['code']}"
+    if kind == "request" and record["code"] >= HTTPStatus.BAD_REQUEST and record["verb"] in ("patch", "update"):
+        who = record["user"].rpartition(":")[2]
+        return f"{who} may not {record['verb']} {record['resource']} {record['name']}: {record['code']}"
     return ""

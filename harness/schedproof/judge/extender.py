@@ -46,13 +46,18 @@ def _called(call: Record) -> str:
     return f"{call['request']} answered {call['status'] or 'not at all'} ({said})"
 
 
+def _readable(call: Record, verb: str) -> bool:
+    """Whether kube-scheduler can read the answer: JSON, and for prioritize a list."""
+    return bool(call["json"]) and (verb != "prioritizeVerb" or call["scores"] is not None)
+
+
 def judge_verbs_served(history: History, case: str) -> Finding:
-    """Every configured verb of a scheduling cycle was called, and answered with status 200 and JSON."""
+    """Every configured verb of a scheduling cycle was called, and answered with status 200 and what it asks for."""
     configured = [verb for verb in ("filterVerb", "prioritizeVerb", "bindVerb") if _config(history).get(verb)]
     missing = []
     for verb in configured:
         calls = _calls(history, case, verb)
-        wrong = [call for call in calls if call["status"] != HTTPStatus.OK or not call["json"]]
+        wrong = [call for call in calls if call["status"] != HTTPStatus.OK or not _readable(call, verb)]
         if wrong:
             ignored = "; kube-scheduler ignores that silently" if verb == "prioritizeVerb" else ""
             return failed(f"{verb}: {_called(wrong[0])}{ignored}", **shown(history, case))
@@ -115,9 +120,11 @@ def judge_score_range(history: History, case: str) -> Finding:
     """All scores were integers from 0 to 10, also for more nodes than there are scores."""
     if not _config(history).get("prioritizeVerb"):
         return not_claimed("no prioritizeVerb is configured")
-    calls = [call for call in _calls(history, case, "prioritizeVerb") if call["scores"] is not None]
+    calls = _calls(history, case, "prioritizeVerb")
+    if wrong := [call for call in calls if call["status"] == HTTPStatus.OK and call["scores"] is None]:
+        return failed(f"{_called(wrong[0])}: that is no HostPriorityList", **shown(history, case))
     for call in calls:
-        for host, score in call["scores"]:
+        for host, score in call["scores"] or ():
             if score is None:
                 continue  # Go's decoder takes what is left out for 0
             if not isinstance(score, int) or isinstance(score, bool) or not 0 <= score <= _HIGHEST:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -11,15 +12,10 @@ from schedproof.judge.preference import judge_recovery, quietest_of
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from schedproof.candidates.claims import Claims, OnMissing
     from schedproof.history.history import History, TestPod
 
-__all__ = [
-    "judge_missing_node", "judge_outage", "judge_query_cost", "judge_zero_traffic", "no_outage_policy", "too_few_nodes",
-]  # fmt: skip
+__all__ = ["judge_missing_node", "judge_outage", "judge_query_cost", "judge_zero_traffic", "no_outage_policy"]
 
 
 def no_outage_policy(claims: Claims) -> str:
@@ -129,8 +125,9 @@ def judge_outage(history: History, case: str) -> Finding:
 def judge_query_cost(history: History, case: str) -> Finding:
     """What is asked of Prometheus while a pod is decided on does not grow with the number of nodes.
 
-    Counted from a pod's creation to its Binding. A candidate that asks once per node asks for each node more once
-    more; half of that is the limit, so that a poll that happens to fall into a decision is not mistaken for it.
+    Counted from a pod's creation to its Binding. A candidate that asks once per node, be it each node that is feasible
+    or each that there is, asks for each node more once more; half of that is the limit, so that a poll that happens to
+    fall into a decision is not mistaken for it.
     """
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -140,31 +137,38 @@ def judge_query_cost(history: History, case: str) -> Finding:
         return invalid("it asked Prometheus nothing", **shown(history, case))
     if not all(costs.values()):
         return invalid("no decisions to compare", **shown(history, case))
-    nodes = {role: max(feasible for feasible, _ in cost) for role, cost in costs.items()}
-    means = {role: sum(queries for _, queries in cost) / len(cost) for role, cost in costs.items()}
-    more = nodes["all"] - nodes["few"]
-    if more < 1:
+    feasible = {role: max(cost.feasible for cost in costs[role]) for role in costs}
+    nodes = {role: max(cost.nodes for cost in costs[role]) for role in costs}
+    means = {role: sum(cost.queries for cost in costs[role]) / len(costs[role]) for role in costs}
+    if feasible["all"] <= feasible["few"]:
         return invalid("all decisions were between equally many nodes", **shown(history, case))
-    measured = {f"queries per pod between {nodes[role]} nodes": means[role] for role in costs}
-    text = f"{means['few']:.1f} queries per pod between {nodes['few']} nodes, {means['all']:.1f} between {nodes['all']}"
+    among = {role: f"{feasible[role]} of {nodes[role]} nodes" for role in costs}
+    measured = {f"queries per pod between {among[role]}": means[role] for role in costs}
+    text = f"{means['few']:.1f} queries per pod between {among['few']}, {means['all']:.1f} between {among['all']}"
+    more = min(grown for counts in (feasible, nodes) if (grown := counts["all"] - counts["few"]) > 0)
     if means["all"] - means["few"] >= more / 2:
         return failed(f"{text}: they grow with the number of nodes", measured=measured, **shown(history, case))
     return passed(text, measured=measured, **shown(history, case))
 
 
-def too_few_nodes(_claims: Claims, cluster: Mapping[str, Any]) -> str:
-    """Why costs cannot be compared on this cluster."""
-    return "" if len(cluster["nodes"]) > 2 else "it takes three nodes to see whether costs grow with their number"
+@dataclasses.dataclass(frozen=True)
+class _Cost:
+    """Of one decision: how many nodes were feasible, how many there were, and how many queries it took."""
+
+    feasible: int
+    nodes: int
+    queries: int
 
 
-def _queries(history: History, case: str, role: str) -> list[tuple[int, int]]:
-    """For each decision: the number of feasible nodes, and of queries."""
+def _queries(history: History, case: str, role: str) -> list[_Cost]:
     asked = [record["at"] for record in history.of("query")]
-    decisions = [(pod, history.bindings[pod.uid]) for pod in history.test_pods(case, role)]
-    return [
-        (len(rule_binding(history, binding).feasible), sum(pod.at <= at <= binding.at for at in asked))
-        for pod, binding in decisions
-    ]
+    costs = []
+    for pod in history.test_pods(case, role):
+        binding = history.bindings[pod.uid]
+        ruling = rule_binding(history, binding)
+        queries = sum(pod.at <= at <= binding.at for at in asked)
+        costs.append(_Cost(len(ruling.feasible), len(ruling.per_node), queries))
+    return costs
 
 
 def _asked(history: History, pod: TestPod) -> dict[str, float]:

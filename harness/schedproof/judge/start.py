@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.scheduler_config import DEFAULT_PLUGINS, SERVED_VERSION, enabled_names
@@ -10,7 +11,7 @@ from schedproof.judge.evidence import log_tails
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from schedproof.history.history import History
@@ -21,6 +22,12 @@ __all__ = ["judge_args_typed", "judge_config_version", "judge_registered_name"]
 def _configuration(history: History) -> Mapping[str, Any]:
     configuration: Mapping[str, Any] = next((record["document"] for record in history.of("configuration")), {})
     return configuration
+
+
+def _names(log: Sequence[str], arg: str) -> bool:
+    """Whether an error names an arg. That kube-scheduler lists its own flags at its start says nothing."""
+    said = "\n".join(line for line in log if " FLAG: " not in line)
+    return re.search(rf"(?<![\w-]){re.escape(arg)}(?![\w-])", said, re.IGNORECASE) is not None
 
 
 def judge_config_version(history: History, case: str) -> Finding:
@@ -92,6 +99,6 @@ def judge_args_typed(history: History, case: str) -> Finding:
         logs = {"logs": {what: attempt["log"]}}
         if code is None:
             return failed(f"it starts with {what}, which is of another type than its own value", **logs)
-        if arg.lower() not in "\n".join(attempt["log"]).lower():
+        if not _names(attempt["log"], arg):
             return failed(f"with {what} it ends with code {code}, but does not name {arg}", **logs)
     return passed(f"{', '.join(attempt['arg'] for attempt in tried)}: a value of another type fails the start by name")

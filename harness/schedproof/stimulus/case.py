@@ -8,9 +8,10 @@ import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from schedproof.clusters.api import Conflict, Manifest, NotFound
-from schedproof.foundation.deadlines import BIND, OBJECT_GONE, REACTION, Deadline
+from schedproof.foundation.deadlines import BIND, FIRST_SCRAPE, OBJECT_GONE, REACTION, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until, wait_for
+from schedproof.metrics.readings import traffic_query
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.stimulus.gate import BindingGate
 from schedproof.stimulus.node_changes import GENERATION, NodeChanges
@@ -19,6 +20,7 @@ from schedproof.stimulus.pods import Pod, pod_manifest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from schedproof.candidates.claims import NetworkClaims
     from schedproof.stimulus.trial import Trial
 
 __all__ = ["Case", "CaseOver"]
@@ -293,9 +295,33 @@ class Case(NodeChanges):
         self._recorder.add("calm", case=self.clause, seconds=_CALM)
         until(time.monotonic() + _CALM)
 
+    def add_node(self, name: str, **capacity: str) -> None:
+        super().add_node(name, **capacity)
+        network = self.trial.candidate.claims.network
+        if network is not None and network.on_missing == "reject":
+            # As it claims, it has nothing to do with the node before Prometheus knows of it; and nothing but a change
+            # of the cluster makes kube-scheduler ask again.
+            self._await_readings(name, network)
+            self.settle()
+
+    def _await_readings(self, node: str, claims: NetworkClaims) -> None:
+        query = traffic_query(claims.metric, claims.device.format(device=self.trial.cluster.device), claims.window)
+        reader = self.trial.readers.at(self.trial.cluster.prometheus_url)
+
+        def probe() -> None:
+            if node not in reader.traffic(query):
+                raise NotYet(f"{query} has nothing of {node}")
+
+        wait_for(probe, FIRST_SCRAPE, what=f"Prometheus to know of {node}")
+
     def remove_all_nodes(self) -> None:
         self._recorder.add("emptied", case=self.clause)
         super().remove_all_nodes()
+
+    @property
+    def settling_node(self) -> str:
+        """The node by which it is shown what the candidate has seen."""
+        return self.trial.cluster.nodes[0]
 
     def settle(self) -> None:
         """Wait until the candidate, and not only the apiserver, has seen the world as it is now.
@@ -304,7 +330,7 @@ class Case(NodeChanges):
         seen that change of nodes and this latest of pods, and whoever follows a watch has then seen all before them.
         Who binds it elsewhere has no regard for selectors, which is not what the case is about: he gets some time.
         """
-        node = self.trial.cluster.nodes[0]
+        node = self.settling_node
         generation = self.trial.next_generation()
         self._api.merge("nodes", node, {"metadata": {"labels": {GENERATION: generation}}})
         probe = self.pod("settle", role="settle", nodeSelector={GENERATION: generation}, tolerations=_TOLERATE_ALL)

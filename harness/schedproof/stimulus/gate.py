@@ -72,7 +72,7 @@ class BindingGate:
                     "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self._namespace}},
                     "rules": [
                         {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
-                         "resources": ["pods/binding"]},
+                         "resources": ["pods/binding", "bindings"]},
                     ],
                     "clientConfig": {"url": f"https://127.0.0.1:{self._port}/", "caBundle": bundle},
                 }
@@ -96,6 +96,11 @@ class BindingGate:
         with self._changed:
             self._refused.add(pod)
 
+    def accept(self) -> None:
+        """Refuse nobody any more."""
+        with self._changed:
+            self._refused.clear()
+
     def hold(self, pod: str) -> None:
         """Let the next Binding of a pod of this name wait until `release`."""
         with self._changed:
@@ -103,13 +108,17 @@ class BindingGate:
 
     def await_held(self) -> bool:
         """Return when a Binding waits, or when nobody has tried to bind that pod; which of the two."""
+        return self.await_call(self._held)
+
+    def await_call(self, pod: str) -> bool:
+        """Return when somebody has tried to bind a pod of this name, or when that took too long; which of the two."""
 
         def probe() -> None:
-            if self._held not in self._calls:
-                raise NotYet(f"no Binding of {self._held}")
+            if pod not in self._calls:
+                raise NotYet(f"no Binding of {pod}")
 
         try:
-            wait_for(probe, BINDING_HELD, what=f"a Binding of {self._held}", wake=self._changed)
+            wait_for(probe, BINDING_HELD, what=f"a Binding of {pod}", wake=self._changed)
         except DeadlineExceededError:
             return False
         return True
@@ -154,7 +163,8 @@ def _handler(gate: BindingGate) -> type[http.server.BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
-            allowed = gate.review(request["name"])
+            # Bindings can be posted to the pod's subresource, or, as of old, to the namespace.
+            allowed = gate.review(request.get("name") or request["object"]["metadata"]["name"])
             response: dict[str, Any] = {"uid": request["uid"], "allowed": allowed}
             if not allowed:
                 response["status"] = {"code": 422, "message": "refused by the harness, to see what follows"}

@@ -104,9 +104,13 @@ class NetworkCase(Case):
         return self._note_load(load, "scripted")
 
     def break_prometheus(self, fault: Fault) -> None:
-        """Break the candidate's line to Prometheus until `heal_prometheus`."""
-        self._recorder.add("fault", case=self.clause, line="prometheus", fault=fault.value, on=True)
+        """Break the candidate's line to Prometheus until `heal_prometheus`.
+
+        Returns when its readings are older than it claims to go without asking: from then on it must know.
+        """
         self.trial.attachment.prometheus.inject(fault)
+        until(time.monotonic() + self._refresh)
+        self._recorder.add("fault", case=self.clause, line="prometheus", fault=fault.value, on=True)
 
     def heal_prometheus(self) -> None:
         self.trial.attachment.prometheus.heal()
@@ -162,6 +166,12 @@ class NetworkCase(Case):
         """What counters could have counted so far: the quieter a node is now, the more, by factors of ten."""
         order = sorted(load, key=lambda node: load[node], reverse=True)
         return {node: 1e9 * 10.0**number for number, node in enumerate(order)}
+
+    @property
+    def settling_node(self) -> str:
+        # One that has readings: a candidate may claim to reject those that have none.
+        known = self._loads[-1] if self._loads else {}
+        return next((node for node in self.trial.cluster.nodes if node in known), super().settling_node)
 
     @property
     def other_device(self) -> str:

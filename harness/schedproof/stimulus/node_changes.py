@@ -73,8 +73,8 @@ class NodeChanges:
         self._added.append(name)
         self._cluster.add_node(name, like=dataclasses.replace(template, capacity={**template.capacity, **capacity}))
 
-    def add_idle_nodes(self, count: int) -> None:
-        """Let nodes join that exist in the API only, with no device and no exporter.
+    def add_idle_nodes(self, count: int) -> list[str]:
+        """Let nodes join that exist in the API only, with no device and no exporter; their names.
 
         Needs the capability `idle-nodes`.
         """
@@ -87,6 +87,7 @@ class NodeChanges:
             self._idle.append(name)
         for name in names:
             self._await_taints(name, lambda keys: _NOT_READY not in keys)
+        return names
 
     def remove_all_nodes(self) -> None:
         """Take all nodes away. `rejoin` gives one back; what is still missing at the end comes back by itself."""
