@@ -96,6 +96,15 @@ class NetworkClaims:
     on_outage: OnOutage | None = None
     recovers_within: float | None = None
 
+    @property
+    def staleness(self) -> float:
+        """Seconds after which its readings are news, by its claim.
+
+        Whoever polls promises a period, and no clock keeps one exactly on a busy machine. Nobody is judged by how close
+        he comes to it.
+        """
+        return 1.5 * self.refresh + 0.5 if self.refresh else 0.0
+
     def as_dict(self) -> dict[str, Any]:
         return {name.replace("_", "-"): value for name, value in dataclasses.asdict(self).items()}
 

@@ -302,6 +302,7 @@ class Case(NodeChanges):
             # As it claims, it has nothing to do with the node before Prometheus knows of it; and nothing but a change
             # of the cluster makes kube-scheduler ask again.
             self._await_readings(name, network)
+            until(time.monotonic() + network.staleness)
             self.settle()
 
     def _await_readings(self, node: str, claims: NetworkClaims) -> None:

@@ -48,7 +48,7 @@ class ExtenderCase(Case):
             device = network.device.format(device=self.trial.cluster.device)
             self._server.script(device, network.metric, min(max(network.window / 8, 0.1), 1.0), idle)
             self.trial.attachment.prometheus.upstream = self._server.url
-            until(time.monotonic() + 1.5 * network.refresh + bool(network.refresh) * 0.5)
+            until(time.monotonic() + network.staleness)
         return added
 
     def close(self) -> None:

@@ -109,7 +109,7 @@ class NetworkCase(Case):
         Returns when its readings are older than it claims to go without asking: from then on it must know.
         """
         self.trial.attachment.prometheus.inject(fault)
-        until(time.monotonic() + self._refresh)
+        until(time.monotonic() + self.claims.staleness)
         self._recorder.add("fault", case=self.clause, line="prometheus", fault=fault.value, on=True)
 
     def heal_prometheus(self) -> None:
@@ -181,17 +181,11 @@ class NetworkCase(Case):
     @property
     def look_back(self) -> float:
         """Seconds after which a change of the load is the only thing that counts: window plus refresh."""
-        return self.claims.window + self._refresh
+        return self.claims.window + self.claims.staleness
 
     def wait_claimed(self, since: float) -> None:
         """Until window plus refresh have passed since a moment of the monotonic clock: then the claim is due."""
         until(since + self.look_back)
-
-    @property
-    def _refresh(self) -> float:
-        # Whoever polls promises a period, and no clock keeps one exactly on a busy machine. Nobody is judged by
-        # how close he comes to it.
-        return 1.5 * self.claims.refresh + 0.5 if self.claims.refresh else 0.0
 
     def probe(self, phase: int, count: int, *, among: Collection[str] = (), **spec: Any) -> None:
         """Ask the candidate `count` times where to put a pod, one pod after the other.
@@ -247,7 +241,7 @@ class NetworkCase(Case):
     def _use(self, url: str) -> None:
         """Exchange the server behind the candidate's tap; return when it cannot have older readings by its claim."""
         self.trial.attachment.prometheus.upstream = url
-        until(time.monotonic() + self._refresh)
+        until(time.monotonic() + self.claims.staleness)
 
     def close(self) -> None:
         self.trial.attachment.prometheus.heal()
