@@ -291,3 +291,37 @@ def test_a_restart_after_which_nothing_was_bound_shows_nothing() -> None:
     h.add("halted", case=RESTART)
     h.add("resumed", case=RESTART)
     told(h.verdict(), "invalid", "no pod was bound after the restart")
+
+
+# -- core/requeue-bind-refused, core/no-head-of-line
+
+
+REFUSED, HEAD = "core/requeue-bind-refused", "core/no-head-of-line"
+
+
+@pytest.mark.parametrize("resource", ["pods/binding", "bindings"])
+def test_a_pod_that_is_bound_after_its_binding_was_refused_passes(resource: str) -> None:
+    h = HistoryBuilder(REFUSED)
+    h.pod("erring-1", role="erring")
+    h.attempt("erring-1", "node-1", code=422, resource=resource)
+    h.bind("erring-1", "node-2")
+    h.expect("erring-1", "bound")
+    told(h.verdict(), "passed", "1 pods bound where they fit")
+
+
+def test_a_pod_that_is_not_tried_again_fails() -> None:
+    h = HistoryBuilder(REFUSED)
+    h.pod("erring-1", role="erring")
+    h.attempt("erring-1", "node-1", code=422)
+    h.expect("erring-1", "bound")
+    told(h.verdict(), "failed", "erring-1 was not bound")
+
+
+@pytest.mark.parametrize("case", [REFUSED, HEAD])
+def test_where_nothing_was_refused_nothing_is_shown(case: str) -> None:
+    h = HistoryBuilder(case)
+    h.pod("erring-1", role="erring")
+    h.attempt("erring-1", "node-2", by=CONTROL_USER, code=409)
+    h.bind("erring-1", "node-1")
+    h.expect("erring-1", "bound")
+    told(h.verdict(), "invalid", "no Binding was refused")

@@ -128,7 +128,11 @@ def test_an_ill_typed_arg_that_it_starts_with_fails() -> None:
     assert list(verdict.evidence["logs"]) == ["resolutionPercent: {'not': 'of this type'}"]
 
 
-@pytest.mark.parametrize("log", [[], ["panic: runtime error: invalid memory address"], [ILL_TYPED]])
+FLAGS = 'I1121 flags.go:64] FLAG: --resolutionPercent="5"'
+LONGER = "E1121 bad value for resolutionPercentile"
+
+
+@pytest.mark.parametrize("log", [[], ["panic: runtime error: invalid memory address"], [ILL_TYPED], [FLAGS], [LONGER]])
 def test_an_end_that_does_not_name_the_arg_fails(log: list[str]) -> None:
     verdict = tried(RANGE, {**PERCENT, "code": 2, "log": log}).verdict()
     told(verdict, "failed", "it ends with code 2, but does not name resolutionPercent")
