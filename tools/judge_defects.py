@@ -45,8 +45,10 @@ def judge(rows: list[dict[str, Any]], report: Path, jobs: int) -> dict[str, dict
     # Most of the time somebody waits for a candidate that does not do what it should: that can be done side by side.
     parts = {report / str(number): candidates[number::jobs] for number in range(jobs) if candidates[number::jobs]}
     running = [_start(part, folder) for folder, part in parts.items()]
-    for process in running:
+    for process, folder in zip(running, parts, strict=True):
         process.wait()
+        if not (folder / "report.json").exists():
+            sys.exit(f"no report in {folder}; its pytest said:\n{(folder / 'pytest.log').read_text()}")
     return {
         candidate["name"]: {clause["id"]: clause["outcome"] for clause in candidate["clauses"]}
         for folder in parts

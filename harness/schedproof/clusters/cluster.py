@@ -46,6 +46,8 @@ class ScriptedMetrics(Protocol):
 
     url: str
 
+    def wait_ready(self) -> None: ...
+
     def script(self, device: str, metric: str, step: float, counters: Mapping[str, Counter]) -> None:
         """Give each node a counter, with a sample every `step` seconds until ten minutes from now."""
 

@@ -13,7 +13,7 @@ from schedproof.clusters.api import Api, NotFound
 from schedproof.clusters.spec import REAL_EXPORTERS
 from schedproof.daemons import certificates
 from schedproof.daemons.apiserver import start_apiserver
-from schedproof.daemons.controller_manager import start_controller_manager
+from schedproof.daemons.controller_manager import PATIENCE, start_controller_manager
 from schedproof.daemons.daemon import Host
 from schedproof.daemons.etcd import start_etcd
 from schedproof.daemons.kubeconfig import write_kubeconfig
@@ -117,8 +117,13 @@ class EmbeddedCluster:
             self._etcd, etcd_url = start_etcd(self.host)
             self.apiserver = start_apiserver(self.host, authority, etcd_url)
             self.audit_log = self.apiserver.audit_log
-            manager = start_controller_manager(self.host, self._component("system:kube-controller-manager"))
+            kubeconfig = self._component("system:kube-controller-manager")
+            manager, began = start_controller_manager(self.host, kubeconfig), time.monotonic()
             self.apiserver.wait_ready()
+            if time.monotonic() - began > PATIENCE:
+                # On a machine this busy it has given up, or is about to.
+                manager.stop(grace=0)
+                manager = start_controller_manager(self.host, kubeconfig)
         self._kwok = start_kwok(self.host, self._component("schedproof:kwok"))
         self._daemons = [self._etcd, self.apiserver.process, manager, self._kwok]
 
@@ -254,8 +259,11 @@ class _ScriptedPrometheus:
         self._labels = labels
         self.url = server.url
 
-    def script(self, device: str, metric: str, step: float, counters: Mapping[str, Counter]) -> None:
+    def wait_ready(self) -> None:
         self._server.wait_ready()
+
+    def script(self, device: str, metric: str, step: float, counters: Mapping[str, Counter]) -> None:
+        self.wait_ready()
         end = time.time() + 590  # Prometheus refuses samples more than ten minutes ahead
         common = {"__name__": metric, "device": device, "job": "node-exporter"}
         series = [

@@ -9,7 +9,10 @@ if TYPE_CHECKING:
 
     from schedproof.foundation.sandbox import Process
 
-__all__ = ["start_controller_manager"]
+__all__ = ["PATIENCE", "start_controller_manager"]
+
+PATIENCE = 7.0
+"""Seconds for which it can be counted on to wait for the apiserver: from 10 s on it gives up, and ends."""
 
 # What a scheduler's users rely on: node taints follow node conditions, owners get their pods,
 # budgets are counted, what is deleted goes. The cloud, certificate and volume controllers have no
@@ -22,7 +25,7 @@ _CONTROLLERS = (
 
 
 def start_controller_manager(host: Host, kubeconfig: Path) -> Process:
-    """Start kube-controller-manager; returns at once. It waits for the apiserver by itself."""
+    """Start kube-controller-manager; returns at once. It waits for the apiserver by itself, for a while."""
     options = {
         "kubeconfig": kubeconfig,
         "controllers": ",".join(_CONTROLLERS),

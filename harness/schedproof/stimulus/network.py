@@ -77,11 +77,13 @@ class NetworkCase(Case):
             before: the load until then, for as long as twice the claimed window looks back; the same, if not given.
             changed: how many seconds ago the load changed.
             totals: what the counters showed when the series begin, of nodes that are not to have any total.
-            rebooted: nodes whose counters started over at zero in the middle of the window.
+            rebooted: nodes whose counters started over at zero within the window.
             devices: other devices of the nodes, and the load on each.
         """
         server = self.trial.cluster.scripted_metrics()
         self._scripts.append(server)
+        # What is to happen within the window must not have passed while the server was starting.
+        server.wait_ready()
         now = time.time()
         past = now - changed - 2 * self.claims.window - 5
         step = min(max(self.claims.window / 8, 0.1), 1.0)
@@ -92,7 +94,7 @@ class NetworkCase(Case):
                 node: Counter(
                     totals.get(node, drawn[node]),
                     ((past, (before or rates)[node]), (now - changed, rate)),
-                    now - self.claims.window / 2 if node in rebooted else math.inf,
+                    now - self.claims.window / 4 if node in rebooted else math.inf,
                 )
                 for node, rate in rates.items()
             }
