@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from schedproof.candidates.placeholders import fill
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from schedproof.candidates.claims import Claims
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from schedproof.candidates.kinds import PluginSpec
 
 __all__ = [
-    "DEFAULT_PLUGINS", "PREFERENCE_WEIGHT", "SERVED_VERSION", "default_score_plugins", "enabled_names", "ill_typed",
+    "DEFAULT_PLUGINS", "PREFERENCE_WEIGHT", "SERVED_VERSION", "enabled_names", "ill_typed", "own_args",
     "own_configuration", "plugin_profile", "scheduler_configuration", "served_names",
 ]  # fmt: skip
 
@@ -127,31 +127,28 @@ def enabled_names(profile: Mapping[str, Any]) -> frozenset[str]:
     )
 
 
+def own_args(configuration: Mapping[str, Any]) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
+    """The args of each plugin that is not Kubernetes' own, with the numbers of its profile and of its pluginConfig."""
+    for number, profile in enumerate(configuration.get("profiles") or ()):
+        for index, entry in enumerate(profile.get("pluginConfig") or ()):
+            if entry.get("name") not in DEFAULT_PLUGINS:
+                yield number, index, entry.get("args") or {}
+
+
 def ill_typed(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[str, Any]]]:
     """Each arg of each plugin that is not Kubernetes' own, a value of another type, and the configuration with that.
 
     The profiles get other schedulerNames, so that whoever starts with it has no pods to schedule.
     """
     found: list[tuple[str, Any, dict[str, Any]]] = []
-    for number, profile in enumerate(configuration.get("profiles") or ()):
-        for index, entry in enumerate(profile.get("pluginConfig") or ()):
-            for arg, value in (entry.get("args") or {}).items():
-                if entry.get("name") in DEFAULT_PLUGINS or arg in ("apiVersion", "kind"):
-                    continue
-                wrong: Any = "not a mapping" if isinstance(value, dict) else {"not": "of this type"}
-                document = copy.deepcopy(dict(configuration))
-                document["profiles"][number]["pluginConfig"][index]["args"][arg] = wrong
-                for other, changed in enumerate(document["profiles"]):
-                    changed["schedulerName"] = f"schedproof-tried-{other}"
-                found.append((arg, wrong, document))
+    for number, index, args in own_args(configuration):
+        for arg, value in args.items():
+            if arg in ("apiVersion", "kind"):
+                continue
+            wrong: Any = "not a mapping" if isinstance(value, dict) else {"not": "of this type"}
+            document = copy.deepcopy(dict(configuration))
+            document["profiles"][number]["pluginConfig"][index]["args"][arg] = wrong
+            for other, changed in enumerate(document["profiles"]):
+                changed["schedulerName"] = f"schedproof-tried-{other}"
+            found.append((arg, wrong, document))
     return found
-
-
-def default_score_plugins(configuration: Mapping[str, Any]) -> str:
-    """For people: which default score plugins stay on beside the candidate's own preference."""
-    disabled = {
-        plugin.get("name")
-        for profile in configuration.get("profiles") or ()
-        for plugin in ((profile.get("plugins") or {}).get("score") or {}).get("disabled") or ()
-    }
-    return "none" if "*" in disabled else f"all but {', '.join(sorted(disabled))}" if disabled else "all"

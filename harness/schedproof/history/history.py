@@ -198,9 +198,13 @@ class History:
                 found.setdefault(attempt.pod, []).append(attempt)
         return found
 
+    def attempts_at(self, pod: str) -> Sequence[Attempt]:
+        """The candidate's attempts to place a pod of this name, whichever of that name they were meant for."""
+        return self._candidate_attempts.get(pod, ())
+
     def attempts_on(self, pod: str, uid: str) -> list[Attempt]:
         """The candidate's attempts to place this very pod, or whichever pod bears its name."""
-        return [attempt for attempt in self._candidate_attempts.get(pod, ()) if attempt.uid in ("", uid)]
+        return [attempt for attempt in self.attempts_at(pod) if attempt.uid in ("", uid)]
 
     def seen_rv(self, before: int) -> int:
         """The newest revision that the candidate can be shown to have seen before revision `before`."""

@@ -43,9 +43,8 @@ def judge_refused(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    erring = {pod.name for pod in history.test_pods(case, "erring")}
-    refused = [a for a in history.attempts if a.pod in erring and a.user in history.candidate_users and not a.succeeded]
-    if not refused:
+    erring = history.test_pods(case, "erring")
+    if all(attempt.succeeded for pod in erring for attempt in history.attempts_at(pod.name)):
         return invalid("no Binding was refused", **shown(history, case))
     return finding
 
@@ -72,13 +71,7 @@ def judge_bind_uid(history: History, case: str) -> Finding:
     if not again:
         return _unless_placement_fails(history, case, "the pod was not created anew")
     pod = again[0]
-    held = [
-        attempt
-        for attempt in history.attempts
-        if attempt.pod == pod.name
-        and attempt.user in history.candidate_users
-        and attempt.received < pod.at < attempt.completed
-    ]
+    held = [a for a in history.attempts_at(pod.name) if a.received < pod.at < a.completed]
     placed = [attempt for attempt in held if attempt.succeeded]
     if placed:
         return failed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.scheduler_config import DEFAULT_PLUGINS, SERVED_VERSION, enabled_names
+from schedproof.candidates.scheduler_config import DEFAULT_PLUGINS, SERVED_VERSION, enabled_names, own_args
 from schedproof.candidates.start_errors import UNREGISTERED
 from schedproof.judge.evidence import log_tails
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
@@ -77,14 +77,9 @@ def judge_registered_name(history: History, case: str) -> Finding:
 def judge_args_typed(history: History, case: str) -> Finding:
     """Its own args are taken; an arg of another type fails the start, with a message that names it."""
     failure = next(history.of("start-failed"), None)
-    given = any(
-        entry.get("args") and entry.get("name") not in DEFAULT_PLUGINS
-        for profile in _configuration(history).get("profiles") or ()
-        for entry in profile.get("pluginConfig") or ()
-    )
     if not _configuration(history):
         return invalid("no scheduler was started")
-    if not given:
+    if not any(args for _, _, args in own_args(_configuration(history))):
         return not_claimed("its configuration has no args for a plugin of its own")
     if failure is not None:
         blame = "its own args" if "cannot read its args" in failure["text"] else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,19 +38,6 @@ class Reader:
         params: Mapping[str, object] = {} if moment is None else {"time": f"{moment:.3f}"}
         answer = self._server.custom_query(query, params=dict(params))
         return {entry["metric"].get(NODE_LABEL, ""): float(entry["value"][1]) for entry in answer}
-
-    def increase(self, query: str, start: float, end: float, step: float) -> dict[str, list[tuple[float, float]]]:
-        """Node to (time, value) pairs of a range query between two moments."""
-        answer = self._server.custom_query_range(
-            query,
-            start_time=datetime.datetime.fromtimestamp(start, datetime.UTC),
-            end_time=datetime.datetime.fromtimestamp(end, datetime.UTC),
-            step=f"{step}s",
-        )
-        return {
-            entry["metric"].get(NODE_LABEL, ""): [(float(at), float(value)) for at, value in entry["values"]]
-            for entry in answer
-        }
 
     def close(self) -> None:
         self._session.close()

@@ -13,6 +13,7 @@ from schedproof.foundation.errors import HostError
 from schedproof.foundation.waiting import until
 from schedproof.metrics.series import Counter
 from schedproof.stimulus.case import Case
+from schedproof.stimulus.network import sample_step, scripted_past
 
 if TYPE_CHECKING:
     from schedproof.clusters.cluster import ScriptedMetrics
@@ -43,10 +44,10 @@ class ExtenderCase(Case):
         network = self.trial.candidate.claims.network
         if network is not None:
             self._server = self.trial.cluster.scripted_metrics()
-            begin = time.time() - 2 * network.window - 5
+            begin = time.time() - scripted_past(network)
             idle = {node: Counter(1e9, ((begin, 0.0),)) for node in (*self.trial.cluster.nodes, *added)}
             device = network.device.format(device=self.trial.cluster.device)
-            self._server.script(device, network.metric, min(max(network.window / 8, 0.1), 1.0), idle)
+            self._server.script(device, network.metric, sample_step(network), idle)
             self.trial.attachment.prometheus.upstream = self._server.url
             until(time.monotonic() + network.staleness)
         return added

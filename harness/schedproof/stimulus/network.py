@@ -25,13 +25,23 @@ if TYPE_CHECKING:
     from schedproof.stimulus.pods import Pod
     from schedproof.stimulus.trial import Trial
 
-__all__ = ["NetworkCase"]
+__all__ = ["NetworkCase", "sample_step", "scripted_past"]
 
 _QUIETEST, _LOUDEST = 100_000.0, 20_000_000.0
 """Bytes per second at the quietest and at most at the loudest node; Python can send some 100 MB/s in all."""
 
 
 _CLAIMED = "network.recovers-within, the candidate's own claim"
+
+
+def scripted_past(claims: NetworkClaims) -> float:
+    """For how many seconds scripted series reach back: windows that are full, whenever somebody asks."""
+    return 2 * claims.window + 5
+
+
+def sample_step(claims: NetworkClaims) -> float:
+    """Seconds between two samples of scripted series: several in each window."""
+    return min(max(claims.window / 8, 0.1), 1.0)
 
 
 class NetworkCase(Case):
@@ -85,8 +95,7 @@ class NetworkCase(Case):
         # What is to happen within the window must not have passed while the server was starting.
         server.wait_ready()
         now = time.time()
-        past = now - changed - 2 * self.claims.window - 5
-        step = min(max(self.claims.window / 8, 0.1), 1.0)
+        past = now - changed - scripted_past(self.claims)
 
         def counters(rates: Mapping[str, float]) -> dict[str, Counter]:
             drawn = self._totals(rates)
@@ -99,6 +108,7 @@ class NetworkCase(Case):
                 for node, rate in rates.items()
             }
 
+        step = sample_step(self.claims)
         server.script(self._device, self.claims.metric, step, counters(load))
         for device, rates in devices.items():
             server.script(device, self.claims.metric, step, counters(rates))
