@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from schedproof.daemons.daemon import Host
     from schedproof.metrics.series import Counter
 
-__all__ = ["NAMESPACE", "Cluster", "Identity", "Rbac", "ScriptedMetrics"]
+__all__ = ["NAMESPACE", "Cluster", "Hosting", "Identity", "Rbac", "ScriptedMetrics", "StaticPods"]
 
 NAMESPACE = "schedproof-system"
 """Where the harness keeps the ServiceAccounts of everybody involved."""
@@ -35,10 +35,11 @@ class Identity:
 
     name: str
     kubeconfig: Path
+    namespace: str = NAMESPACE
 
     @property
     def user(self) -> str:
-        return f"system:serviceaccount:{NAMESPACE}:{self.name}"
+        return f"system:serviceaccount:{self.namespace}:{self.name}"
 
 
 class ScriptedMetrics(Protocol):
@@ -54,12 +55,56 @@ class ScriptedMetrics(Protocol):
     def close(self) -> None: ...
 
 
+class StaticPods(Protocol):
+    """The manifests from which a control plane's kubelet runs pods by itself, and files beside them."""
+
+    def read(self, name: str) -> str:
+        """The manifest `name`.yaml."""
+
+    def write(self, name: str, manifest: str) -> None:
+        """Replace or add one; the kubelet sees it within seconds."""
+
+    def remove(self, name: str) -> None: ...
+
+    def put(self, path: str, text: str) -> None:
+        """Write a file on the control plane's node, which a static pod can mount."""
+
+    def delete(self, path: str) -> None: ...
+
+
+class Hosting(Protocol):
+    """How a candidate runs as pods in a cluster."""
+
+    @property
+    def namespace(self) -> str:
+        """Where its objects live, and its identity's ServiceAccount."""
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """What every object of ours bears, so that it is found again."""
+
+    @property
+    def apiserver_url(self) -> str:
+        """As pods reach it."""
+
+    @property
+    def service_address(self) -> str:
+        """Where NodePorts answer, as this machine reaches them."""
+
+    @property
+    def static_pods(self) -> StaticPods | None:
+        """The control plane's, where they can be exchanged."""
+
+    def load_image(self, ref: str) -> None:
+        """Give every node an image that this machine's Docker has."""
+
+
 class Cluster(Protocol):
     """A running cluster.
 
     `capabilities` are what a clause may ask for: `audit`, `change-nodes`, `empty-cluster` (all nodes may be taken
     away), `hold-bindings` (the apiserver can call a webhook of ours), `idle-nodes` (a Node object needs no machine),
-    `load`, `scripted-metrics`, `several-nodes`.
+    `load`, `real-pods` (kubelets run what is bound), `scripted-metrics`, `several-nodes`.
     """
 
     @property
@@ -101,7 +146,23 @@ class Cluster(Protocol):
 
     @property
     def host(self) -> Host:
-        """Where candidates and their schedulers run as processes."""
+        """Where candidates and their schedulers run as processes of this machine."""
+
+    @property
+    def hosting(self) -> Hosting | None:
+        """How candidates run as pods; None where they only run as processes."""
+
+    @property
+    def callback_address(self) -> str:
+        """This machine's address as the apiserver and pods reach it; what listens for them binds to it."""
+
+    @property
+    def workload_image(self) -> str:
+        """An image that every node has, whose container runs until it is told to end."""
+
+    @property
+    def namespace_prefix(self) -> str:
+        """Of the namespaces that hold pods to be scheduled."""
 
     @property
     def timings(self) -> Mapping[str, float]:
@@ -123,5 +184,8 @@ class Cluster(Protocol):
     def scripted_metrics(self) -> ScriptedMetrics: ...
 
     def versions(self) -> Mapping[str, str]: ...
+
+    def export_logs(self, folder: Path) -> None:
+        """Keep there what explains a failure. Never raises: it is called where something has failed already."""
 
     def close(self) -> None: ...

@@ -57,6 +57,11 @@ class EmbeddedCluster:
     """
 
     name = "embedded"
+    hosting = None
+    callback_address = "127.0.0.1"
+    namespace_prefix = "sp"
+    workload_image = "registry.k8s.io/pause:3.10"
+    """A name alone: kwok plays what it would run."""
 
     def __init__(self, spec: ClusterSpec, binaries: Mapping[str, Path], logs: Path) -> None:
         self.spec = spec
@@ -247,6 +252,9 @@ class EmbeddedCluster:
 
     def versions(self) -> Mapping[str, str]:
         return {"kubernetes": self.api.version(), "cluster": self.name}
+
+    def export_logs(self, folder: Path) -> None:
+        """Nothing to do: its daemons write their logs into the report's folder as they run."""
 
     def close(self) -> None:
         """End every process of this cluster. Safe to call twice."""
