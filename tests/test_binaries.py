@@ -20,19 +20,30 @@ from schedproof.binaries import command, lock, toolchain, versions
 from schedproof.binaries.build import build
 from schedproof.binaries.cache import binary_path, cache_dir, log_path, machine
 from schedproof.binaries.goversion import GoVersion
-from schedproof.binaries.resolve import Origin, Resolved, locate, resolve, setting
+from schedproof.binaries.resolve import Origin, Resolved, built, locate, resolve, setting
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import DeadlineExceededError, HostError, UsageError
 from schedproof.foundation.progress import ConsoleProgress, SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 
 KUBE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+CNI = ("host-local", "loopback", "portmap", "ptp")
 BANNERS = {
     "etcd": "etcd Version: {}\nGit SHA: none\nGo Version: go1.26.8",
     "kwok": "kwok version {} go1.26.8 (linux/amd64)",
     "prometheus": "prometheus, version {} (branch: , revision: unknown)",
     "node_exporter": "node_exporter, version {} (branch: , revision: unknown)",
-} | dict.fromkeys(KUBE, "Kubernetes {}")
+    "kubeadm": "{}",
+    "kubectl": "Client Version: {}\nKustomize Version: v5.8.1",
+    "kind": "kind {} go1.26.8 linux/amd64",
+    "containerd": "containerd github.com/containerd/containerd/v2 {} ",
+    "ctr": "ctr github.com/containerd/containerd/v2 {}",
+    "containerd-shim-runc-v2": "containerd-shim-runc-v2:\n  Version:  {}\n  Revision: \n  Go version: go1.26.8",
+    "crictl": "crictl version {}",
+    "coredns": "CoreDNS-{}\nlinux/amd64, go1.26.8, ",
+    **dict.fromkeys((*KUBE, "kubelet", "kube-proxy"), "Kubernetes {}"),
+    **{name: f"CNI {name} plugin {{}}\nCNI protocol versions supported: 0.1.0" for name in CNI},
+}
 
 SOON = Deadline("soon", 30, "only bounds how long a failing test takes")
 
@@ -177,8 +188,8 @@ class TestLock:
 
     def test_the_question_reads_the_locked_version_from_what_the_binary_prints(self, build):
         for name in build.packages:
-            assert build.asks.read(banner(name)) == build.version
-        assert build.asks.read("no version here") is None
+            assert build.question(name).read(banner(name)) == build.version
+            assert build.question(name).read("no version here") is None
 
     def test_the_wheel_is_new_enough_for_it(self, build):
         assert GoVersion.parse(lock.load().go.version) >= build.minimum_go
@@ -205,9 +216,10 @@ def test_every_change_that_changes_the_binary_changes_the_digest(tmp_path: Path)
     plain = dataclasses.replace(lock.load().tools["etcd"], folder=folder)
     with_variable = dataclasses.replace(plain, variables={"a.b": "c"})
     other_package = dataclasses.replace(plain, packages={"etcd": "else/where"})
-    before = {plain.digest, with_variable.digest, other_package.digest}
+    with_tag = dataclasses.replace(plain, tags=("no_zfs",))
+    before = {plain.digest, with_variable.digest, other_package.digest, with_tag.digest}
     (folder / "go.sum").write_text("changed")
-    assert len(before | {dataclasses.replace(plain).digest}) == 4
+    assert len(before | {dataclasses.replace(plain).digest}) == 5
 
 
 def test_an_unknown_minor_version_is_refused_with_those_that_exist():
@@ -404,9 +416,11 @@ def test_what_is_missing_is_built_one_command_per_module_and_found_the_next_time
     heard = Heard()
     found = resolve(lock.load().names, progress=heard)
     assert {there.origin for there in found.values()} == {Origin.BUILT}
-    assert len(go.builds) == len(heard.lines) == 5
+    assert len(go.builds) == len(heard.lines) == len(_builds())
     kube = [each["argv"] for each in go.builds if any("kube-apiserver" in word for word in each["argv"])]
-    assert [[word.rsplit("/", 1)[1] for word in argv[-3:]] for argv in kube] == [list(KUBE)]
+    assert [[word.rsplit("/", 1)[1] for word in argv if "/cmd/" in word] for argv in kube] == [
+        sorted((*KUBE, "kube-proxy", "kubeadm", "kubectl", "kubelet"))
+    ]
     again = resolve(lock.load().names, progress=heard)
     assert {there.origin for there in again.values()} == {Origin.CACHE}
     assert [there.path for there in again.values()] == [there.path for there in found.values()]
@@ -420,6 +434,20 @@ def test_only_what_is_missing_of_a_module_is_built(go: FakeGo):
         "k8s.io/kubernetes/cmd/kube-controller-manager",
         "k8s.io/kubernetes/cmd/kube-scheduler",
     ]
+
+
+def test_built_takes_nothing_that_others_have_installed(go: FakeGo, tmp_path: Path):
+    program(tmp_path / "bin" / "ptp", banner("ptp"))
+    assert own("ptp", locate(["ptp"])).origin == Origin.PATH
+    for _ in range(2):
+        paths = built(["ptp", "kubectl"], progress=SilentProgress())
+        assert all(path.is_relative_to(cache_dir()) and path.name == name for name, path in paths.items())
+    assert [each["argv"][-1].rsplit("/", 1)[1] for each in go.builds] == ["ptp", "kubectl"]
+
+
+def test_tags_reach_the_build(go: FakeGo):
+    resolve(["ctr"], progress=SilentProgress())
+    assert go.builds[0]["argv"][3:5] == ["-tags", "no_btrfs,no_devmapper,no_zfs"]
 
 
 def test_a_build_is_static_pinned_and_takes_nothing_from_the_user_that_changes_it(go: FakeGo, monkeypatch):

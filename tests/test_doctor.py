@@ -12,8 +12,11 @@ from schedproof.binaries import lock
 from schedproof.binaries.goversion import GoVersion
 from schedproof.binaries.resolve import Origin, Resolved
 from schedproof.binaries.toolchain import Go
+from schedproof.clusters import embedded, kind
+from schedproof.containers.docker import DockerInfo
 from schedproof.doctor import Check, Host, diagnose
-from schedproof.foundation.errors import UsageError
+from schedproof.doctor_kind import KindHost
+from schedproof.foundation.errors import HostError, UsageError
 
 GIB = 1 << 30
 GO = Go(Path("/go/bin/go"), GoVersion(1, 26, 8), "PATH")
@@ -22,6 +25,9 @@ FINE = Host(
     ip="/usr/sbin/ip", go=GO, go_wheel_installable=True, cache=Path("/cache"), cache_writable=True,
     cache_free=100 * GIB, temp=Path("/tmp"), temp_free=100 * GIB, memory_free=20 * GIB,
 )  # fmt: skip
+DOCKER = KindHost(
+    docker=DockerInfo("28.0.1", 2, Path("/docker")), disk_free=100 * GIB, images=True, archive=True, apt_lacks=()
+)
 NO_GO = dataclasses.replace(FINE, go=None, go_wheel_installable=False)
 
 
@@ -49,7 +55,8 @@ def checks(host: Host = FINE, **told) -> dict[str, Check]:
 def test_a_machine_that_has_everything_passes_with_nothing_to_do():
     found = checks()
     assert all(check.ok and not check.remedy for check in found.values())
-    assert set(lock.load().names) <= set(found)
+    assert set(embedded.BINARIES) <= set(found)
+    assert "docker" not in found
     assert found["etcd"].found == "3.6.8, /x/etcd (cache)"
 
 
@@ -187,3 +194,62 @@ def test_this_machine_can_be_read(tmp_path: Path, monkeypatch):
     assert host.go is None
     assert min(host.cache_free, host.temp_free, host.memory_free or 1) > 0
     assert not (tmp_path / "not").exists()
+
+
+# -- kind
+
+
+def kind_checks(docker: KindHost = DOCKER, host: Host = FINE) -> dict[str, Check]:
+    return checks(host, cluster="kind", kind_host=docker)
+
+
+@pytest.mark.usefixtures("lacking")
+def test_a_kind_cluster_needs_docker_besides_and_other_binaries():
+    found = kind_checks()
+    assert all(check.ok and not check.remedy for check in found.values())
+    assert set(kind.BINARIES) <= set(found)
+    assert not {"etcd", "kube-apiserver", "containerd"} & set(found)
+    assert (found["docker"].found, found["node image"].found) == ("28.0.1, cgroup v2", "there")
+
+
+@pytest.mark.usefixtures("lacking")
+def test_cgroup_v1_is_said_and_is_no_failure():
+    found = kind_checks(dataclasses.replace(DOCKER, docker=DockerInfo("20.10.24", 1, Path("/docker"))))["docker"]
+    assert found.ok
+    assert "cgroup v1" in found.found
+    assert "failCgroupV1" in found.found
+
+
+@pytest.mark.usefixtures("lacking")
+def test_what_is_wrong_with_docker_is_one_finding_with_its_remedy():
+    down = KindHost(HostError("it is not running", remedy="start it"), None, False, False, ())
+    found = kind_checks(down)
+    assert [name for name, check in found.items() if not check.ok] == ["docker"]
+    assert (found["docker"].found, found["docker"].remedy) == ("it is not running", "start it")
+    assert "disk for Docker" not in found
+
+
+@pytest.mark.usefixtures("lacking")
+def test_images_need_disk_where_docker_keeps_them():
+    found = kind_checks(dataclasses.replace(DOCKER, disk_free=GIB))
+    assert [name for name, check in found.items() if not check.ok] == ["disk for Docker"]
+
+
+@pytest.mark.usefixtures("lacking")
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"images": False}, "in the cache"),
+        ({"images": False, "archive": False}, "made of Debian packages"),
+        ({"images": False, "archive": False, "apt_lacks": ("dpkg-deb",)}, "without dpkg-deb"),
+    ],
+)
+def test_where_the_images_will_come_from_is_said(change, found):
+    assert found in kind_checks(dataclasses.replace(DOCKER, **change))["node image"].found
+
+
+@pytest.mark.usefixtures("lacking")
+def test_making_images_needs_as_much_as_building_binaries():
+    small = dataclasses.replace(FINE, cache_free=2 * GIB)
+    assert kind_checks(host=small)["disk for the cache"].ok
+    assert not kind_checks(dataclasses.replace(DOCKER, images=False, archive=False), small)["disk for the cache"].ok

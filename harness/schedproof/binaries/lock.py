@@ -51,13 +51,20 @@ class Build:
     packages: Mapping[str, str]
     asks: VersionQuestion
     minutes: int
+    tags: tuple[str, ...] = ()
+    asks_of: Mapping[str, VersionQuestion] = dataclasses.field(default_factory=dict)
+
+    def question(self, name: str) -> VersionQuestion:
+        """How to ask that binary for its version."""
+        return self.asks_of.get(name, self.asks)
 
     @property
     def flags(self) -> tuple[str, ...]:
         linker = ["-s", "-w"]
         for variable, value in self.variables.items():
             linker += ["-X", f"{variable}={value}"]
-        return ("-mod=readonly", "-trimpath", "-ldflags", " ".join(linker))
+        tags = ("-tags", ",".join(self.tags)) if self.tags else ()
+        return ("-mod=readonly", "-trimpath", *tags, "-ldflags", " ".join(linker))
 
     @functools.cached_property
     def digest(self) -> str:
@@ -142,5 +149,17 @@ def load() -> Lock:
 
 
 def _build(key: str, said: Mapping[str, Any]) -> Build:
-    asks = VersionQuestion(args=tuple(said["asks"]["args"]), pattern=said["asks"]["pattern"])
-    return Build(**{**said, "key": key, "asks": asks, "folder": content("clusters", "modules", key)})
+    return Build(
+        **{
+            **said,
+            "key": key,
+            "folder": content("clusters", "modules", key),
+            "tags": tuple(said.get("tags", ())),
+            "asks": _question(said["asks"]),
+            "asks_of": {name: _question(asked) for name, asked in said.get("asks_of", {}).items()},
+        }
+    )
+
+
+def _question(said: Mapping[str, Any]) -> VersionQuestion:
+    return VersionQuestion(args=tuple(said["args"]), pattern=said["pattern"])

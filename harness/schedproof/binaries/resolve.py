@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from schedproof.foundation.progress import Progress
 
-__all__ = ["Origin", "Resolved", "locate", "resolve", "setting"]
+__all__ = ["Origin", "Resolved", "built", "locate", "resolve", "setting"]
 
 _SETTING = "SCHEDPROOF_BINARY_"
 
@@ -73,12 +73,26 @@ def resolve(
                 f"and {builds[there.name].version} is what schedproof is tested with"
             )
 
-    for group in _groups(builds[name] for name, there in found.items() if there is None):
-        missing = [name for name, there in found.items() if there is None and builds[name] is group]
-        go = functools.partial(toolchain.obtain, group.minimum_go, locked.load().go, progress)
-        for name, path in build(group, missing, go, progress).items():
-            found[name] = Resolved(name, path, group.version, Origin.BUILT)
+    missing = [name for name, there in found.items() if there is None]
+    for name, path in built(missing, kubernetes=kubernetes, progress=progress).items():
+        found[name] = Resolved(name, path, builds[name].version, Origin.BUILT)
     return {name: there for name, there in found.items() if there is not None}
+
+
+def built(names: Sequence[str], *, kubernetes: str = DEFAULT_KUBERNETES, progress: Progress) -> dict[str, Path]:
+    """The paths of `names` as we build them ourselves, whatever else this machine has: static, and of pinned sources.
+
+    Raises:
+        UsageError: an unknown minor version.
+        HostError: a build failed, or there is no Go and no way to get one.
+    """
+    lock = locked.load()
+    builds = lock.builds(kubernetes)
+    paths: dict[str, Path] = {}
+    for group in _groups(builds[name] for name in names):
+        go = functools.partial(toolchain.obtain, group.minimum_go, lock.go, progress)
+        paths |= build(group, [name for name in names if builds[name] is group], go, progress)
+    return paths
 
 
 def locate(
@@ -128,10 +142,10 @@ def _explicit(lock: locked.Lock, given: Mapping[str, Path]) -> dict[str, Path]:
 
 def _locate(name: str, group: Build, explicit: Path | None) -> Resolved | None:
     if explicit is not None:
-        return Resolved(name, explicit, version_of(explicit, group.asks) or "", Origin.EXPLICIT)
+        return Resolved(name, explicit, version_of(explicit, group.question(name)) or "", Origin.EXPLICIT)
     for folder, origin in _folders():
         path = folder / name
-        if _executable(path) and version_of(path, group.asks) == group.version:
+        if _executable(path) and version_of(path, group.question(name)) == group.version:
             return Resolved(name, path, group.version, origin)
     # What is in the cache was asked when it was put there, and its path is keyed by all that it was made of.
     cached = binary_path(name, group)

@@ -14,14 +14,29 @@ __all__ = [
     "BINDING_HELD",
     "CANDIDATE_READY",
     "CANDIDATE_STOP",
+    "CONTAINER_ANSWERS",
+    "CONTAINER_GONE",
+    "CONTAINER_MADE",
     "CONTROL_PLANE_READY",
     "DAEMON_READY",
     "FIRST_SCRAPE",
+    "IMAGE_BUILT",
+    "IMAGE_LOADED",
+    "KIND_CREATED",
+    "KIND_LOGS",
+    "LEASE_TAKEN",
+    "LOG_COMPLETE",
     "NODE_READY",
     "OBJECT_GONE",
+    "PACKAGES_INSTALLED",
+    "POD_GONE",
+    "POD_PHASE",
+    "POD_STARTED",
     "REACTION",
     "REQUEUE",
     "SANDBOX_REPLY",
+    "SCRAPED",
+    "SWEPT",
     "WEBHOOK_CALLED",
     "Deadline",
 ]  # fmt: skip
@@ -47,6 +62,25 @@ BIND = Deadline("bind", 20, "a feasible pod is bound in milliseconds; one back-o
 REACTION = Deadline("reaction", 20, "a condition or an event follows a decision at once")
 REQUEUE = Deadline("requeue", 30, "the change plus 10 s of back-off (core/requeue-*), on a busy machine")
 OBJECT_GONE = Deadline("object gone", 30, "deletion with no grace period is one write")
+POD_PHASE = Deadline("pod phase", 120, "a kubelet starts or ends a container in seconds, on a busy machine in tens")
+LEASE_TAKEN = Deadline("lease taken", 90, "whether another holder still renews it shows within 15 s")
+SWEPT = Deadline("swept", 180, "the namespace controller empties a namespace of every resource, one by one")
 AUDIT_CAUGHT_UP = Deadline("audit log caught up", 20, "the apiserver writes a line when the response is done")
+SCRAPED = Deadline("scrapes", 600, "a claimed window, at most minutes, without a failed scrape on a busy machine")
 WEBHOOK_CALLED = Deadline("webhook called", 20, "the apiserver's watch of webhooks delivers in milliseconds")
 BINDING_HELD = Deadline("binding held", 20, "as for a bind: a feasible pod's Binding is posted in milliseconds")
+POD_STARTED = Deadline("pod started", 120, "scheduling, a sandbox and a container take seconds, on a busy machine tens")
+POD_GONE = Deadline("pod gone", 120, "a kubelet ends a container within its grace period, and then tells the apiserver")
+LOG_COMPLETE = Deadline("log complete", 20, "a kubelet ends the stream of a log moments after its container")
+CONTAINER_MADE = Deadline("container made", 120, "Docker copies some hundred MB for each node of a kind cluster")
+CONTAINER_ANSWERS = Deadline("container answers", 90, "Docker starts one in a second, five on a busy machine in ten")
+KIND_CREATED = Deadline("kind cluster created", 600, "half a minute on two idle cores; kubeadm has its own limits")
+KIND_LOGS = Deadline("kind logs", 180, "some MB from every node; a kubeconfig takes no time")
+IMAGE_LOADED = Deadline("image loaded", 300, "some hundred MB are unpacked on every node")
+DOCKER_ANSWER = Deadline("docker answer", 120, "most commands take less than a second; a busy disk makes it tens")
+IMAGE_PULLED = Deadline("image pulled", 900, "a node image is 400 MB")
+PACKAGES_FETCHED = Deadline("packages fetched", 900, "60 MB from the machine's own Debian mirror")
+STORE_FILLED = Deadline("containerd's store filled", 300, "200 MB are copied, on a busy disk")
+CONTAINER_GONE = Deadline("container gone", 180, "Docker deletes some GB of a node")
+IMAGE_BUILT = Deadline("image built", 600, "seconds for what the harness builds; a Dockerfile may do anything")
+PACKAGES_INSTALLED = Deadline("packages installed", 600, "pip, a dozen wheels, over a slow network")

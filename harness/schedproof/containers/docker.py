@@ -1,0 +1,129 @@
+"""Docker by its command line: whatever context, socket and credentials the user's `docker` uses, we use."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.deadlines import DOCKER_ANSWER, IMAGE_LOADED
+from schedproof.foundation.errors import HostError
+
+if TYPE_CHECKING:
+    from schedproof.foundation.deadlines import Deadline
+
+__all__ = ["DockerError", "DockerInfo", "docker", "image_present", "load_images", "require_docker"]
+
+_OLDEST = (20, 10)
+
+# What clients of all versions say when there is no way to a daemon, and what to do about it.
+_UNREACHABLE = (
+    (
+        r"permission denied while trying to connect to the docker",
+        "this user may not talk to the Docker daemon",
+        "run as root, or add the user to the group docker and log in anew",
+    ),
+    (
+        r"cannot connect to the docker daemon|failed to connect to the docker API|error during connect",
+        "the Docker daemon is not running",
+        "start it: systemctl start docker; in this project's checkout without systemd: .ci/docker start",
+    ),
+)
+
+
+class DockerError(HostError):
+    """A docker command failed; the message quotes what it said."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DockerInfo:
+    """What the daemon says of itself."""
+
+    version: str
+    cgroup_version: int
+    root: Path
+    """Where images and containers lie."""
+
+
+def docker(*argv: str, stdin: bytes | None = None, deadline: Deadline = DOCKER_ANSWER) -> str:
+    """Run `docker ARGV...`, and return what it printed.
+
+    Raises:
+        DockerError: its exit status was not 0.
+        HostError: there is no docker client, no daemon, no permission, or no answer in time.
+    """
+    command = ("docker", *argv)
+    try:
+        done = subprocess.run(
+            command, input=stdin, stdin=subprocess.DEVNULL if stdin is None else None,
+            capture_output=True, timeout=deadline.seconds, check=False,
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        raise _no_client() from error
+    except subprocess.TimeoutExpired as error:
+        raise HostError(
+            f"{shlex.join(command)} did not end in {deadline.seconds:g} s ({deadline.name})",
+            remedy="see what the daemon does: docker info, and its log",
+        ) from error
+    if done.returncode != 0:
+        raise _failed(command, done.stderr.decode(errors="replace"))
+    return done.stdout.decode(errors="replace")
+
+
+def require_docker() -> DockerInfo:
+    """What daemon there is.
+
+    Raises:
+        HostError: none that we can use; says why, and what to do.
+    """
+    info: dict[str, Any] = json.loads(docker("info", "--format", "{{json .}}"))
+    # Old clients exit with 0 where there is no daemon.
+    if errors := info.get("ServerErrors"):
+        raise _failed(("docker", "info"), "\n".join(errors))
+    version = str(info["ServerVersion"])
+    if _number(version) < _OLDEST:
+        raise HostError(
+            f"the Docker daemon is {version}, too old for kind",
+            remedy=f"install Docker {'.'.join(map(str, _OLDEST))} or newer",
+        )
+    return DockerInfo(version, int(info.get("CgroupVersion") or 1), Path(info["DockerRootDir"]))
+
+
+def image_present(reference: str) -> bool:
+    """Whether the daemon has that image."""
+    try:
+        docker("image", "inspect", "--format", "{{.Id}}", reference)
+    except DockerError:
+        return False
+    return True
+
+
+def load_images(archive: Path) -> None:
+    """Give the daemon the images of an archive.
+
+    Raises:
+        DockerError: the daemon refused it.
+    """
+    docker("load", "--quiet", "--input", str(archive), deadline=IMAGE_LOADED)
+
+
+def _failed(command: tuple[str, ...], said: str) -> HostError:
+    for pattern, what, remedy in _UNREACHABLE:
+        if re.search(pattern, said, re.IGNORECASE):
+            return HostError(f"{what}: {said.strip()}", remedy=remedy)
+    return DockerError(f"{shlex.join(command)} failed: {said.strip() or 'without a word'}")
+
+
+def _no_client() -> HostError:
+    return HostError(
+        "there is no docker on PATH, and kind clusters run in Docker",
+        remedy="install Docker (apt-get install docker.io), or use the embedded cluster",
+    )
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])

@@ -1,0 +1,23 @@
+"""One line of a diagnosis."""
+
+from __future__ import annotations
+
+import dataclasses
+
+__all__ = ["GIB", "Check", "gib"]
+
+GIB = 1 << 30
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """`remedy` is empty where there is nothing to do."""
+
+    name: str
+    ok: bool
+    found: str
+    remedy: str = ""
+
+
+def gib(size: int) -> str:
+    return f"{size / GIB:.1f} GiB"

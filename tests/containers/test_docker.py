@@ -1,0 +1,89 @@
+"""Docker's failures are told as what they are, with what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from schedproof.containers.docker import DockerError, docker, image_present, require_docker
+from schedproof.foundation.deadlines import Deadline
+from schedproof.foundation.errors import HostError
+
+INFO = {"ServerVersion": "20.10.24+dfsg1", "CgroupVersion": "1", "DockerRootDir": "/docker"}
+DOWN = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?"
+DENIED = "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock"
+
+
+@pytest.fixture
+def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Puts a `docker` on an otherwise empty PATH: a shell script."""
+
+    def install(script: str) -> None:
+        path = tmp_path / "docker"
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return install
+
+
+def says(info: dict) -> str:
+    return f"echo '{json.dumps(info)}'"
+
+
+def test_what_the_daemon_says_of_itself_is_read(client):
+    client(says(INFO))
+    info = require_docker()
+    assert (info.version, info.cgroup_version, info.root) == ("20.10.24+dfsg1", 1, Path("/docker"))
+
+
+def test_without_a_client_installing_one_is_the_remedy(client):
+    with pytest.raises(HostError, match=r"no docker on PATH[\s\S]*install Docker"):
+        require_docker()
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        f'echo "{DOWN}" >&2; exit 1',
+        says({**INFO, "ServerErrors": [DOWN]}),
+        'echo "failed to connect to the docker API at unix:///x; check if the daemon is running" >&2; exit 1',
+        'echo "error during connect: Get x: dial tcp: lookup x: no such host" >&2; exit 1',
+    ],
+)
+def test_a_daemon_that_is_down_is_told_from_new_and_old_clients(client, script):
+    client(script)
+    with pytest.raises(HostError, match=r"not running[\s\S]*fix: start it"):
+        require_docker()
+
+
+def test_a_user_without_permission_is_told_so(client):
+    client(f'echo "{DENIED}" >&2; exit 1')
+    with pytest.raises(HostError, match=r"may not talk[\s\S]*group docker"):
+        docker("ps")
+
+
+def test_a_daemon_that_is_too_old_is_refused_with_the_version_that_is_needed(client):
+    client(says({**INFO, "ServerVersion": "19.03.15"}))
+    with pytest.raises(HostError, match=r"19\.03\.15[\s\S]*20\.10 or newer"):
+        require_docker()
+
+
+def test_a_command_that_fails_is_quoted_and_is_no_missing_daemon(client):
+    client('echo "pull: dial tcp: no such host" >&2; exit 1')
+    with pytest.raises(DockerError, match=r"docker pull x failed: pull: dial tcp: no such host"):
+        docker("pull", "x")
+    assert not image_present("x")
+
+
+def test_what_it_reads_reaches_it_and_what_it_prints_is_returned(client):
+    client('read line; echo "$1 $line"')
+    assert docker("load", stdin=b"archive\n") == "load archive\n"
+
+
+def test_a_daemon_that_does_not_answer_is_given_up(client):
+    client("kill -STOP $$")
+    with pytest.raises(HostError, match="no time at all"):
+        docker("ps", deadline=Deadline("no time at all", 0, "this test"))

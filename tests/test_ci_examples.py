@@ -1,0 +1,38 @@
+"""The CI examples in docs/ are well-formed, and what they call exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+import yaml
+
+from schedproof.cli import _parser
+from schedproof.foundation.content import content
+
+EXAMPLES = content("suites").parent / "docs" / "ci"
+
+
+def commands(example: dict) -> dict[str, list[str]]:
+    """Job to the schedproof commands that it runs, of either CI's form."""
+    jobs = example.get("jobs") or {
+        name: job for name, job in example.items() if isinstance(job, dict) and "script" in job
+    }
+    found = {}
+    for name, job in jobs.items():
+        lines = [step.get("run", "") for step in job.get("steps", ())]
+        lines += [*job.get("before_script", ()), *job.get("script", ()), *job.get("after_script", ())]
+        found[name] = [match[1] for line in lines if (match := re.match(r"(?:\S*/)?schedproof (.*)", line))]
+    return found
+
+
+@pytest.mark.parametrize("name", ["github-actions.yaml", "gitlab-ci.yaml"])
+def test_an_example_runs_a_candidate_on_both_clusters_with_options_that_exist(name):
+    found = commands(yaml.safe_load((EXAMPLES / name).read_text()))
+    assert set(found) == {"embedded", "kind"}
+    for job, lines in found.items():
+        parsed = [_parser().parse_args(shlex.split(line)) for line in lines]
+        [run] = [arguments for arguments, line in zip(parsed, lines, strict=True) if line.startswith("run ")]
+        assert run.candidates == ["$CANDIDATE"]
+        assert (run.cluster or "embedded") == job
