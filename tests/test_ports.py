@@ -56,8 +56,18 @@ def test_a_port_that_somebody_listens_on_is_passed_over(ports: Ports, monkeypatc
     port = ports.reserve()
     ports.close()
     only(monkeypatch, first=port, last=port + 1)
-    with socket.create_server(("127.0.0.1", port)), pytest.raises(HostError, match="no free loopback port between"):
+    with socket.create_server(("127.0.0.1", port)), pytest.raises(HostError, match="no free port between"):
         ports.reserve()
+
+
+def test_at_another_address_it_is_that_address_that_counts(ports: Ports, monkeypatch: pytest.MonkeyPatch) -> None:
+    port = ports.reserve()
+    ports.close()
+    only(monkeypatch, first=port, last=port + 1)
+    with socket.create_server(("127.0.0.2", port)):
+        with pytest.raises(HostError):
+            ports.reserve("127.0.0.2")
+        assert ports.reserve("127.0.0.3") == port
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "127.0.0.1"])
@@ -73,7 +83,7 @@ def test_where_all_are_reserved_the_error_names_the_range(
 ) -> None:
     port = others.reserve()
     only(monkeypatch, first=port, last=port + 1)
-    with pytest.raises(HostError, match=f"no free loopback port between {port} and {port + 1}"):
+    with pytest.raises(HostError, match=f"no free port between {port} and {port + 1}"):
         ports.reserve()
 
 
@@ -132,10 +142,11 @@ def test_another_process_s_port_is_its_own_until_it_is_killed(ports: Ports) -> N
     assert ports.reserve_exactly(port, wanted_by="b") == port
 
 
-def test_a_listening_socket_is_on_loopback_and_listens() -> None:
-    with listening_socket() as listener:
+@pytest.mark.parametrize("given", [(), ("127.0.0.2",)])
+def test_a_listening_socket_is_on_loopback_unless_told_otherwise(given: tuple[str, ...]) -> None:
+    with listening_socket(*given) as listener:
         assert listener.getblocking()
         address, port = listener.getsockname()
-        assert address == "127.0.0.1"
+        assert (address,) == (given or ("127.0.0.1",))
         with socket.create_connection((address, port)):
             pass

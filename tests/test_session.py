@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from schedproof.foundation.errors import UsageError
+from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import SilentProgress
+from schedproof.launch import Settings
 from schedproof.pytest_plugin import _from_ini
-from schedproof.session import Session, Settings
+from schedproof.report.result import RunResult
+from schedproof.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,3 +36,38 @@ def test_a_candidate_in_an_ini_file_is_meant_from_there(tmp_path: Path, monkeypa
     assert _from_ini(config, "stock") == "stock"
     monkeypatch.chdir(tmp_path)
     assert _from_ini(config, "candidate.yaml") == "candidate.yaml"
+
+
+class FailingCluster:
+    """A cluster on which a required clause has failed, and which does not close in peace."""
+
+    def __init__(self) -> None:
+        self.exported: list[Path] = []
+
+    timings: ClassVar = {"total": 1.0}
+
+    def versions(self) -> dict[str, str]:
+        return {}
+
+    def export_logs(self, folder: Path) -> None:
+        self.exported.append(folder)
+
+    def close(self) -> None:
+        raise SchedproofError("something is left")
+
+
+@pytest.mark.parametrize("code", [0, 1, 2, 3])
+def test_what_explains_a_failure_is_kept_and_what_is_left_behind_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    cluster = FailingCluster()
+    monkeypatch.setattr("schedproof.session.launch", lambda *_: cluster)
+    session = Session(Settings(report=tmp_path), SilentProgress())
+    assert session.cluster is cluster  # type: ignore[comparison-overlap]
+    with monkeypatch.context() as found:
+        found.setattr(RunResult, "exit_code", code)
+        session.close()
+    assert cluster.exported == ([tmp_path / "cluster" / "exported"] if code in (1, 2) else [])
+    assert session.result.error is not None
+    assert session.result.exit_code == 2
+    session.close()

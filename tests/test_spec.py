@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.clusters.spec import ClusterSpec, NodeSpec, load_spec
+from schedproof.clusters.spec import ClusterSpec, KindSpec, NodeSpec, load_kind_spec, load_spec
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 
@@ -186,3 +186,48 @@ def test_a_file_that_is_no_definition_is_named(tmp_path: Path, text: bytes) -> N
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"none\.yaml: the file: "):
         load_spec(tmp_path / "none.yaml")
+
+
+# -- kind clusters
+
+
+def load_kind(folder: Path, spec: str, *, count: int | None = None) -> KindSpec:
+    file = folder / "kind.yaml"
+    file.write_text(f"{HEADER}spec: {spec}\n")
+    return load_kind_spec(file, count=count)
+
+
+def test_the_shipped_kind_cluster_has_three_workers_like_those_of_the_embedded_one() -> None:
+    spec = load_kind_spec(content("clusters", "kind.yaml"))
+    assert (spec.kubernetes, spec.scrape_interval, spec.count) == ("1.36", 0.5, 3)
+    assert spec.labels == load_spec(content("clusters", "embedded.yaml")).template.labels
+
+
+def test_everything_of_a_kind_cluster_has_a_default(tmp_path: Path) -> None:
+    assert load_kind(tmp_path, "{}") == KindSpec("1.36", 0.5, 3, {})
+    assert load_kind(tmp_path, "{count: 2, node: {labels: {disk: 1}}}", count=5) == KindSpec(
+        "1.36", 0.5, 5, {"disk": "1"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("spec", "problem"),
+    {
+        # What a kubelet decides, no definition can.
+        "{node: {capacity: {cpu: 8}}}": "spec.node.capacity: no such field; there are labels",
+        "{nodes: [{}]}": "spec.nodes: no such field",
+        "{device: eth1}": "spec.device: no such field",
+        "{count: 0}": "spec.count: expected 1 to 16 nodes",
+        "{count: 17}": "spec.count: expected 1 to 16 nodes",
+    }.items(),
+)
+def test_an_error_in_a_kind_cluster_names_the_file_and_the_field(tmp_path: Path, spec: str, problem: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_kind(tmp_path, spec)
+    assert caught.value.message.startswith(f"{tmp_path / 'kind.yaml'}: {problem}")
+    assert "clusters/kind.yaml" in caught.value.remedy
+
+
+def test_more_workers_than_a_machine_carries_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="17 nodes: a cluster has 1 to 16"):
+        load_kind(tmp_path, "{}", count=17)

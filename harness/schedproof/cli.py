@@ -16,7 +16,7 @@ from schedproof.foundation.errors import SchedproofError
 from schedproof.options import CANDIDATE_HELP, add_options, given
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 __all__ = ["main"]
 
@@ -64,12 +64,25 @@ def _parser() -> argparse.ArgumentParser:
     init.add_argument("folder", type=Path, metavar="DIR", help="a folder that is empty or does not exist yet")
     init.set_defaults(run=_init)
 
+    cluster = commands.add_parser("cluster", help="clusters to try things on").add_subparsers(required=True)
+    up = cluster.add_parser("up", help="keep an embedded cluster running, as long as this command runs")
+    add_options(up.add_argument, prefix="", only=("cluster-file", "nodes", "binary"))
+    up.set_defaults(run=_cluster_up)
+
     doctor = commands.add_parser("doctor", help="say what this machine has and lacks, and how to get it")
+    doctor.add_argument("--cluster", choices=("embedded", "kind"), default="embedded", help="for which cluster")
     doctor.add_argument("--binary", action="append", default=[], metavar="NAME=PATH", help="as for run")
     doctor.set_defaults(run=_doctor)
 
-    clean = commands.add_parser("clean", help="remove what a power cut may have left")
+    clean = commands.add_parser(
+        "clean", help="remove what killed runs have left; with --cluster-name also a kept cluster"
+    )
+    add_options(clean.add_argument, prefix="", only=("cluster-name", "kubeconfig", "context"))
     clean.set_defaults(run=_clean)
+
+    image = commands.add_parser("node-image", help="build kind's images without a registry, ahead of time")
+    image.add_argument("--output", type=Path, metavar="FILE", help="also write them there, as one archive")
+    image.set_defaults(run=_node_image)
 
     clauses = commands.add_parser("clauses", help="list what candidates are held to")
     clauses.set_defaults(run=_clauses)
@@ -127,7 +140,9 @@ def _doctor(arguments: argparse.Namespace) -> int:
     from schedproof.doctor import diagnose
     from schedproof.metrics.fabric import probe_fabric
 
-    checks = diagnose(explicit=explicit_binaries(arguments.binary), sandbox_probe=probe_fabric)
+    checks = diagnose(
+        cluster=arguments.cluster, explicit=explicit_binaries(arguments.binary), sandbox_probe=probe_fabric
+    )
     table = Table(show_header=True)
     for column in ("", "what", "found"):
         table.add_column(column)
@@ -141,13 +156,48 @@ def _doctor(arguments: argparse.Namespace) -> int:
     return 0 if all(check.ok for check in checks) else 2
 
 
-def _clean(_arguments: argparse.Namespace) -> int:
+def _cluster_up(arguments: argparse.Namespace) -> int:
+    from schedproof.binaries.resolve import explicit_binaries
+    from schedproof.cluster_up import keep_up
+    from schedproof.foundation.progress import ConsoleProgress
+    from schedproof.launch import Settings
+
+    settings = Settings(
+        report=Path(), cluster_file=arguments.cluster_file, nodes=arguments.nodes,
+        binaries=explicit_binaries(arguments.binary),
+    )  # fmt: skip
+    keep_up(settings, ConsoleProgress(), lambda text: print(text, flush=True))  # noqa: T201
+    return 0
+
+
+def _clean(arguments: argparse.Namespace) -> int:
+    removed = 0
+    for what in _left(arguments):
+        print(f"removed {what}")  # noqa: T201
+        removed += 1
+    print(f"{removed} leftovers removed" if removed else "nothing was left")  # noqa: T201
+    return 0
+
+
+def _left(arguments: argparse.Namespace) -> Iterator[object]:
+    """What is removed, as it is."""
+    from schedproof.containers import leftovers as containers
     from schedproof.foundation.leftovers import remove_leftovers
 
-    removed = remove_leftovers()
-    for path in removed:
-        print(f"removed {path}")  # noqa: T201
-    print(f"{len(removed)} leftovers removed" if removed else "nothing was left")  # noqa: T201
+    yield from remove_leftovers()
+    if arguments.kubeconfig is not None:
+        from schedproof.clusters.existing import clean_existing
+
+        yield from clean_existing(arguments.kubeconfig, arguments.context or "")
+    yield from containers.remove_leftovers([arguments.cluster_name] if arguments.cluster_name else [])
+
+
+def _node_image(arguments: argparse.Namespace) -> int:
+    from schedproof.binaries.lock import DEFAULT_KUBERNETES
+    from schedproof.containers.image_choice import write_archive
+    from schedproof.foundation.progress import ConsoleProgress
+
+    print(write_archive(DEFAULT_KUBERNETES, arguments.output, ConsoleProgress()))  # noqa: T201
     return 0
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
-__all__ = ["CANDIDATE_HELP", "OPTIONS", "Option", "add_options", "given"]
+__all__ = ["CANDIDATE_HELP", "CLUSTER_OPTIONS", "OPTIONS", "Option", "add_options", "given"]
 
 CANDIDATE_HELP = "a candidate.yaml, its folder, or the name of a shipped candidate"
 
@@ -23,13 +23,31 @@ class Option:
     help: str
     type: Callable[[str], Any] = str
     repeated: bool = False
+    flag: bool = False
+    """Whether it takes no value: given or not."""
     default: Any = None
 
 
+CLUSTER_OPTIONS = (
+    Option("cluster", "NAME", "where to run: embedded (default), kind, or existing", default="embedded"),
+    Option("cluster-file", "FILE", "embedded, kind: a cluster definition instead of clusters/NAME.yaml", Path),
+    Option("nodes", "N", "embedded, kind: the number of identical nodes", int),
+    Option("deploy", "WAY", "how candidates run: process, pod (default on kind), or control-plane"),
+    Option("keep-cluster", "", "kind: let it run on, and use it again the next time", flag=True, default=False),
+    Option("cluster-name", "NAME", "kind: the name of the cluster"),
+    Option("node-image", "REF", "kind: the image of the nodes (default: kind's own, or one that is built here)"),
+    Option("kubeconfig", "FILE", "existing: how the cluster is reached", Path),
+    Option("context", "NAME", "existing: a context of the kubeconfig (default: the current one)"),
+    Option("prometheus", "URL", "existing: the Prometheus that knows the nodes' traffic"),
+    Option("namespace-prefix", "PREFIX", "existing: how the names of the namespaces begin that are made in it"),
+    Option("allow-node-changes", "", "existing: nodes may be labelled, tainted, added", flag=True, default=False),
+    Option("audit-log", "FILE", "existing: the apiserver's audit log, as this machine can read it", Path),
+    Option("callback-address", "ADDRESS", "existing: this machine's address as the apiserver reaches it"),
+)
+"""What `Settings` has a field for, of the same name."""
+
 OPTIONS = (
-    Option("cluster", "NAME", "where to run: embedded (default)", default="embedded"),
-    Option("cluster-file", "FILE", "a cluster definition instead of clusters/NAME.yaml", Path),
-    Option("nodes", "N", "the number of identical nodes", int),
+    *CLUSTER_OPTIONS,
     Option("profile", "P", "only clauses of this profile", repeated=True),
     Option("clause", "ID", "only this clause", repeated=True),
     Option("report", "DIR", "where report and evidence go (default: schedproof-results/TIME)", Path),
@@ -38,11 +56,15 @@ OPTIONS = (
 )
 
 
-def add_options(add: Callable[..., object], *, prefix: str) -> None:
-    """Declare all options with argparse's, or pytest's, way of adding one."""
+def add_options(add: Callable[..., object], *, prefix: str, only: Collection[str] = ()) -> None:
+    """Declare all options, or `only` some, with argparse's, or pytest's, way of adding one."""
     for option in OPTIONS:
+        if only and option.name not in only:
+            continue
         flag = f"--{prefix}{option.name}"
-        if option.repeated:
+        if option.flag:
+            add(flag, action="store_true", default=option.default, help=option.help)
+        elif option.repeated:
             text = f"{option.help}; may be repeated"
             add(flag, action="append", default=[], metavar=option.metavar, help=text)
         else:
@@ -59,7 +81,7 @@ def given(value_of: Callable[[str], Any], *, prefix: str, without: frozenset[str
     """
     values = {option: value_of(option.name) for option in OPTIONS if option.name not in without}
     return [
-        f"--{prefix}{option.name}={one}"
+        f"--{prefix}{option.name}" + ("" if option.flag else f"={one}")
         for option, value in values.items()
         for one in (value if option.repeated else [value])
         if one != option.default

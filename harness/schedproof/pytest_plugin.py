@@ -15,7 +15,7 @@ import pytest
 from schedproof.candidates.claims import CLAUSE_PROFILES
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.options import CANDIDATE_HELP, add_options, given
+from schedproof.options import CANDIDATE_HELP, CLUSTER_OPTIONS, add_options, given
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -49,7 +49,8 @@ def pytest_configure(config: pytest.Config) -> None:
     from schedproof.binaries.resolve import explicit_binaries
     from schedproof.candidates.shipped import find_candidate
     from schedproof.foundation.progress import ConsoleProgress
-    from schedproof.session import Session, Settings
+    from schedproof.launch import Settings
+    from schedproof.session import Session
 
     try:
         asked = [_from_ini(config, text) for text in config.getoption("--sched-candidate")]
@@ -69,9 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
         settings = Settings(
             options=tuple(repeat),
             report=(report or config.invocation_params.dir / "schedproof-results" / stamp).absolute(),
-            cluster=config.getoption("--sched-cluster"),
-            cluster_file=config.getoption("--sched-cluster-file"),
-            nodes=config.getoption("--sched-nodes"),
+            **{o.name.replace("-", "_"): config.getoption(f"--sched-{o.name}") for o in CLUSTER_OPTIONS},
             binaries=explicit_binaries(config.getoption("--sched-binary")),
             **({} if seed is None else {"seed": seed}),
         )

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import secrets
 import shutil
 import time
 from typing import TYPE_CHECKING
 
-from schedproof.binaries.resolve import resolve
 from schedproof.candidates.kinds import PluginSpec
 from schedproof.candidates.plugin_build import scheduler_binary
-from schedproof.clusters.embedded import BINARIES, EmbeddedCluster
-from schedproof.clusters.spec import load_spec
-from schedproof.foundation.content import content
 from schedproof.foundation.errors import HostError, SchedproofError, UsageError
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import applies, judge
-from schedproof.report.result import CandidateResult, RunResult
+from schedproof.launch import check, launch
+from schedproof.report.result import EXIT_ERROR, EXIT_FAILED, CandidateResult, RunResult
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.extender import ExtenderCase
 from schedproof.stimulus.network import NetworkCase
@@ -25,35 +20,19 @@ from schedproof.stimulus.plugin import PluginCase
 from schedproof.stimulus.trial import Trial, describe_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from schedproof.candidates.descriptor import Candidate
     from schedproof.clusters.cluster import Cluster
     from schedproof.foundation.progress import Progress
     from schedproof.judge.verdict import Verdict
+    from schedproof.launch import Settings
 
-__all__ = ["CLUSTERS", "Session", "Settings"]
-
-CLUSTERS = ("embedded",)
-"""What `--cluster` takes. The kinds `kind` and `existing` of DESIGN.md are not there yet."""
+__all__ = ["Session"]
 
 _LEAST_FREE = 64 << 20
 """Bytes that must be free in the report folder: a run of twenty clauses writes some 10 MB."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Settings:
-    """What the command line or pytest's options say."""
-
-    report: Path
-    cluster: str = "embedded"
-    cluster_file: Path | None = None
-    nodes: int | None = None
-    seed: int = dataclasses.field(default_factory=lambda: secrets.randbelow(1_000_000))
-    binaries: Mapping[str, Path] = dataclasses.field(default_factory=dict)
-    options: tuple[str, ...] = ()
-    """What to type beside a candidate, a clause and the seed to have the same again."""
 
 
 _CASES: dict[str, type[Case]] = {"network": NetworkCase, "extender": ExtenderCase, "plugin": PluginCase}
@@ -64,8 +43,7 @@ class Session:
     """Nothing is started before it is needed; `close` ends everything and may be called twice."""
 
     def __init__(self, settings: Settings, progress: Progress) -> None:
-        if settings.cluster not in CLUSTERS:
-            raise UsageError(f"--cluster {settings.cluster}: no such cluster", remedy=f"one of {', '.join(CLUSTERS)}")
+        check(settings)
         self.settings = settings
         self.result = RunResult(
             seed=settings.seed, cluster=settings.cluster, folder=settings.report, options=settings.options
@@ -87,27 +65,18 @@ class Session:
             raise self.result.error
         if self._cluster is None:
             try:
-                self._cluster = self._start_cluster()
+                self._start_cluster()
             except SchedproofError as error:
                 self.result.error = error
                 raise
+        assert self._cluster is not None
         return self._cluster
 
-    def _start_cluster(self) -> Cluster:
-        spec = load_spec(self.settings.cluster_file or content("clusters", "embedded.yaml"), count=self.settings.nodes)
+    def _start_cluster(self) -> None:
         _require_space(self.settings.report)
-        binaries = resolve(
-            BINARIES, kubernetes=spec.kubernetes, explicit=self.settings.binaries, progress=self._progress
-        )
-        paths = {name: found.path for name, found in binaries.items()}
-        with self._progress.step(
-            f"starting an embedded cluster of {len(spec.nodes)} nodes",
-            why="etcd, kube-apiserver, kube-controller-manager, kwok, Prometheus and node_exporters, for real",
-        ):
-            cluster = EmbeddedCluster(spec, paths, self.settings.report / "cluster")
-        self.result.versions = dict(cluster.versions())
-        self.result.timings["cluster"] = cluster.timings["total"]
-        return cluster
+        self._cluster = launch(self.settings, self._progress)
+        self.result.versions = dict(self._cluster.versions())
+        self.result.timings["cluster"] = self._cluster.timings["total"]
 
     def select(self, candidate: Candidate, clauses: Sequence[str]) -> None:
         """Say what is going to be tried on a candidate."""
@@ -137,7 +106,7 @@ class Session:
             try:
                 self._compile(candidate, cluster)
                 with self._progress.step(f"attaching {candidate.name}"):
-                    self._trial = Trial(cluster, candidate, folder, self.settings.seed)
+                    self._trial = Trial(cluster, candidate, folder, self.settings.seed, self.settings.deploy)
             except SchedproofError as error:
                 result.error = error
                 raise
@@ -221,8 +190,18 @@ class Session:
             self._close_trial()
         finally:
             if self._cluster is not None:
-                cluster, self._cluster = self._cluster, None
-                cluster.close()
+                self._close_cluster()
+
+    def _close_cluster(self) -> None:
+        assert self._cluster is not None
+        cluster, self._cluster = self._cluster, None
+        if self.result.exit_code in (EXIT_FAILED, EXIT_ERROR):
+            cluster.export_logs(self.settings.report / "cluster" / "exported")
+        try:
+            cluster.close()
+        except SchedproofError as error:
+            # Something may be left. What was judged is judged all the same, and the run has its reason to fail.
+            self.result.error = self.result.error or error
 
 
 def _require_space(folder: Path) -> None:

@@ -17,8 +17,9 @@ from prometheus_api_client import PrometheusConnect
 
 from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import until
+from schedproof.launch import Settings
 from schedproof.metrics.series import Counter
-from schedproof.session import Session, Settings
+from schedproof.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

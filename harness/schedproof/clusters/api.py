@@ -8,21 +8,22 @@ import logging
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
-from schedproof.foundation.errors import SchedproofError
+from schedproof.foundation.errors import HostError, SchedproofError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from kubernetes.client.rest import RESTResponse
 
-__all__ = ["Api", "ApiError", "Conflict", "Manifest", "NotFound", "Watch"]
+__all__ = ["Api", "ApiError", "Conflict", "Manifest", "NotFound", "Stream", "UnreachableError", "Watch"]
 
 Manifest = dict[str, Any]
 
 _GROUPS = {
     "pods": "api/v1", "nodes": "api/v1", "namespaces": "api/v1", "serviceaccounts": "api/v1",
-    "events": "api/v1",
+    "events": "api/v1", "configmaps": "api/v1", "secrets": "api/v1", "services": "api/v1",
+    "daemonsets": "apis/apps/v1", "deployments": "apis/apps/v1",
     "leases": "apis/coordination.k8s.io/v1",
     "roles": "apis/rbac.authorization.k8s.io/v1", "rolebindings": "apis/rbac.authorization.k8s.io/v1",
     "clusterroles": "apis/rbac.authorization.k8s.io/v1",
@@ -49,6 +50,10 @@ class ApiError(SchedproofError):
         super().__init__(f"{verb} {path}: {status} {answer.get('message') or body[:300].decode(errors='replace')}")
 
 
+class UnreachableError(HostError):
+    """No answer from the apiserver."""
+
+
 class NotFound(ApiError):  # noqa: N818 - named as the API's own reason
     """404 NotFound."""
 
@@ -62,24 +67,39 @@ class Api:
 
     Args:
         url: such as `https://127.0.0.1:6443`.
-        ca: the file with the authority that signed the server's certificate.
-        token: bearer token; or a client certificate and key as files.
+        ca: the file with the authority that signed the server's certificate; None: one of those known to all.
+        token: bearer token, or what gives the Authorization header anew; or a client certificate and key as files.
+        line: what else a kubeconfig says of a cluster: `insecure-skip-tls-verify`, `tls-server-name`, `proxy-url`.
+        marks: labels that everything created here is given.
     """
 
     def __init__(
-        self, url: str, ca: Path, *, token: str = "", certificate: Path | None = None, key: Path | None = None
+        self,
+        url: str,
+        ca: Path | None,
+        *,
+        token: str | Callable[[], str] = "",
+        certificate: Path | None = None,
+        key: Path | None = None,
+        line: Mapping[str, Any] | None = None,
+        marks: Mapping[str, str] | None = None,
     ) -> None:
         from kubernetes.client import ApiClient, Configuration
 
-        configuration = Configuration(host=url, ssl_ca_cert=str(ca), retries=False, connection_pool_maxsize=32)
+        line = line or {}
+        configuration = Configuration(
+            host=url, ssl_ca_cert=None if ca is None else str(ca), retries=False, connection_pool_maxsize=32
+        )
         if certificate is not None:
             configuration.cert_file, configuration.key_file = str(certificate), str(key)
-        configuration.proxy = None  # the environment's would be asked about loopback
+        configuration.proxy = line.get("proxy-url")  # never the environment's: it would be asked about loopback
+        configuration.verify_ssl = not line.get("insecure-skip-tls-verify", False)
+        configuration.tls_server_name = line.get("tls-server-name")
         self.url = url
         self._client = ApiClient(configuration)
         self._headers = {"Accept": "application/json", "User-Agent": "schedproof"}
-        if token:
-            self._headers["Authorization"] = f"Bearer {token}"
+        self._authorization = token if callable(token) else lambda: f"Bearer {token}" if token else ""
+        self._marks = dict(marks or {})
 
     def path(self, resource: str, namespace: str = "", name: str = "", subresource: str = "") -> str:
         parts = [
@@ -92,6 +112,10 @@ class Api:
         return "/" + "/".join(part for part in parts if part)
 
     def create(self, resource: str, body: Manifest, namespace: str = "") -> Manifest:
+        if self._marks:
+            metadata = body["metadata"]
+            labels = {**(metadata.get("labels") or {}), **self._marks}
+            body = {**body, "metadata": {**metadata, "labels": labels}}
         return self._json("POST", self.path(resource, namespace), body)
 
     def create_or_keep(self, resource: str, body: Manifest, namespace: str = "") -> None:
@@ -121,16 +145,16 @@ class Api:
         path = self.path(resource, namespace, name, subresource)
         return self._json("PATCH", path, patch, content_type="application/merge-patch+json")
 
-    def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "") -> None:
-        """Delete without a grace period. With `uid`, only that incarnation."""
-        options: Manifest = {"gracePeriodSeconds": 0}
+    def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "", grace: int = 0) -> None:
+        """Delete, with `grace` seconds for what runs. With `uid`, only that incarnation."""
+        options: Manifest = {"gracePeriodSeconds": grace}
         if uid:
             options["preconditions"] = {"uid": uid}
         self._json("DELETE", self.path(resource, namespace, name), options)
 
-    def delete_if_there(self, resource: str, name: str) -> None:
+    def delete_if_there(self, resource: str, name: str, namespace: str = "") -> None:
         with contextlib.suppress(NotFound):
-            self.delete(resource, name)
+            self.delete(resource, name, namespace)
 
     def token(self, namespace: str, service_account: str, seconds: int = 86_400) -> str:
         """A token for a ServiceAccount, through the TokenRequest API."""
@@ -142,10 +166,14 @@ class Api:
         """The apiserver's version, such as `v1.36.3`."""
         return str(self._json("GET", "/version")["gitVersion"])
 
-    def watch(self, resource: str, resource_version: str, namespace: str = "") -> Watch:
+    def watch(self, resource: str, resource_version: str, namespace: str = "", **query: str) -> Watch:
         """Follow a resource from a list's resourceVersion on."""
-        query = {"watch": "1", "resourceVersion": resource_version, "allowWatchBookmarks": "true"}
+        query |= {"watch": "1", "resourceVersion": resource_version, "allowWatchBookmarks": "true"}
         return Watch(self._call("GET", self.path(resource, namespace), query=query, seconds=86_400))
+
+    def log(self, namespace: str, pod: str, **query: str) -> Stream:
+        """What a pod's container prints; with `follow="true"` until it ends."""
+        return Stream(self._call("GET", self.path("pods", namespace, pod, "log"), query=query, seconds=86_400))
 
     def _json(self, verb: str, path: str, body: Any = None, **options: Any) -> Manifest:
         answer = json.loads(self._call(verb, path, body, **options).response.data)
@@ -162,29 +190,35 @@ class Api:
         content_type: str = "application/json",
         seconds: float = _CALL_SECONDS,
     ) -> RESTResponse:
+        from urllib3.exceptions import HTTPError
+
         headers = {**self._headers, "Content-Type": content_type} if body is not None else dict(self._headers)
+        if authorization := self._authorization():
+            headers["Authorization"] = authorization
         url = f"{self.url}{path}" + (f"?{urlencode(query)}" if query else "")
-        answer = self._client.call_api(verb, url, header_params=headers, body=body, _request_timeout=(10, seconds))
+        try:
+            answer = self._client.call_api(verb, url, header_params=headers, body=body, _request_timeout=(10, seconds))
+        except HTTPError as error:
+            raise UnreachableError(
+                f"no answer from the apiserver at {self.url} ({verb} {path}): {error}",
+                remedy="does it run, and can this machine reach it?",
+            ) from error
         if answer.status >= 400:
             kind = {404: NotFound, 409: Conflict}.get(answer.status, ApiError)
             raise kind(verb, path, answer.status, answer.response.data)
         return answer
 
 
-class Watch:
-    """The events of one watch, until it ends or `close` is called from another thread."""
+class Stream:
+    """An answer that goes on, until it ends or `close` is called from another thread."""
 
     def __init__(self, answer: RESTResponse) -> None:
         self._response = answer.response
         self.closed = False
 
-    def __iter__(self) -> Iterator[Manifest]:
-        pending = b""
+    def chunks(self) -> Iterator[bytes]:
         try:
-            for chunk in self._response.stream(65_536, decode_content=True):
-                *lines, pending = (pending + chunk).split(b"\n")
-                for line in lines:
-                    yield json.loads(line)
+            yield from self._response.stream(65_536, decode_content=True)
         except Exception:
             # urllib3 has many ways to say that the connection broke; on our own close that is expected.
             if not self.closed:
@@ -194,3 +228,14 @@ class Watch:
         self.closed = True
         with contextlib.suppress(Exception):  # urllib3 raises where the response is already over
             self._response.shutdown()
+
+
+class Watch(Stream):
+    """The events of one watch."""
+
+    def __iter__(self) -> Iterator[Manifest]:
+        pending = b""
+        for chunk in self.chunks():
+            *lines, pending = (pending + chunk).split(b"\n")
+            for line in lines:
+                yield json.loads(line)

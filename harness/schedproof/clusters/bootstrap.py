@@ -1,18 +1,22 @@
-"""First objects of a fresh cluster: the harness's namespace, and an identity for everybody."""
+"""First objects of the harness in a cluster: its namespace, and an identity for everybody."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters.cluster import NAMESPACE, Identity, Rbac
 from schedproof.daemons.kubeconfig import write_kubeconfig
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from schedproof.clusters.api import Api, Manifest
 
-__all__ = ["SCHEDULER_RBAC", "harness_token", "identity", "namespace", "system_namespace"]
+__all__ = ["HARNESS", "SCHEDULER_RBAC", "harness_token", "identity", "namespace", "system_namespace"]
+
+HARNESS = "schedproof-harness"
+"""The harness's own ServiceAccount."""
 
 SCHEDULER_RBAC = Rbac(
     cluster_roles=("system:kube-scheduler", "system:volume-scheduler"),
@@ -38,23 +42,35 @@ def system_namespace(api: Api) -> None:
     namespace(api, NAMESPACE)
 
 
-def harness_token(api: Api) -> str:
-    """The harness's own token: it may do everything, and the audit log tells it apart."""
-    _service_account(api, "schedproof-harness", Rbac(cluster_roles=("cluster-admin",)))
-    return api.token(NAMESPACE, "schedproof-harness")
+def harness_token(api: Api, *, home: str = NAMESPACE) -> str:
+    """The harness's own token: it may do everything, and the audit log tells it apart. `home`: its namespace."""
+    _service_account(api, HARNESS, Rbac(cluster_roles=("cluster-admin",)), home)
+    return api.token(home, HARNESS)
 
 
-def identity(api: Api, name: str, rbac: Rbac, *, directory: Path, server: str, ca: Path) -> Identity:
-    """A ServiceAccount with exactly these rights, and a kubeconfig for it."""
-    _service_account(api, name, rbac)
-    token = api.token(NAMESPACE, name)
+def identity(
+    api: Api,
+    name: str,
+    rbac: Rbac,
+    *,
+    directory: Path,
+    server: str,
+    ca: Path | None,
+    line: Mapping[str, Any] | None = None,
+    home: str = NAMESPACE,
+) -> Identity:
+    """A ServiceAccount with exactly these rights in the namespace `home`, and a kubeconfig for it."""
+    _service_account(api, name, rbac, home)
+    token = api.token(home, name)
     path = directory / f"{name}.kubeconfig"
-    return Identity(name, write_kubeconfig(path, server=server, ca=ca, user=name, token=token))
+    return Identity(name, write_kubeconfig(path, server=server, ca=ca, user=name, token=token, line=line), home)
 
 
-def _service_account(api: Api, name: str, rbac: Rbac) -> None:
-    subject = {"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}
-    api.create_or_keep("serviceaccounts", {"metadata": {"name": name}}, NAMESPACE)
+def _service_account(api: Api, name: str, rbac: Rbac, home: str) -> None:
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": home}
+    api.create_or_keep("serviceaccounts", {"metadata": {"name": name}}, home)
+    # What is outside of a namespace shares its names with others.
+    name = f"{home}:{name}"
     for role in rbac.cluster_roles:
         api.create_or_keep("clusterrolebindings", _binding(f"{name}:{role}", "ClusterRole", role, subject))
     if rbac.rules:

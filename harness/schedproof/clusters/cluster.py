@@ -59,7 +59,7 @@ class StaticPods(Protocol):
     """The manifests from which a control plane's kubelet runs pods by itself, and files beside them."""
 
     def read(self, name: str) -> str:
-        """The manifest `name`.yaml."""
+        """The manifest `name`.yaml; empty where there is none."""
 
     def write(self, name: str, manifest: str) -> None:
         """Replace or add one; the kubelet sees it within seconds."""
@@ -92,6 +92,10 @@ class Hosting(Protocol):
         """Where NodePorts answer, as this machine reaches them."""
 
     @property
+    def python_image(self) -> str:
+        """With Python 3 and a C library, in this machine's Docker: what images of candidates are built on."""
+
+    @property
     def static_pods(self) -> StaticPods | None:
         """The control plane's, where they can be exchanged."""
 
@@ -103,8 +107,9 @@ class Cluster(Protocol):
     """A running cluster.
 
     `capabilities` are what a clause may ask for: `audit`, `change-nodes`, `empty-cluster` (all nodes may be taken
-    away), `hold-bindings` (the apiserver can call a webhook of ours), `idle-nodes` (a Node object needs no machine),
-    `load`, `real-pods` (kubelets run what is bound), `scripted-metrics`, `several-nodes`.
+    away), `ending-pods` (pods can be let end, or linger), `hold-bindings` (the apiserver can call a webhook of ours),
+    `idle-nodes` (a Node object needs no machine), `load`, `real-pods` (kubelets run what is bound),
+    `scripted-metrics`, `several-nodes`.
     """
 
     @property
@@ -165,6 +170,10 @@ class Cluster(Protocol):
         """Of the namespaces that hold pods to be scheduled."""
 
     @property
+    def namespace(self) -> str:
+        """Where the ServiceAccounts of everybody involved are."""
+
+    @property
     def timings(self) -> Mapping[str, float]:
         """Seconds that the parts of the start took, and `total`."""
 
@@ -173,7 +182,11 @@ class Cluster(Protocol):
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
         """Let a node join; returns when it is Ready. Prometheus finds its exporter within seconds."""
 
-    def remove_node(self, name: str) -> None: ...
+    def add_idle_nodes(self, names: Sequence[str]) -> None:
+        """Let nodes join that exist in the API only: no device, no exporter; returns when all are Ready."""
+
+    def remove_node(self, name: str) -> None:
+        """Let one that joined leave; returns when it is gone."""
 
     def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:
         """Bytes per second at each node's device, headers included; nodes not named keep theirs.

@@ -43,13 +43,13 @@ class Authority:
             certificate.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
         )
 
-    def server(self, name: str) -> KeyPair:
-        """A serving certificate for loopback."""
+    def server(self, name: str, address: str = "127.0.0.1") -> KeyPair:
+        """A serving certificate for loopback, and for another IP `address` of this machine."""
         names = x509.SubjectAlternativeName(
             [
                 x509.DNSName("localhost"),
                 x509.DNSName("kubernetes.default.svc"),
-                x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+                *(x509.IPAddress(ipaddress.ip_address(one)) for one in sorted({"127.0.0.1", address})),
             ]
         )
         return self._issue(name, x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), "server", names)

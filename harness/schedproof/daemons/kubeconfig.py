@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from schedproof.daemons.certificates import KeyPair
@@ -15,18 +16,29 @@ __all__ = ["write_kubeconfig"]
 
 
 def write_kubeconfig(
-    path: Path, *, server: str, ca: Path, user: str, token: str = "", pair: KeyPair | None = None
+    path: Path,
+    *,
+    server: str,
+    ca: Path | None,
+    user: str,
+    token: str = "",
+    pair: KeyPair | None = None,
+    line: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a self-contained kubeconfig for one user and return its path. JSON, which is YAML."""
+    """Write a self-contained kubeconfig for one user and return its path. JSON, which is YAML.
+
+    `line`: what else it says of the cluster, such as `tls-server-name`.
+    """
     credentials = {"token": token} if token else {}
     if pair is not None:
         credentials = {
             "client-certificate-data": _encoded(pair.certificate),
             "client-key-data": _encoded(pair.key),
         }
+    authority = {} if ca is None else {"certificate-authority-data": _encoded(ca)}
     config = {
         "apiVersion": "v1", "kind": "Config", "current-context": "schedproof",
-        "clusters": [{"name": "schedproof", "cluster": {"server": server, "certificate-authority-data": _encoded(ca)}}],
+        "clusters": [{"name": "schedproof", "cluster": {"server": server, **authority, **(line or {})}}],
         "users": [{"name": user, "user": credentials}],
         "contexts": [{"name": "schedproof", "context": {"cluster": "schedproof", "user": user}}],
     }  # fmt: skip

@@ -13,12 +13,17 @@ if TYPE_CHECKING:
 __all__ = ["start_kwok"]
 
 
-def start_kwok(host: Host, kubeconfig: Path) -> Process:
-    """Start kwok, which plays the kubelets of all nodes as clusters/kwok-stages.yaml says; returns at once."""
+def start_kwok(host: Host, kubeconfig: Path, *, annotation: tuple[str, str] | None = None) -> Process:
+    """Start kwok, which plays kubelets as clusters/kwok-stages.yaml says; returns at once.
+
+    Those of all nodes, or of those that bear an `annotation` of this name and value.
+    """
+    selector = {} if annotation is None else {"manage-nodes-with-annotation-selector": "=".join(annotation)}
     options = {
         "kubeconfig": kubeconfig,
         "config": content("clusters", "kwok-stages.yaml"),
-        "manage-all-nodes": True,
+        "manage-all-nodes": annotation is None,
+        **selector,
         "node-lease-duration-seconds": 40,
         "cidr": "198.19.128.0/17",
         "server-address": f"127.0.0.1:{host.ports.reserve()}",

@@ -14,16 +14,17 @@ __all__ = ["NodeExporter", "start_node_exporter"]
 
 @dataclasses.dataclass(frozen=True)
 class NodeExporter:
-    """A real node_exporter that reads one node's network namespace and serves on host loopback."""
+    """A real node_exporter that reads one node's network namespace and serves in the host's."""
 
     process: Process
-    port: int
+    address: str
+    """With the port."""
 
 
-def start_node_exporter(host: Host, node: str, netns: int) -> NodeExporter:
+def start_node_exporter(host: Host, node: str, netns: int, address: str = "127.0.0.1") -> NodeExporter:
     """Start an exporter inside a network namespace; returns at once, and scrapes queue until it accepts.
 
-    Its listening socket is opened here, on the host's loopback, and inherited: a socket belongs to
+    Its listening socket is opened here, at an address of the host's, and inherited: a socket belongs to
     the namespace that it was opened in, so Prometheus reaches it although the process has moved.
     """
     options = {
@@ -35,9 +36,9 @@ def start_node_exporter(host: Host, node: str, netns: int) -> NodeExporter:
     }
     # kingpin, its flag library, takes switches without a value
     argv = ["node_exporter", *(flag.removesuffix("=true") for flag in flags(options))]
-    with listening_socket() as listener:
+    with listening_socket(address) as listener:
         process = host.start(
             f"node_exporter {node}", argv, log=f"node_exporter-{node[:200]}", netns=netns, hostname=node,
             fds={3: listener.fileno()}, listen_fds=True,
         )  # fmt: skip
-        return NodeExporter(process, listener.getsockname()[1])
+        return NodeExporter(process, f"{address}:{listener.getsockname()[1]}")

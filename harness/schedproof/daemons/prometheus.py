@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from schedproof.foundation.sandbox import Process
 
-__all__ = ["Prometheus", "start_prometheus"]
+__all__ = ["Prometheus", "configuration", "start_prometheus", "write_targets"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,11 +33,25 @@ class Prometheus:
 
     def set_targets(self, targets: Mapping[str, Mapping[str, str]]) -> None:
         """Replace the scrape targets: address to labels. Picked up by Prometheus' file discovery (inotify)."""
-        groups = [{"targets": [address], "labels": dict(labels)} for address, labels in targets.items()]
-        # A rename is atomic: Prometheus never reads half a file.
-        fresh = self.targets_file.with_suffix(".new")
-        fresh.write_text(json.dumps(groups))
-        fresh.rename(self.targets_file)
+        write_targets(self.targets_file, targets)
+
+
+def write_targets(file: Path, targets: Mapping[str, Mapping[str, str]]) -> None:
+    """Replace a targets file as Prometheus' file discovery reads it: address to labels."""
+    groups = [{"targets": [address], "labels": dict(labels)} for address, labels in targets.items()]
+    # A rename is atomic: Prometheus never reads half a file.
+    fresh = file.with_suffix(".new")
+    fresh.write_text(json.dumps(groups))
+    fresh.rename(file)
+
+
+def configuration(scrape_interval: float, targets_file: str, **scrape: object) -> dict[str, object]:
+    """What Prometheus is to scrape, and how often (seconds); `scrape` are more fields of its scrape config."""
+    discovery = {"job_name": "node-exporter", "file_sd_configs": [{"files": [targets_file]}]}
+    return {
+        "global": {"scrape_interval": f"{round(scrape_interval * 1000)}ms"},
+        "scrape_configs": [{**discovery, **scrape}],
+    }
 
 
 def start_prometheus(
@@ -62,11 +76,8 @@ def start_prometheus(
     port = host.ports.reserve()
     server = Prometheus(None, port, home / "targets.json")  # type: ignore[arg-type] # replaced below
     server.set_targets(targets or {})
-    config = {
-        "global": {"scrape_interval": f"{round(scrape_interval * 1000)}ms"},
-        "storage": {"tsdb": {"out_of_order_time_window": out_of_order}},
-        "scrape_configs": [{"job_name": "node-exporter", "file_sd_configs": [{"files": [str(server.targets_file)]}]}],
-    }
+    config = configuration(scrape_interval, str(server.targets_file))
+    config["storage"] = {"tsdb": {"out_of_order_time_window": out_of_order}}
     (home / "prometheus.yml").write_text(json.dumps(config))
     options = {
         "config.file": home / "prometheus.yml",

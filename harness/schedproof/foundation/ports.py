@@ -17,27 +17,28 @@ from schedproof.foundation.errors import HostError
 __all__ = ["Ports", "listening_socket"]
 
 _FIRST, _LAST = 20_000, 32_000
+_LOOPBACK = "127.0.0.1"
 
 
 class Ports:
-    """Reserves loopback ports until closed."""
+    """Reserves ports until closed."""
 
     def __init__(self) -> None:
         self._reservations: list[socket.socket] = []
         # Different processes start their search in different places.
         self._next = itertools.count(os.getpid() * 97)
 
-    def reserve(self) -> int:
-        """A free loopback TCP port that no other harness will be given.
+    def reserve(self, address: str = "127.0.0.1") -> int:
+        """A TCP port that is free at this machine's `address`, and that no other harness will be given.
 
         Raises:
             HostError: all are taken.
         """
         for _ in range(_LAST - _FIRST):
             port = _FIRST + next(self._next) % (_LAST - _FIRST)
-            if self._claim(port):
+            if self._claim(port, address):
                 return port
-        raise HostError(f"no free loopback port between {_FIRST} and {_LAST}", remedy="what holds them? ss -ltn")
+        raise HostError(f"no free port between {_FIRST} and {_LAST}", remedy="what holds them? ss -ltn")
 
     def reserve_exactly(self, port: int, *, wanted_by: str) -> int:
         """Reserve the given port.
@@ -52,13 +53,13 @@ class Ports:
             )
         return port
 
-    def _claim(self, port: int) -> bool:
+    def _claim(self, port: int, address: str = "127.0.0.1") -> bool:
         reservation = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             reservation.bind(f"\0schedproof-port-{port}")
             with socket.socket() as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(("127.0.0.1", port))
+                probe.bind((address, port))
                 # Two sockets may share a bound address; only listening tells that nobody else does.
                 probe.listen(1)
         except OSError as error:
@@ -74,8 +75,8 @@ class Ports:
             self._reservations.pop().close()
 
 
-def listening_socket() -> socket.socket:
-    """A listening loopback socket on a port of the kernel's choice, for a child that inherits it."""
-    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+def listening_socket(address: str = "127.0.0.1") -> socket.socket:
+    """A listening socket on a port of the kernel's choice, for a child that inherits it."""
+    listener = socket.create_server((address, 0), backlog=128)
     listener.setblocking(True)
     return listener

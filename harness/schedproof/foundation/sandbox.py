@@ -25,7 +25,7 @@ from schedproof.foundation.waiting import NotYet, wait_for
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Command", "CommandNotStartedError", "Process", "Sandbox"]
+__all__ = ["Command", "CommandNotStartedError", "Process", "Sandbox", "last_lines"]
 
 _INIT = Path(__file__).with_name("sandbox_init.py")
 _PACKET = 1 << 20
@@ -68,14 +68,7 @@ class Process:
 
     def log_tail(self, lines: int = 12) -> str:
         """The last lines that it printed, for people."""
-        try:
-            size = self.command.log.stat().st_size
-            with self.command.log.open("rb") as file:
-                file.seek(max(0, size - 16_384))
-                text = file.read().decode(errors="replace")
-        except OSError as error:
-            return f"(no log: {error})"
-        return "\n".join(text.splitlines()[-lines:])
+        return last_lines(self.command.log, lines)
 
     def exit_error(self) -> CandidateError | None:
         """`waiting.Watched`: why there is no point in waiting for it any more."""
@@ -264,6 +257,18 @@ def namespace_remedy() -> str:
             if path.read_text().strip() == forbidding:
                 return f"as root: sysctl -w {setting.replace('/', '.')}={allowing}; or run as root"
     return "run as root, or outside a container that forbids user namespaces (seccomp, AppArmor)"
+
+
+def last_lines(log: Path, lines: int) -> str:
+    """The last lines of a log, for people."""
+    try:
+        size = log.stat().st_size
+        with log.open("rb") as file:
+            file.seek(max(0, size - 16_384))
+            text = file.read().decode(errors="replace")
+    except OSError as error:
+        return f"(no log: {error})"
+    return "\n".join(text.splitlines()[-lines:])
 
 
 def _indent(text: str) -> str:

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from schedproof.foundation.deadlines import FIRST_SCRAPE
+from schedproof.foundation.waiting import NotYet, wait_for
 
-__all__ = ["NODE_LABEL", "Reader", "traffic_query"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from schedproof.foundation.waiting import Watched
+
+__all__ = ["NODE_LABEL", "Reader", "node_labels", "traffic_query", "wait_scraped"]
 
 NODE_LABEL = "node"
-"""The label by which every series of an embedded cluster names its node."""
+"""The label by which every series names its node."""
+
+
+def node_labels(node: str, address: str) -> Mapping[str, str]:
+    """What Kubernetes service discovery would give: the node's address, and its name as people relabel it."""
+    return {"instance": f"{address}:9100", NODE_LABEL: node, "kubernetes_node": node}
 
 
 def traffic_query(metric: str, device: str, window: float) -> str:
@@ -39,5 +49,20 @@ class Reader:
         answer = self._server.custom_query(query, params=dict(params))
         return {entry["metric"].get(NODE_LABEL, ""): float(entry["value"][1]) for entry in answer}
 
+    def series(self, query: str) -> list[tuple[dict[str, str], float]]:
+        """What a query answers with, now: labels and value of each series."""
+        return [(dict(entry["metric"]), float(entry["value"][1])) for entry in self._server.custom_query(query)]
+
     def close(self) -> None:
         self._session.close()
+
+
+def wait_scraped(reader: Reader, nodes: Sequence[str], *, watching: Sequence[Watched] = ()) -> None:
+    """Until Prometheus has scraped every node: it calls itself ready before."""
+
+    def probe() -> None:
+        up = reader.traffic(f"sum by ({NODE_LABEL}) (up)")
+        if missing := [node for node in nodes if up.get(node) != 1]:
+            raise NotYet(f"not scraped: {', '.join(missing)}")
+
+    wait_for(probe, FIRST_SCRAPE, what="Prometheus to scrape every node", watching=watching)

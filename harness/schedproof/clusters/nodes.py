@@ -1,0 +1,46 @@
+"""Node objects: when they are Ready, and when they are gone."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from schedproof.clusters.api import NotFound
+from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
+from schedproof.foundation.waiting import NotYet, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.clusters.api import Api, Manifest
+    from schedproof.foundation.waiting import Watched
+
+__all__ = ["is_ready", "wait_gone", "wait_ready"]
+
+
+def is_ready(node: Manifest) -> bool:
+    """Whether it is Ready, and the node lifecycle controller has lifted the taint that admission puts on new nodes."""
+    ready = any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions", ()))
+    return ready and not any(t["key"] == "node.kubernetes.io/not-ready" for t in node["spec"].get("taints", ()))
+
+
+def wait_ready(api: Api, names: Sequence[str], *, watching: Sequence[Watched] = ()) -> None:
+    """Until all of these are Ready."""
+
+    def probe() -> None:
+        ready = {node["metadata"]["name"] for node in api.list("nodes")["items"] if is_ready(node)}
+        if missing := set(names) - ready:
+            raise NotYet(f"not Ready, or still tainted: {', '.join(sorted(missing))}")
+
+    wait_for(probe, NODE_READY, what="nodes to be Ready", watching=watching)
+
+
+def wait_gone(api: Api, name: str) -> None:
+    """Until there is no such node."""
+
+    def probe() -> None:
+        with contextlib.suppress(NotFound):
+            api.get("nodes", name)
+            raise NotYet(f"node {name} is still there")
+
+    wait_for(probe, OBJECT_GONE, what=f"node {name} to go")

@@ -1,0 +1,89 @@
+"""Kubeconfigs of users, in the forms that they have, and what is said of those that cannot be used."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.clusters.access import read_access
+from schedproof.foundation.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def config(*, current: str = "one", cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None) -> str:
+    return json.dumps(
+        {
+            "apiVersion": "v1", "kind": "Config", "current-context": current,
+            "clusters": [
+                {"name": "c", "cluster": {"server": "https://192.0.2.1:6443", **(cluster or {})}},
+                {"name": "d", "cluster": {"server": "https://192.0.2.2:6443"}},
+            ],
+            "users": [{"name": "u", "user": user or {}}],
+            "contexts": [
+                {"name": "one", "context": {"cluster": "c", "user": "u"}},
+                {"name": "two", "context": {"cluster": "d", "user": "u"}},
+            ],
+        }
+    )  # fmt: skip
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "kubeconfig"
+
+
+def encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def test_the_current_context_or_the_one_named(file: Path, tmp_path: Path) -> None:
+    file.write_text(config())
+    assert read_access(file, "", tmp_path).url == "https://192.0.2.1:6443"
+    assert read_access(file, "two", tmp_path).url == "https://192.0.2.2:6443"
+
+
+def test_credentials_inside_the_file_are_written_only_where_they_go_with_the_run(file: Path, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    pair = {"client-certificate-data": encoded("certificate"), "client-key-data": encoded("key")}
+    file.write_text(config(cluster={"certificate-authority-data": encoded("authority")}, user=pair))
+    access = read_access(file, "", scratch)
+    assert [path and path.read_text() for path in (access.ca, access.certificate, access.key)] == [
+        "authority", "certificate", "key",
+    ]  # fmt: skip
+    assert all(path and scratch in path.parents for path in (access.ca, access.certificate, access.key))
+    assert access.authorization() == ""
+
+
+def test_tokens_and_what_else_is_said_of_the_line(file: Path, tmp_path: Path) -> None:
+    line = {"insecure-skip-tls-verify": True, "tls-server-name": "kubernetes"}
+    file.write_text(config(cluster=line, user={"token": "secret"}))
+    access = read_access(file, "", tmp_path)
+    assert access.authorization() == "Bearer secret"
+    assert access.line == line
+    assert access.ca is None
+
+
+@pytest.mark.parametrize(
+    ("text", "context", "said"),
+    [
+        (None, "", "cannot read the kubeconfig"),
+        ("{", "", "is no kubeconfig"),
+        ("- a list", "", "is no kubeconfig"),
+        ("", "", "is no kubeconfig"),
+        (config(), "three", "has no context 'three'"),
+        (config(current=""), "", "has no current context"),
+        (config(user={"client-certificate": "/nowhere", "client-key": "/nowhere"}), "", "cannot be used"),
+    ],
+)
+def test_what_cannot_be_used_is_named(file: Path, tmp_path: Path, text: str | None, context: str, said: str) -> None:
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(UsageError, match=said) as refused:
+        read_access(file, context, tmp_path)
+    assert str(file) in refused.value.message
+    assert refused.value.remedy

@@ -1,0 +1,53 @@
+"""What is read from the nodes of a cluster that others run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedproof.clusters.existing import _common_pause, _minor, _template, _usable
+from schedproof.foundation.errors import UsageError
+
+READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+
+
+def node(name: str, *, spec: dict[str, Any] | None = None, **status: Any) -> dict[str, Any]:
+    return {"metadata": {"name": name, "labels": {}}, "spec": spec or {}, "status": {**READY, **status}}
+
+
+def test_nodes_that_any_pod_may_go_to() -> None:
+    nodes = [
+        node("b"),
+        node("a"),
+        node("control-plane", spec={"taints": [{"key": "node-role.kubernetes.io/control-plane"}]}),
+        node("cordoned", spec={"unschedulable": True}),
+        node("down", conditions=[{"type": "Ready", "status": "Unknown"}]),
+    ]
+    assert [one["metadata"]["name"] for one in _usable(nodes)] == ["a", "b"]
+    with pytest.raises(UsageError, match="none of the cluster's 3 nodes"):
+        _usable(nodes[2:])
+
+
+def test_a_node_that_joins_is_like_the_others_but_for_what_is_a_machine_s_own() -> None:
+    like = node("a", allocatable={"cpu": "8", "memory": "16Gi", "pods": "110", "hugepages-2Mi": "0"})
+    like["metadata"]["labels"] = {"topology.kubernetes.io/zone": "z", "kubernetes.io/hostname": "a"}
+    template = _template(like, "ens192")
+    assert template.capacity == {"cpu": "8", "memory": "16Gi", "pods": "110"}
+    assert template.labels == {"topology.kubernetes.io/zone": "z"}
+    assert template.device == "ens192"
+
+
+def test_an_image_that_every_node_has() -> None:
+    def having(*names: str) -> dict[str, Any]:
+        return node("n", images=[{"names": list(names)}])
+
+    own = "mirror.example.com/pause:3.10.1"
+    assert _common_pause([having(own, "other:1"), having("mirror.example.com/pause:3.9", own)]) == own
+    assert _common_pause([having(own), having()]) == "registry.k8s.io/pause:3.10"
+    assert _common_pause([node("played")]) == "registry.k8s.io/pause:3.10"
+
+
+@pytest.mark.parametrize("version", ["v1.36.3", "v1.36.0-rc.1", "v1.36.3-vendor.100", "v1.36+"])
+def test_the_minor_version(version: str) -> None:
+    assert _minor(version) == "1.36"

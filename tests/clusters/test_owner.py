@@ -1,0 +1,120 @@
+"""One run at a time: a Lease that is renewed is somebody's, one that is not is nobody's."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from schedproof.clusters import owner
+from schedproof.clusters.api import Api, Conflict, Manifest, NotFound
+from schedproof.clusters.owner import Owner
+from schedproof.foundation.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Leases:
+    """An apiserver's one Lease. `renewed` is called at every look at it."""
+
+    def __init__(self, holder: str = "", renewed: Callable[[Leases], None] = lambda _: None) -> None:
+        self.lease: Manifest | None = None
+        self.renewed = renewed
+        self.version = 0
+        if holder:
+            self.write({"holderIdentity": holder, "acquireTime": "some time"})
+
+    def write(self, spec: Manifest) -> Manifest:
+        self.version += 1
+        old = self.lease or {"metadata": {"uid": f"uid-{self.version}"}, "spec": {}}
+        metadata = {**old["metadata"], "resourceVersion": str(self.version)}
+        self.lease = {"metadata": metadata, "spec": {**old["spec"], **spec}}
+        return self.lease
+
+    def get(self, *_: str) -> Manifest:
+        if self.lease is None:
+            raise NotFound("GET", "lease", 404, b"")
+        found = self.lease
+        self.renewed(self)
+        return found
+
+    def create(self, _resource: str, body: Manifest, _namespace: str) -> Manifest:
+        if self.lease is not None:
+            raise Conflict("POST", "lease", 409, b"")
+        return self.write(body["spec"])
+
+    def merge(self, _resource: str, _name: str, patch: Manifest, _namespace: str) -> Manifest:
+        if patch["metadata"]["resourceVersion"] != str(self.version):
+            raise Conflict("PATCH", "lease", 409, b"")
+        return self.write(patch["spec"])
+
+    def delete(self, *_: str, uid: str) -> None:
+        if self.lease is None or self.lease["metadata"]["uid"] != uid:
+            raise Conflict("DELETE", "lease", 409, b"")
+        self.lease = None
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(owner, "_DURATION", 0.2)
+
+
+def taken(leases: Leases) -> Owner:
+    return Owner(cast("Api", leases), "r1")
+
+
+def holder(leases: Leases) -> Any:
+    return leases.lease and leases.lease["spec"]["holderIdentity"]
+
+
+def test_a_free_cluster_is_taken_and_let_go() -> None:
+    leases = Leases()
+    with contextlib.closing(taken(leases)):
+        assert "run r1" in holder(leases)
+    assert leases.lease is None
+
+
+def test_who_renews_is_alive_whatever_the_clocks_say() -> None:
+    leases = Leases("another", renewed=lambda one: cast("None", one.write({})))
+    with pytest.raises(UsageError, match="in use by another, since some time") as refused:
+        taken(leases)
+    assert "one run at a time" in refused.value.remedy
+    assert holder(leases) == "another"
+
+
+def test_who_does_not_is_dead() -> None:
+    leases = Leases("another")
+    with contextlib.closing(taken(leases)):
+        assert "run r1" in holder(leases)
+
+
+def test_one_that_ends_while_we_look_leaves_it_to_us() -> None:
+    def end(leases: Leases) -> None:
+        leases.lease = None
+
+    leases = Leases("another", renewed=end)
+    first = taken(leases)
+    assert "run r1" in holder(leases)
+    first.close()
+
+
+def test_of_two_who_think_it_free_one_gets_it() -> None:
+    """The other one writes between our look and our write; and then renews."""
+
+    def quicker(leases: Leases) -> None:
+        leases.write({"holderIdentity": "another", "acquireTime": "just now"})
+
+    leases = Leases("dead", renewed=quicker)
+    with pytest.raises(UsageError, match="in use by another, since just now"):
+        taken(leases)
+
+
+def test_what_is_another_s_by_now_is_not_let_go() -> None:
+    leases = Leases()
+    ours = taken(leases)
+    leases.lease = None
+    leases.write({"holderIdentity": "another"})
+    ours.close()
+    assert holder(leases) == "another"

@@ -1,0 +1,77 @@
+"""Which options go with which clusters: what cannot be meant is refused before anything is started."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedproof.foundation.errors import UsageError
+from schedproof.launch import Settings, check
+from schedproof.options import CLUSTER_OPTIONS, add_options, given
+
+EXISTING = {"cluster": "existing", "kubeconfig": Path("k"), "prometheus": "http://192.0.2.1"}
+
+
+def settings(**given: Any) -> Settings:
+    return Settings(report=Path(), **given)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"nodes": 3, "cluster_file": Path("mine.yaml"), "deploy": "process"},
+        {"cluster": "kind", "nodes": 2, "deploy": "control-plane", "keep_cluster": True, "node_image": "mine:1"},
+        {**EXISTING, "context": "c", "namespace_prefix": "mine", "allow_node_changes": True, "deploy": "process"},
+        {**EXISTING, "callback_address": "127.0.0.1", "audit_log": Path(__file__)},
+    ],
+)
+def test_what_goes_together_is_taken(given: dict[str, Any]) -> None:
+    check(settings(**given))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"cluster": "kwok"}, "--cluster kwok: no such cluster"),
+        ({"keep_cluster": True}, "--keep-cluster does not go with --cluster embedded"),
+        ({"kubeconfig": Path("k")}, "--kubeconfig does not go with --cluster embedded"),
+        ({"cluster": "kind", "allow_node_changes": True}, "--allow-node-changes does not go with --cluster kind"),
+        ({**EXISTING, "nodes": 3}, "--nodes does not go with --cluster existing"),
+        ({"deploy": "somehow"}, "--deploy somehow: no such way"),
+        ({"deploy": "pod"}, "--deploy pod: on --cluster embedded candidates run as processes"),
+        ({**EXISTING, "deploy": "control-plane"}, "--deploy control-plane: on --cluster existing"),
+        ({"cluster": "existing", "kubeconfig": Path("k")}, "--cluster existing needs --prometheus"),
+        ({"cluster": "existing", "prometheus": "http://192.0.2.1"}, "--cluster existing needs --kubeconfig"),
+        ({**EXISTING, "callback_address": "192.0.2.1"}, "this machine cannot listen there"),
+        ({**EXISTING, "callback_address": "localhost"}, "this machine cannot listen there"),
+        ({**EXISTING, "audit_log": Path("/nowhere/audit.log")}, "there is no such file"),
+        *(
+            ({**EXISTING, "namespace_prefix": prefix}, "no namespace can have such a name")
+            for prefix in ("", "-a", "a-", "A", "a.b", "a" * 31)
+        ),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(UsageError, match=said) as refused:
+        check(settings(**given))
+    assert refused.value.remedy
+
+
+def test_every_option_of_a_cluster_has_its_field() -> None:
+    fields = {field.name for field in dataclasses.fields(Settings)}
+    assert {option.name.replace("-", "_") for option in CLUSTER_OPTIONS} <= fields
+
+
+def test_what_was_said_can_be_said_again() -> None:
+    said = ["--cluster=existing", "--kubeconfig=k", "--allow-node-changes", "--audit-log=a", "--clause=core/binds"]
+    parser = argparse.ArgumentParser()
+    add_options(parser.add_argument, prefix="")
+    parsed = parser.parse_args(said)
+    assert given(lambda name: getattr(parsed, name.replace("-", "_")), prefix="") == said
+    with_prefix = given(lambda name: getattr(parsed, name.replace("-", "_")), prefix="sched-", without=frozenset())
+    assert "--sched-allow-node-changes" in with_prefix
