@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import signal
@@ -13,13 +14,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from schedproof.binaries.resolve import resolve
+from schedproof.clusters import kind
+from schedproof.containers.docker import require_docker
+from schedproof.containers.image_choice import obtain_images
 from schedproof.foundation.deadlines import Deadline
-from schedproof.foundation.errors import SchedproofError
+from schedproof.foundation.errors import HostError, SchedproofError
+from schedproof.foundation.progress import ConsoleProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+KUBERNETES = "1.36"
 SAYS = Deadline("command says", 120, "a cluster starts in 4 s on an idle machine")
 ENDS = Deadline("command ends", 600, "the longest of them judges four candidates in two minutes on an idle machine")
 NOTHING_LEFT = Deadline("nothing left", 60, "the kernel ends some processes, then process 1 removes some MB")
@@ -62,27 +69,27 @@ class Running:
             return None
         return SchedproofError(f"{self.process.args} has ended\n{self.so_far.said}")
 
-    def says(self, text: str) -> None:
+    def says(self, text: str, deadline: Deadline = SAYS) -> None:
         """Wait until it has printed `text`."""
 
         def probe() -> None:
             if text not in self.so_far.out + self.so_far.err:
                 raise NotYet(self.so_far.said)
 
-        wait_for(probe, SAYS, what=f"{text!r} to be printed", watching=(self,))
+        wait_for(probe, deadline, what=f"{text!r} to be printed", watching=(self,))
 
     def interrupt(self) -> None:
         """Ctrl-C: the terminal sends SIGINT to the whole group."""
         os.killpg(self.process.pid, signal.SIGINT)
 
-    def ends(self) -> Ended:
+    def ends(self, deadline: Deadline = ENDS) -> Ended:
         """Wait for its end."""
 
         def probe() -> None:
             if self.process.poll() is None:
                 raise NotYet(self.so_far.said)
 
-        wait_for(probe, ENDS, what="the command to end")
+        wait_for(probe, deadline, what="the command to end")
         return self.so_far
 
 
@@ -108,8 +115,8 @@ class Shell:
         self.commands.append(command)
         return command
 
-    def schedproof(self, *arguments: str) -> Ended:
-        return self.start("schedproof", *arguments).ends()
+    def schedproof(self, *arguments: str, deadline: Deadline = ENDS) -> Ended:
+        return self.start("schedproof", *arguments).ends(deadline)
 
     def report(self, folder: str = "report") -> dict[str, Any]:
         content: dict[str, Any] = json.loads((self.work / folder / "report.json").read_text())
@@ -174,6 +181,33 @@ def _namespaces(entry: Path) -> set[str]:
         return {str((entry / "ns" / kind).readlink()) for kind in ("pid", "net", "mnt")}
     except OSError:
         return set()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests of kind clusters are skipped where there is no Docker, and say so. CI must not get away with that."""
+    if not item.get_closest_marker("kind"):
+        return
+    if obstacle := _no_docker():
+        if "SCHEDPROOF_REQUIRE_KIND" in os.environ:
+            pytest.fail(f"SCHEDPROOF_REQUIRE_KIND is set: {obstacle}")
+        pytest.skip(f"kind clusters are not tried here: {obstacle}")
+    _prepare_kind()
+
+
+@functools.cache
+def _no_docker() -> str:
+    try:
+        require_docker()
+    except HostError as error:
+        return str(error)
+    return ""
+
+
+@functools.cache
+def _prepare_kind() -> None:
+    """Have all that is built once: that takes minutes, which no test should have to wait for."""
+    resolve(kind.BINARIES, kubernetes=KUBERNETES, progress=ConsoleProgress())
+    obtain_images(None, KUBERNETES, ConsoleProgress())
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,79 @@
+"""What kind is told: its own configuration, with an audit log that we can read and our mark on every node."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from schedproof.containers.ownership import MARK
+from schedproof.foundation.content import content
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from schedproof.clusters.spec import KindSpec
+
+__all__ = ["AUDIT_LOG", "definition_digest", "kind_config", "node_names"]
+
+AUDIT_LOG = "audit.jsonl"
+_POLICY = "/etc/kubernetes/schedproof-audit-policy.yaml"
+_LOGS = "/var/log/schedproof"
+
+
+def node_names(cluster: str, workers: int) -> tuple[str, list[str]]:
+    """As kind names them: the control plane, and the workers."""
+    return f"{cluster}-control-plane", [f"{cluster}-worker{n if n > 1 else ''}" for n in range(1, workers + 1)]
+
+
+def definition_digest(spec: KindSpec, image: str) -> str:
+    """Tells whether a cluster that was kept is the one that is asked for."""
+    asked = [spec.kubernetes, spec.scrape_interval, spec.count, sorted(spec.labels.items()), image]
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+
+
+def kind_config(spec: KindSpec, *, logs: Path, lock: Path, port: int, cgroup_version: int) -> dict[str, Any]:
+    """The document for `kind create cluster --config`, kind.x-k8s.io/v1alpha4.
+
+    Args:
+        spec: the workers.
+        logs: a folder of this machine where the apiserver is to write its audit log.
+        lock: the file that shows whose cluster it is, mounted into every node.
+        port: of the apiserver, on loopback.
+        cgroup_version: of this machine.
+    """
+    mark = {"hostPath": str(lock), "containerPath": MARK, "readOnly": True}
+    policy = {"hostPath": str(content("clusters", "audit-policy.yaml")), "containerPath": _POLICY, "readOnly": True}
+    patches = [json.dumps(_apiserver_patch())]
+    if cgroup_version == 1:
+        # Kubelets refuse it since 1.35, unless told otherwise.
+        patches.append(json.dumps({"kind": "KubeletConfiguration", "failCgroupV1": False}))
+    control_plane = {
+        "role": "control-plane", "extraMounts": [mark, policy, {"hostPath": str(logs), "containerPath": _LOGS}],
+    }  # fmt: skip
+    worker = {"role": "worker", "labels": dict(spec.labels), "extraMounts": [mark]}
+    return {
+        "kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4",
+        "networking": {"ipFamily": "ipv4", "apiServerAddress": "127.0.0.1", "apiServerPort": port},
+        "kubeadmConfigPatches": patches,
+        "nodes": [control_plane, *([worker] * spec.count)],
+    }  # fmt: skip
+
+
+def _apiserver_patch() -> dict[str, Any]:
+    """A merge patch without an apiVersion, so that kind translates the arguments for the version that it writes."""
+    return {
+        "kind": "ClusterConfiguration",
+        "apiServer": {
+            "extraArgs": {
+                "audit-policy-file": _POLICY,
+                "audit-log-path": f"{_LOGS}/{AUDIT_LOG}",
+                # As on embedded: whoever sees the effect of a request soon finds its line.
+                "audit-log-mode": "blocking",
+            },
+            "extraVolumes": [
+                {"name": "audit-policy", "hostPath": _POLICY, "mountPath": _POLICY, "pathType": "File"},
+                {"name": "audit-log", "hostPath": _LOGS, "mountPath": _LOGS, "pathType": "Directory"},
+            ],
+        },
+    }  # fmt: skip

@@ -1,0 +1,60 @@
+"""What a kind cluster needs so that only traffic tells its workers apart, and the traffic is known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import yaml
+
+from schedproof.clusters.cluster import NAMESPACE
+from schedproof.foundation.content import content
+from schedproof.foundation.deadlines import POD_STARTED
+from schedproof.foundation.waiting import NotYet, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.clusters.api import Api
+
+__all__ = ["EXPORTER_PORT", "deploy_node_exporter", "keep_workers_alike", "wait_alike"]
+
+EXPORTER_PORT = 9100
+_CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+
+
+def deploy_node_exporter(api: Api, image: str) -> None:
+    """Have one run on every worker, on the node's own address; returns at once."""
+    manifest = yaml.safe_load(content("clusters", "addons", "node-exporter.yaml").read_text())
+    manifest["spec"]["template"]["spec"]["containers"][0]["image"] = image
+    api.create_or_keep("daemonsets", manifest, NAMESPACE)
+
+
+def keep_workers_alike(api: Api) -> None:
+    """Bind the cluster's own Deployments (DNS, storage) to the control plane; returns at once.
+
+    Their pods go wherever there was room first, and one worker would have less than the others.
+    """
+    selector = {"nodeSelector": {_CONTROL_PLANE: ""}}
+    for deployment in api.list("deployments")["items"]:
+        metadata = deployment["metadata"]
+        patch = {"spec": {"template": {"spec": selector}}}
+        api.merge("deployments", metadata["name"], patch, metadata["namespace"])
+
+
+def wait_alike(api: Api, workers: Sequence[str]) -> None:
+    """Until every worker has the same pods, all of DaemonSets, and all of them run."""
+
+    def probe() -> None:
+        pods = [pod for pod in api.list("pods")["items"] if pod["spec"].get("nodeName") in workers]
+        kinds: dict[str, list[str]] = {worker: [] for worker in workers}
+        for pod in pods:
+            name, owners = pod["metadata"]["name"], pod["metadata"].get("ownerReferences", ())
+            if not any(owner["kind"] == "DaemonSet" for owner in owners):
+                raise NotYet(f"pod {name} is still on {pod['spec']['nodeName']}")
+            if not any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", ())):
+                raise NotYet(f"pod {name} on {pod['spec']['nodeName']} is not Ready: {pod['status']}")
+            kinds[pod["spec"]["nodeName"]] += [owner["name"] for owner in owners]
+        if len({tuple(sorted(names)) for names in kinds.values()}) != 1:
+            raise NotYet(f"workers have different pods: {kinds}")
+
+    wait_for(probe, POD_STARTED, what="the workers to have the same pods", poll=0.1)

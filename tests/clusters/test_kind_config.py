@@ -1,0 +1,80 @@
+"""What kind is told: who its nodes belong to, and an audit log that can be read here."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedproof.clusters.kind_config import definition_digest, kind_config, node_names
+from schedproof.clusters.spec import KindSpec
+from schedproof.containers.ownership import MARK
+
+SPEC = KindSpec("1.36", 0.5, 3, {"zone": "a"})
+
+
+def config(spec: KindSpec = SPEC, *, cgroup_version: int = 2) -> dict[str, Any]:
+    return kind_config(
+        spec, logs=Path("/evidence"), lock=Path("/cache/x.lock"), port=20_001, cgroup_version=cgroup_version
+    )
+
+
+def patches(document: dict[str, Any]) -> dict[str, Any]:
+    return {patch["kind"]: patch for patch in map(json.loads, document["kubeadmConfigPatches"])}
+
+
+def test_every_node_bears_our_mark() -> None:
+    nodes = config()["nodes"]
+    assert [node["role"] for node in nodes] == ["control-plane", "worker", "worker", "worker"]
+    mark = {"hostPath": "/cache/x.lock", "containerPath": MARK, "readOnly": True}
+    assert all(mark in node["extraMounts"] for node in nodes)
+
+
+def test_workers_are_alike_and_bear_the_labels_of_the_definition() -> None:
+    workers = config()["nodes"][1:]
+    assert all(worker == workers[0] for worker in workers)
+    assert workers[0]["labels"] == {"zone": "a"}
+
+
+def test_the_apiserver_writes_every_line_of_its_audit_log_here_at_once() -> None:
+    document = config()
+    server = patches(document)["ClusterConfiguration"]["apiServer"]
+    arguments = server["extraArgs"]
+    assert arguments["audit-log-mode"] == "blocking"
+    mounts = {mount["containerPath"]: mount["hostPath"] for mount in document["nodes"][0]["extraMounts"]}
+    # From this machine into the node, and from the node into the apiserver's own container.
+    volumes = {volume["mountPath"]: volume["hostPath"] for volume in server["extraVolumes"]}
+    log = Path(arguments["audit-log-path"])
+    assert mounts[volumes[str(log.parent)]] == "/evidence"
+    policy = Path(mounts[volumes[arguments["audit-policy-file"]]])
+    assert (policy.name, policy.is_file()) == ("audit-policy.yaml", True)
+    # kind translates arguments for the version of kubeadm's configuration only where the patch names none.
+    assert "apiVersion" not in patches(document)["ClusterConfiguration"]
+
+
+def test_only_loopback_can_reach_the_apiserver() -> None:
+    assert config()["networking"]["apiServerAddress"] == "127.0.0.1"
+    assert config()["networking"]["apiServerPort"] == 20_001
+
+
+def test_kubelets_accept_cgroup_v1_only_where_there_is_nothing_else() -> None:
+    assert patches(config(cgroup_version=1))["KubeletConfiguration"]["failCgroupV1"] is False
+    assert "KubeletConfiguration" not in patches(config(cgroup_version=2))
+
+
+def test_nodes_are_named_as_kind_names_them() -> None:
+    assert node_names("x", 3) == ("x-control-plane", ["x-worker", "x-worker2", "x-worker3"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"kubernetes": "1.35"}, {"scrape_interval": 1.0}, {"count": 2}, {"labels": {}}],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_kept_cluster_is_told_from_every_other(change: dict[str, Any]) -> None:
+    assert definition_digest(SPEC, "image") == definition_digest(dataclasses.replace(SPEC), "image")
+    assert definition_digest(dataclasses.replace(SPEC, **change), "image") != definition_digest(SPEC, "image")
+    assert definition_digest(SPEC, "another") != definition_digest(SPEC, "image")

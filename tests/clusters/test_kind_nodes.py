@@ -1,0 +1,65 @@
+"""Names of kind clusters: which are refused, before anything is made."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.clusters import kind_nodes
+from schedproof.clusters.kind_config import definition_digest
+from schedproof.clusters.kind_nodes import KindNodes
+from schedproof.clusters.spec import KindSpec
+from schedproof.containers.ownership import Claim, Note
+from schedproof.foundation.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SPEC = KindSpec("1.36", 0.5, 3, {})
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A machine whose Docker has nodes of the cluster `taken`, and makes no others."""
+    monkeypatch.setenv("SCHEDPROOF_CACHE", str(tmp_path))
+    monkeypatch.setattr(kind_nodes, "docker", lambda *argv: "id\n" if argv[-1].endswith("=taken") else "")
+    monkeypatch.delattr(kind_nodes, "note_settings")
+    return types.SimpleNamespace(sandbox=types.SimpleNamespace(scratch=tmp_path), logs=tmp_path)
+
+
+def refusal(host: Any, name: str, image: str = "image") -> UsageError:
+    with pytest.raises(UsageError) as caught:
+        KindNodes(host, SPEC, name=name, image=image, keep=False)
+    # Whoever comes next can have the name.
+    Claim(name).release()
+    return caught.value
+
+
+def test_the_name_of_a_foreign_cluster_is_refused(host: Any) -> None:
+    error = refusal(host, "taken")
+    assert "which is not ours" in error.message
+    assert "kind delete cluster --name taken" in error.remedy
+
+
+def test_a_kept_cluster_that_is_not_the_one_asked_for_is_refused(host: Any) -> None:
+    claim = Claim("taken")
+    claim.write(Note([], "image", definition_digest(SPEC, "image"), "", kept=True))
+    claim.release()
+    error = refusal(host, "taken", image="another")
+    assert "differs from what is asked for" in error.message
+    assert "schedproof clean --cluster-name taken" in error.remedy
+
+
+def test_the_name_that_a_living_run_uses_is_refused(host: Any) -> None:
+    claim = Claim("used")
+    with pytest.raises(UsageError, match="another run uses the cluster 'used'"):
+        KindNodes(host, SPEC, name="used", image="image", keep=False)
+    claim.release()
+
+
+@pytest.mark.parametrize("name", ["", "Upper", "-a", "a-", "a_b", "a" * 41, "a b", "../a"])
+def test_what_can_be_no_name_is_refused(host: Any, name: str) -> None:
+    with pytest.raises(UsageError, match="--cluster-name"):
+        KindNodes(host, SPEC, name=name, image="image", keep=False)

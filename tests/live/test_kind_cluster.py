@@ -1,0 +1,147 @@
+"""A kind cluster by itself: its packets, its nodes, and that nothing of it stays, however its run ends."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+import os
+import signal
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from prometheus_api_client import PrometheusConnect
+
+from schedproof.containers.docker import docker
+from schedproof.containers.host_settings import SETTINGS
+from schedproof.containers.images import our_images
+from schedproof.containers.ownership import CLUSTER_LABEL
+from schedproof.foundation.deadlines import Deadline
+from schedproof.foundation.progress import SilentProgress
+from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.launch import Settings
+from schedproof.session import Session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Shell
+
+    from schedproof.clusters.cluster import Cluster
+
+pytestmark = [pytest.mark.live, pytest.mark.kind]
+
+TOLERANCE = 0.05
+SECONDS = 5.0
+LOAD_SEEN = Deadline(
+    "load seen", 120, "five seconds of a load are seen after six; a machine may be too busy for a while"
+)
+CREATING = Deadline("creating", 300, "images are there, and kind's first act is to make the nodes")
+DIRECTIONS = {"receive": "node_network_receive_bytes_total", "transmit": "node_network_transmit_bytes_total"}
+
+
+def docker_has() -> dict[str, set[str]]:
+    return {
+        "containers": set(docker("ps", "--all", "--format={{.Names}}").split()),
+        "volumes": set(docker("volume", "ls", "--quiet").split()),
+        "networks": set(docker("network", "ls", "--format={{.Name}}").split()) - {"kind"},
+        "settings": {(Path("/proc/sys") / setting).read_text() for setting in SETTINGS},
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    before = docker_has()
+    session = Session(Settings(report=tmp_path_factory.mktemp("kind"), cluster="kind"), SilentProgress())
+    with contextlib.closing(session):
+        yield session.cluster
+    assert docker_has() == before
+
+
+def rates(cluster: Cluster, metric: str) -> dict[str, float]:
+    """Node to bytes per second, of the last seconds: the median over pairs of scrapes that are far enough apart."""
+    answer = PrometheusConnect(url=cluster.prometheus_url).custom_query(
+        f'{metric}{{device="{cluster.device}"}}[{math.ceil(SECONDS)}s]'
+    )
+    found = {}
+    for series in answer:
+        samples = [(float(at), float(value)) for at, value in series["values"]]
+        slopes = [
+            (last - first) / (end - begin)
+            for (begin, first), (end, last) in itertools.combinations(samples, 2)
+            if end - begin > SECONDS / 2
+        ]
+        if slopes:
+            found[series["metric"]["node"]] = statistics.median(slopes)
+    return found
+
+
+def expect_load(cluster: Cluster, asked: dict[str, float], direction: str) -> None:
+    cluster.set_load(asked, direction)
+
+    def probe() -> None:
+        read = rates(cluster, DIRECTIONS[direction])
+        if any(abs(read.get(node, 0.0) / rate - 1) > TOLERANCE for node, rate in asked.items()):
+            raise NotYet(f"{direction}: {read}, asked for {asked}")
+
+    wait_for(probe, LOAD_SEEN, what=f"readings within {TOLERANCE:.0%} of the load", poll=0.5)
+    cluster.set_load(dict.fromkeys(asked, 0.0), direction)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_real_packets_are_what_was_asked(cluster: Cluster, direction: str) -> None:
+    """Through the workers' own interfaces, to which kubelets add a little."""
+    expect_load(cluster, dict(zip(cluster.nodes, (2e6, 4e6, 2e7), strict=True)), direction)
+
+
+def test_a_node_joins_with_a_load_of_its_own_and_leaves(cluster: Cluster) -> None:
+    cluster.add_node("joined")
+    expect_load(cluster, {"joined": 1e6, cluster.nodes[0]: 2e6}, "receive")
+    # It is a Node object alone: no DaemonSet of the cluster waits for a pod there.
+    assert not cluster.api.list("pods", fieldSelector="spec.nodeName=joined")["items"]
+    cluster.remove_node("joined")
+    assert "joined" not in {node["metadata"]["name"] for node in cluster.api.list("nodes")["items"]}
+
+
+def test_workers_are_alike(cluster: Cluster) -> None:
+    """Nothing but traffic tells them apart: the same room, taken by the same pods."""
+    nodes = [cluster.api.get("nodes", node) for node in cluster.nodes]
+    assert len({str(node["status"]["allocatable"]) for node in nodes}) == 1
+
+    def owners(node: str) -> list[str]:
+        pods: list[dict[str, Any]] = cluster.api.list("pods", fieldSelector=f"spec.nodeName={node}")["items"]
+        return sorted(owner["name"] for pod in pods for owner in pod["metadata"]["ownerReferences"])
+
+    assert len({tuple(owners(node)) for node in cluster.nodes}) == 1
+
+
+def test_what_a_killed_run_left_is_cleaned_and_a_foreign_cluster_stays(shell: Shell) -> None:
+    """Killed while Docker makes its nodes, and once containers run beside them."""
+    before = docker_has()
+    name, foreign = f"killed-{os.getpid()}", f"foreign-{os.getpid()}"
+
+    def making() -> None:
+        if not docker("ps", "--all", "--quiet", f"--filter=label={CLUSTER_LABEL}={name}").strip():
+            raise NotYet(command.so_far.said)
+
+    image = our_images("1.36").workload
+    for moment in ("kind nodes", "nodes ready ..."):
+        command = shell.start(
+            "schedproof", "run", "stock", "--cluster=kind", f"--cluster-name={name}", "--clause=core/binds",
+            f"--report={moment.split()[0]}",
+        )  # fmt: skip
+        command.says(moment, CREATING)
+        wait_for(making, CREATING, what="Docker to make a node", watching=(command,))
+        docker("create", "--name", foreign, f"--label={CLUSTER_LABEL}={foreign}", image)
+        try:
+            os.kill(command.process.pid, signal.SIGKILL)
+            command.process.wait()
+            cleaned = shell.schedproof("clean")
+            assert f"removed kind cluster {name}" in cleaned.out, cleaned.said
+            assert docker_has()["containers"] == before["containers"] | {foreign}
+        finally:
+            docker("rm", foreign)
+        assert shell.schedproof("clean").code == 0
+        assert docker_has() == before
