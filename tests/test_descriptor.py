@@ -162,6 +162,8 @@ schedulerConfig: {a: 1} | .schedulerConfig | found none | kind: KubeSchedulerCon
 schedulerConfig: no.yaml         | .schedulerConfig   | no file "no.yaml"    | relative
 schedulerConfig: 1               | .schedulerConfig   | found the number 1   | name of a file
 claims: {features: [preempt]}    | .claims.features[0] | of kind extender    | leave it out
+image: {context: .}              | .image.context     | nothing else         | leave it out
+image: {ref: a, command: ["{port}"]} | .image.command[0] | no value here    | extender
 ## spec: stands beside the extender, line 9, spec
 rbac: {<<: {a: 1}}               | .rbac              | merging              | write the fields out
 rbac: {1: a}                     | .rbac              | reads '1' as int     | quote it: "1"
@@ -184,7 +186,12 @@ rbac: {rules: [{verbs: [get], resources: [pods]}]} | .rbac.rules[0] | apiGroups 
 rbac: {rules: [{verbs: [a], resources: [b], nonResourceURLs: [/c]}]} | .rbac.rules[0] | not both | two
 rbac: {rules: [{verb: [get]}]}   | .rbac.rules[0].verb | unknown field       | mean verbs?
 rbac: {clusterRoles: [1]}        | .rbac.clusterRoles[0] | number 1          | quote it: "1"
-image: {}                        | .image             | names no image       | dockerfile or ref
+image: {}                        | .image             | it says nothing      | dockerfile or ref
+image: {ref: "a b"}              | .image.ref         | the name of an image | localhost/
+image: {ref: a, context: .}      | .image.context     | nothing is built     | add dockerfile
+image: {ref: a, requirements: Dockerfile} | .image.requirements | harness builds | your own image
+image: {context: nowhere}        | .image.context     | no folder "nowhere"  | relative
+image: {command: ["{prot}"]}     | .image.command[0]  | {prot}               | {port}?
 image: {dockerfile: nowhere}     | .image.dockerfile  | no file "nowhere"    | relative
 scoring: {python: scores}        | .scoring.python    | module:function      | least_traffic.scoring:scores
 claims: {profiles: [core, nework-aware]} | .claims.profiles[1] | "nework-aware" | mean network-aware?
@@ -507,7 +514,6 @@ def test_the_other_kinds_have_all_that_is_written(folder: Path) -> None:
         "apiGroups": [""],
         "resources": ["pods/binding"],
     }
-    assert controller.image is not None
     assert controller.image.dockerfile == folder / "Dockerfile"
     assert isinstance(plugin_.spec, PluginSpec)
     assert (plugin_.spec.folder, plugin_.spec.stock) == (folder / "networktraffic", False)

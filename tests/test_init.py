@@ -21,7 +21,7 @@ PROMISED = {
 }  # fmt: skip
 SOURCES = {
     "extender": {"extender.py"},
-    "controller": {"controller.py", "rules.py", "traffic.py", "world.py"},
+    "controller": {"controller.py", "requirements.txt", "rules.py", "traffic.py", "world.py"},
     "plugin": {"go.mod", "go.sum", "leasttraffic/plugin.go", "leasttraffic/prometheus.go"},
 }
 

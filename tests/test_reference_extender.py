@@ -806,7 +806,13 @@ def program(name: str, prometheus_url: str) -> Iterator[tuple[subprocess.Popen[s
     assert isinstance(spec, ExtenderSpec)
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(reserved_port())
-        values = {**candidate.own_values(), "port": str(port), "prometheus": prometheus_url, "device": "ens192"}
+        values = {
+            **candidate.own_values(),
+            "port": str(port),
+            "address": "127.0.0.1",
+            "prometheus": prometheus_url,
+            "device": "ens192",
+        }
         command, environment = fill(spec.command, values), os.environ | fill(dict(spec.env), values)
         process = stack.enter_context(
             subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=spec.workdir, env=environment)

@@ -13,7 +13,8 @@ from schedproof.candidates.descriptor import load_candidate
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.session import Session, Settings
+from schedproof.launch import Settings
+from schedproof.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,7 +94,7 @@ def test_its_identity_may_do_what_the_descriptor_declares_and_no_more(
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(attachment.stop)
         attachment.start(lambda *_, **__: None)
-        (process,) = attachment.processes
+        (process,) = attachment.parts
 
         def answered() -> dict[str, Any]:
             try:

@@ -11,6 +11,7 @@ from schedproof.candidates.claims import Claims, Exclusion
 from schedproof.candidates.claims_reader import read_claims, read_exclusions
 from schedproof.candidates.durations import format_duration
 from schedproof.candidates.fields import Field, matching, shown
+from schedproof.candidates.image_reader import read_image
 from schedproof.candidates.inheritance import read_inherited
 from schedproof.candidates.kinds import (
     KINDS,
@@ -54,6 +55,7 @@ _FUNCTION = matching(
 )
 _UNAVAILABLE = {
     "port": "only an extender and a controller are given a port to listen on",
+    "address": "only an extender and a controller are given an address to listen on",
     "window": "claim a window in spec.claims.network, or write the value itself",
 }
 
@@ -70,7 +72,7 @@ class Candidate:
     scheduler_config: Mapping[str, Any] | None = None
     """Its own KubeSchedulerConfiguration, as it is; placeholders stay in."""
     rbac: Rbac = dataclasses.field(default_factory=Rbac)
-    image: Image | None = None
+    image: Image = dataclasses.field(default_factory=Image)
     scoring: Scoring | None = None
     claims: Claims = dataclasses.field(default_factory=Claims)
     exclusions: tuple[Exclusion, ...] = ()
@@ -101,7 +103,7 @@ class Candidate:
             self.kind: self.spec.as_dict(),
             "schedulerConfig": dict(self.scheduler_config) if self.scheduler_config is not None else None,
             "rbac": self.rbac.as_dict(),
-            "image": self.image.as_dict() if self.image else None,
+            "image": self.image.as_dict(),
             "scoring": self.scoring.as_dict() if self.scoring else None,
             "claims": self.claims.as_dict(),
             "exclusions": [exclusion.as_dict() for exclusion in self.exclusions],
@@ -161,7 +163,7 @@ def _candidate(document: Field, file: Path, problems: list[Problem], clauses: Co
         path=file.absolute(),
         scheduler_config=config,
         rbac=_rbac(section["rbac"]) if "rbac" in section else Rbac(),
-        image=_image(section["image"]) if "image" in section else None,
+        image=read_image(section["image"], kind, check) if "image" in section else Image(),
         scoring=_scoring(section["scoring"]) if "scoring" in section else None,
         claims=claims,
         exclusions=read_exclusions(section["exclusions"], clauses) if "exclusions" in section else (),
@@ -184,7 +186,7 @@ def _placeholder_check(section: Section, kind: Kind | None) -> Check:
     claims = section["claims"].value.data
     unavailable = dict(_UNAVAILABLE)
     if kind in ("extender", "controller"):
-        del unavailable["port"]
+        del unavailable["port"], unavailable["address"]
     if isinstance(claims, dict) and "network" in claims:
         del unavailable["window"]
     known = [name for name in PLACEHOLDERS if name not in unavailable]
@@ -254,23 +256,6 @@ def _rule(field: Field) -> PolicyRule:
             'such as `{apiGroups: [""], resources: [pods], verbs: [get, list, watch]}`',
         )
     return rule
-
-
-def _image(field: Field) -> Image:
-    section = field.section("dockerfile", "ref")
-    dockerfile = section["dockerfile"]
-    image = Image(
-        dockerfile=existing(dockerfile, dockerfile.text("Dockerfile"), folder=False).absolute()
-        if "dockerfile" in section
-        else None,
-        ref=section["ref"].text("localhost/least-traffic:dev", _REF) if "ref" in section else None,
-    )
-    if section.sound and image == Image():
-        section.complain("it names no image", "add dockerfile or ref, or leave image out: the harness builds one")
-    return image
-
-
-_REF = matching(r"\S+", "expected the name of an image", "such as localhost/least-traffic:dev")
 
 
 def _scoring(field: Field) -> Scoring:

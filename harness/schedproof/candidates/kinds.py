@@ -98,6 +98,16 @@ class CommandSpec:
     ready: str | None = None
     port: int | None = None
 
+    @property
+    def listens(self) -> bool:
+        """Whether it is ready only when its port answers."""
+        return self.ready is not None
+
+    @property
+    def tls(self) -> bool:
+        """Whether its port speaks HTTPS."""
+        return False
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "command": list(self.command),
@@ -112,6 +122,14 @@ class CommandSpec:
 class ExtenderSpec(CommandSpec):
     kind: ClassVar[Kind] = "extender"
     config: ExtenderConfig = dataclasses.field(default_factory=ExtenderConfig)
+
+    @property
+    def listens(self) -> bool:
+        return True
+
+    @property
+    def tls(self) -> bool:
+        return self.config.enable_https
 
     def as_dict(self) -> dict[str, Any]:
         return {**super().as_dict(), "config": self.config.as_dict()}
@@ -202,13 +220,33 @@ class Rbac:
 
 @dataclasses.dataclass(frozen=True)
 class Image:
-    """`dockerfile` is built (and tagged `ref`, if given); `ref` alone is taken as it is."""
+    """What its pods run. All empty: the harness builds an image.
+
+    `dockerfile` is built in `context` (None: its folder), and tagged `ref` if that is given; `ref` alone is taken as
+    it is. Where the harness builds it, `context` is the folder whose files the command needs (None: its workdir), and
+    `requirements` names the Python packages to install. `command` is the program in the image, where that is another
+    than the one of the kind.
+    """
 
     dockerfile: Path | None = None
+    context: Path | None = None
     ref: str | None = None
+    command: tuple[str, ...] = ()
+    requirements: Path | None = None
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the user's."""
+        return self.dockerfile is not None or self.ref is not None
 
     def as_dict(self) -> dict[str, Any]:
-        return {"dockerfile": str(self.dockerfile) if self.dockerfile else None, "ref": self.ref}
+        return {
+            "dockerfile": str(self.dockerfile) if self.dockerfile else None,
+            "context": str(self.context) if self.context else None,
+            "ref": self.ref,
+            "command": list(self.command),
+            "requirements": str(self.requirements) if self.requirements else None,
+        }
 
 
 @dataclasses.dataclass(frozen=True)

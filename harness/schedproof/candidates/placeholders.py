@@ -25,10 +25,11 @@ PLACEHOLDERS: Mapping[str, str] = MappingProxyType(
         "prometheus": "URL of the Prometheus server, without a trailing slash",
         "kubeconfig": "path of a kubeconfig with the candidate's own identity",
         "device": "the nodes' traffic interface, as the exporter's label `device` has it",
-        "port": "the TCP port to listen on, on 127.0.0.1",
+        "address": "the address to listen on: 127.0.0.1, or 0.0.0.0 in a pod",
+        "port": "the TCP port to listen on",
         "window": "the claimed window, such as 30s",
         "schedulerName": "spec.schedulerName",
-        "python": "the Python interpreter that runs the harness",
+        "python": "the Python interpreter that runs the harness, or python3 in a pod",
         "here": "the folder of candidate.yaml",
     }
 )

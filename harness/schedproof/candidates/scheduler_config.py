@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from schedproof.candidates.kinds import PluginSpec
 
 __all__ = [
-    "DEFAULT_PLUGINS", "PREFERENCE_WEIGHT", "SERVED_VERSION", "enabled_names", "ill_typed", "own_args",
-    "own_configuration", "plugin_profile", "scheduler_configuration", "served_names",
+    "DEFAULT_PLUGINS", "DEFAULT_SCHEDULER", "PREFERENCE_WEIGHT", "SERVED_VERSION", "enabled_names", "ill_typed",
+    "own_args", "own_configuration", "plugin_profile", "scheduler_configuration", "served_by", "serving_all",
 ]  # fmt: skip
 
 PREFERENCE_WEIGHT = 2_000
@@ -28,6 +28,9 @@ One point of the plugin's 0..100 must count more than all default plugins togeth
 their weights: TaintToleration 3, NodeAffinity 2, PodTopologySpread 2, InterPodAffinity 2, DynamicResources 2,
 NodeResourcesFit 1, NodeResourcesBalancedAllocation 1, ImageLocality 1, VolumeBinding 1, which makes 1500 points.
 """
+
+DEFAULT_SCHEDULER = "default-scheduler"
+"""The schedulerName of pods that name none."""
 
 SERVED_VERSION = "kubescheduler.config.k8s.io/v1"
 """The one API version of KubeSchedulerConfiguration that Kubernetes has served since 1.29."""
@@ -112,10 +115,24 @@ def own_configuration(
     return configuration
 
 
-def served_names(configuration: Mapping[str, Any]) -> list[str]:
-    """The schedulerNames that a configuration serves."""
+def served_by(candidate: Candidate) -> list[str]:
+    """The schedulerNames that a candidate serves."""
+    if candidate.scheduler_config is None:
+        return [candidate.scheduler_name]
+    profiles = candidate.scheduler_config.get("profiles") or [{}]
+    return [profile.get("schedulerName", DEFAULT_SCHEDULER) for profile in profiles]
+
+
+def serving_all(configuration: dict[str, Any], scheduler_name: str) -> dict[str, Any]:
+    """The configuration of whoever takes the control plane's place: pods that name no scheduler are its own as well.
+
+    They get the profile of `scheduler_name`, unless there is one for them.
+    """
     profiles = configuration.get("profiles") or [{}]
-    return [profile.get("schedulerName", "default-scheduler") for profile in profiles]
+    served = {profile.get("schedulerName", DEFAULT_SCHEDULER): profile for profile in profiles}
+    if DEFAULT_SCHEDULER in served:
+        return configuration
+    return {**configuration, "profiles": [*profiles, {**served[scheduler_name], "schedulerName": DEFAULT_SCHEDULER}]}
 
 
 def enabled_names(profile: Mapping[str, Any]) -> frozenset[str]:

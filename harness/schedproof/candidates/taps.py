@@ -76,16 +76,18 @@ class _Unanswered(Exception):  # noqa: N818 - an outcome, not an error
 
 
 class Tap:
-    """An HTTP proxy on loopback in front of one server, which may be exchanged at any moment.
+    """An HTTP proxy in front of one server, which may be exchanged at any moment.
 
     Args:
         upstream: base URL of the server, such as `http://127.0.0.1:9090`.
         record: called with each exchange before the answer is passed on, so that whoever sees the answer's effect finds
             the exchange recorded.
-        port: where to listen. It stays ours while the tap plays dead.
+        port: where to listen, at `address` of this machine. It stays ours while the tap plays dead.
     """
 
-    def __init__(self, upstream: str, record: Callable[[Exchange], None], port: int) -> None:
+    def __init__(
+        self, upstream: str, record: Callable[[Exchange], None], port: int, *, address: str = "127.0.0.1"
+    ) -> None:
         self.upstream = upstream
         self.fault: Fault | None = None
         self._record = record
@@ -95,8 +97,8 @@ class Tap:
         class Handler(_Handler):
             owner = tap
 
-        self._server = _Server(("127.0.0.1", port), Handler)
-        self.url = f"http://127.0.0.1:{port}"
+        self._server = _Server((address, port), Handler)
+        self.url = f"http://{address}:{port}"
         self._serve()
 
     def _serve(self) -> None:

@@ -1,0 +1,105 @@
+"""Which way a candidate runs, and what is refused with a way out."""
+
+from __future__ import annotations
+
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedproof.candidates.descriptor import Candidate, load_candidate
+from schedproof.candidates.scheduler_config import scheduler_configuration, serving_all
+from schedproof.candidates.ways import control_plane
+from schedproof.candidates.ways.choice import choose_way
+from schedproof.clusters.cluster import Identity
+from schedproof.foundation.content import content
+from schedproof.foundation.errors import UsageError
+
+IDENTITY = Identity("me", Path("/nowhere"))
+PODS = types.SimpleNamespace(static_pods=None)
+KIND = types.SimpleNamespace(static_pods=types.SimpleNamespace(read=lambda _name: ""))
+
+
+def cluster(hosting: object, capabilities: frozenset[str] = frozenset({"real-pods"})) -> Any:
+    return types.SimpleNamespace(name="played", hosting=hosting, capabilities=capabilities, host=None, api=None)
+
+
+def candidate(tmp_path: Path, spec: str, name: str = "mine") -> Candidate:
+    head = f"apiVersion: schedproof/v1\nkind: Candidate\nmetadata: {{name: mine}}\nspec: {{schedulerName: {name}, "
+    (tmp_path / "candidate.yaml").write_text(f"{head}{spec}}}\n")
+    return load_candidate(tmp_path)
+
+
+def shipped(name: str) -> Candidate:
+    return load_candidate(content("fixtures", "candidates", name))
+
+
+@pytest.mark.parametrize(
+    ("hosting", "deploy", "way"),
+    [
+        (None, None, "process"),
+        (PODS, None, "pod"),
+        (KIND, None, "pod"),
+        (KIND, "process", "process"),
+        (KIND, "control-plane", "control-plane"),
+    ],
+)
+def test_pods_where_there_are_any_unless_told_otherwise(hosting: object, deploy: str | None, way: str) -> None:
+    assert choose_way(cluster(hosting), shipped("stock"), IDENTITY, Path(), deploy).name == way
+
+
+@pytest.mark.parametrize(
+    ("hosting", "deploy", "spec", "said", "fix"),
+    [
+        (None, "pod", "controller: {command: [a]}", "no candidate runs as a pod", "--deploy process"),
+        (PODS, "control-plane", "plugin: {binary: kube-scheduler}", "not ours to change", "--deploy pod"),
+        (KIND, "control-plane", "controller: {command: [a]}", "no compiled scheduler", "--deploy pod"),
+        (
+            KIND, "control-plane",
+            "plugin: {binary: kube-scheduler}, rbac: {clusterRoles: [cluster-admin]}", "spec.rbac", "--deploy pod",
+        ),
+        (
+            KIND, "pod",
+            'extender: {command: ["{port}"], config: {filterVerb: f, tlsConfig: {caFile: /ca}}}', "caFile", "caData",
+        ),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused(
+    tmp_path: Path, hosting: object, deploy: str, spec: str, said: str, fix: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        choose_way(cluster(hosting), candidate(tmp_path, spec), IDENTITY, Path(), deploy)
+    assert said in caught.value.message
+    assert fix in caught.value.remedy
+
+
+@pytest.mark.parametrize("deploy", ["process", "pod"])
+def test_the_name_of_the_cluster_s_own_scheduler_is_taken(tmp_path: Path, deploy: str) -> None:
+    default = candidate(tmp_path, "plugin: {binary: kube-scheduler}", "default-scheduler")
+    with pytest.raises(UsageError, match="default-scheduler") as caught:
+        choose_way(cluster(KIND), default, IDENTITY, Path(), deploy)
+    assert "--deploy control-plane" in caught.value.remedy
+    assert choose_way(cluster(KIND), default, IDENTITY, Path(), "control-plane").name == "control-plane"
+    # An embedded cluster has no scheduler of its own.
+    assert choose_way(cluster(None, frozenset()), default, IDENTITY, Path(), None).name == "process"
+
+
+def test_in_the_control_plane_s_place_it_serves_pods_that_name_no_scheduler_with_its_own_profile() -> None:
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Mine"}]}}}
+    own = scheduler_configuration(["other", "mine"], Path("/k"), profile=profile)
+    served = {entry.pop("schedulerName"): entry for entry in serving_all(own, "mine")["profiles"]}
+    assert set(served) == {"other", "mine", "default-scheduler"}
+    assert served["default-scheduler"] == served["mine"] == profile
+    default = scheduler_configuration(["default-scheduler"], Path("/k"))
+    assert serving_all(default, "default-scheduler") == default
+
+
+@pytest.mark.parametrize("deploy", ["process", "pod", "control-plane"])
+def test_a_scheduler_that_a_killed_run_has_left_goes_before_anything_else(
+    monkeypatch: pytest.MonkeyPatch, deploy: str
+) -> None:
+    restored: list[object] = []
+    monkeypatch.setattr(control_plane, "restore_scheduler", lambda _api, static_pods: restored.append(static_pods))
+    choose_way(cluster(KIND), shipped("stock"), IDENTITY, Path(), deploy)
+    assert restored == [KIND.static_pods]

@@ -1,0 +1,150 @@
+"""What a candidate is deployed as: the objects themselves."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+from schedproof.candidates.kinds import ControllerSpec, ExtenderConfig, ExtenderSpec
+from schedproof.candidates.ways.manifests import (
+    CONFIGURATION,
+    KUBECONFIG,
+    NODE_FILE,
+    PART_LABEL,
+    SCHEDULER_PORT,
+    Plan,
+    command_probe,
+    objects,
+    scheduler_arguments,
+    scheduler_probes,
+    static_pod,
+)
+
+LABELS = {"schedproof.dev/owned": "true"}
+COMMAND = {"command": ("python3",), "workdir": Path("/w")}
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+
+
+def made(**fields: Any) -> dict[str, dict[str, Any]]:
+    defaults: dict[str, Any] = {
+        "name": "part", "account": "sa", "image": "i:1", "kubeconfig": "K", "on_control_plane": True,
+    }  # fmt: skip
+    return dict(objects(Plan(**{**defaults, **fields}), LABELS))
+
+
+def container(deployment: dict[str, Any]) -> dict[str, Any]:
+    (found,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_scheduler_is_a_deployment_with_its_configuration_access_and_probes() -> None:
+    arguments = scheduler_arguments(CONFIGURATION, KUBECONFIG, "0.0.0.0")
+    found = made(
+        command=("kube-scheduler",), arguments=arguments, probes=scheduler_probes(), configuration={"kind": "X"}
+    )
+    assert list(found) == ["secrets", "configmaps", "deployments"], "each exists before it is referred to"
+    assert found["secrets"]["stringData"] == {"kubeconfig": "K"}
+    assert json.loads(found["configmaps"]["data"]["scheduler.json"]) == {"kind": "X"}
+    deployment = found["deployments"]
+    assert deployment["spec"]["replicas"] == 1
+    assert deployment["spec"]["strategy"] == {"type": "Recreate"}
+    pod = deployment["spec"]["template"]["spec"]
+    assert pod["serviceAccountName"] == "sa"
+    assert {"kube-scheduler", *arguments} == {*container(deployment)["command"], *container(deployment)["args"]}
+    for probe in ("readinessProbe", "livenessProbe"):
+        assert container(deployment)[probe]["httpGet"]["port"] == SCHEDULER_PORT
+        assert container(deployment)[probe]["httpGet"]["scheme"] == "HTTPS"
+    mounted = {mount["name"]: mount["mountPath"] for mount in container(deployment)["volumeMounts"]}
+    sources = {volume["name"]: next(iter(volume.keys() - {"name"})) for volume in pod["volumes"]}
+    assert {mounted[name]: sources[name] for name in mounted} == {
+        str(Path(KUBECONFIG).parent): "secret",
+        str(Path(CONFIGURATION).parent): "configMap",
+    }
+
+
+def test_every_object_can_be_found_and_selected() -> None:
+    found = made(port=8888, configuration={})
+    for manifest in found.values():
+        assert manifest["metadata"]["labels"] == {**LABELS, PART_LABEL: "part"}
+    template = found["deployments"]["spec"]["template"]["metadata"]["labels"]
+    assert template.items() >= found["deployments"]["spec"]["selector"]["matchLabels"].items()
+    assert template.items() >= found["services"]["spec"]["selector"].items()
+    assert found["services"]["spec"]["type"] == "NodePort"
+
+
+def test_where_there_is_a_control_plane_it_runs_there_and_elsewhere_anywhere() -> None:
+    pod = made()["deployments"]["spec"]["template"]["spec"]
+    assert pod["nodeSelector"] == {CONTROL_PLANE: ""}
+    assert [toleration["key"] for toleration in pod["tolerations"]] == [CONTROL_PLANE]
+    elsewhere = made(on_control_plane=False)["deployments"]["spec"]["template"]["spec"]
+    assert not elsewhere.keys() & {"nodeSelector", "tolerations"}
+    assert "resources" not in elsewhere["containers"][0], "it takes nothing that its pods could be short of"
+
+
+def test_a_command_has_its_environment_and_the_image_s_entrypoint_where_it_names_none() -> None:
+    deployment = made(env={"DEFECT": "x"})["deployments"]
+    assert container(deployment)["env"] == [
+        {"name": "KUBECONFIG", "value": KUBECONFIG},
+        {"name": "DEFECT", "value": "x"},
+    ]
+    assert not container(deployment).keys() & {"command", "args", "workingDir"}
+
+
+def test_readiness_is_what_the_descriptor_says() -> None:
+    https = ExtenderConfig(filter_verb="f", enable_https=True)
+    asked = [
+        command_probe(spec, 80).get("readinessProbe", {})
+        for spec in (
+            ExtenderSpec(**COMMAND, ready="/healthz"),
+            ExtenderSpec(**COMMAND, ready="/healthz", config=https),
+            ExtenderSpec(**COMMAND, ready=None),
+            ControllerSpec(**COMMAND, ready="/readyz"),
+            ControllerSpec(**COMMAND, ready=None),
+        )
+    ]
+    assert [{**probe.get("httpGet", {}), **probe.get("tcpSocket", {})} for probe in asked] == [
+        {"path": "/healthz", "port": 80, "scheme": "HTTP"},
+        {"path": "/healthz", "port": 80, "scheme": "HTTPS"},
+        {"port": 80},
+        {"path": "/readyz", "port": 80, "scheme": "HTTP"},
+        {},
+    ]
+
+
+ORIGINAL: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "kube-scheduler", "labels": {"component": "kube-scheduler"}},
+    "spec": {
+        "containers": [
+            {
+                "name": "kube-scheduler", "image": "stock", "command": ["kube-scheduler", "--leader-elect=true"],
+                "livenessProbe": {"x": 1}, "startupProbe": {"x": 1, "periodSeconds": 10},
+                "volumeMounts": [{"name": "kubeconfig", "mountPath": "/k"}],
+            }
+        ],
+        "hostNetwork": True,
+        "volumes": [{"name": "kubeconfig", "hostPath": {"path": "/k"}}],
+    },
+}  # fmt: skip
+
+
+def test_the_control_plane_s_pod_keeps_all_but_its_image_command_and_configuration() -> None:
+    before = copy.deepcopy(ORIGINAL)
+    pod = static_pod(ORIGINAL, part="p", start=1, image="i:1", command=("mine",), kubeconfig="/k")
+    assert before == ORIGINAL
+    (found,) = pod["spec"]["containers"]
+    assert found["image"] == "i:1"
+    assert found["command"][0] == "mine"
+    assert f"--config={NODE_FILE}" in found["command"]
+    assert "--leader-elect=true" not in found["command"]
+    assert {mount["mountPath"] for mount in found["volumeMounts"]} == {"/k", NODE_FILE}
+    assert found["livenessProbe"] == {"x": 1}
+    assert found["startupProbe"].items() >= {"x": 1, "periodSeconds": 1}.items()
+    assert pod["spec"]["hostNetwork"]
+    assert pod["metadata"]["labels"] == {"component": "kube-scheduler", PART_LABEL: "p"}
+    again = static_pod(ORIGINAL, part="p", start=2, image="i:1", command=("mine",), kubeconfig="/k")
+    assert again["metadata"] != pod["metadata"], "a kubelet takes the same manifest for the same pod, which has ended"
