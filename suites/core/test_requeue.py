@@ -10,19 +10,19 @@ GATES = [{"name": "schedproof.dev/first"}, {"name": "schedproof.dev/second"}]
 @pytest.mark.clause("core/requeue-node-added")
 def test_requeue_node_added(case):
     """A pod is larger than every node. Then a node joins that is large enough."""
-    pod = case.pod("large", cpu="12")
+    pod = case.pod("large", cpu=case.beyond("cpu", 1.5))
     case.expect_pending([pod])
-    case.add_node("node-large", cpu="16")
+    case.add_node("node-large", cpu=case.beyond("cpu", 2))
     case.expect_bound([pod], REQUEUE)
 
 
 @pytest.mark.clause("core/requeue-pod-deleted")
 def test_requeue_pod_deleted(case):
     """All nodes are full. Then a pod is deleted that took what another one needs."""
-    leaving, *_ = [case.fill(node, cpu="500m") for node in case.nodes]
+    leaving, *_ = [case.fill(node, cpu=case.share("cpu", 1 / 16)) for node in case.nodes]
     case.settle()
-    pod = case.pod("waits", cpu="2")
-    case.expect_pending([pod], cpu="100m")
+    pod = case.pod("waits", cpu=case.share("cpu", 1 / 4))
+    case.expect_pending([pod], cpu=case.share("cpu", 1 / 80))
     case.delete([leaving])
     case.expect_bound([pod], REQUEUE)
 

@@ -203,7 +203,7 @@ class HistoryBuilder:
         **spec: Any,
     ) -> str:
         """A pod is created; its uid. One without a role is not the case's. `spec`: see `pod_manifest`."""
-        manifest = pod_manifest(name, scheduler, **spec)
+        manifest = pod_manifest(name, scheduler, image="pause", **spec)
         uid = self._uid("pod")
         manifest["metadata"] |= {"namespace": NAMESPACE, "uid": uid}
         manifest["status"] = {"phase": "Pending"}

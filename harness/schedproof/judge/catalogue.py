@@ -91,7 +91,7 @@ CATALOGUE: dict[str, Clause] = {
             "core/fit-terminated",
             "Succeeded and Failed pods free their resources; terminating pods still hold them.",
             "e2e sig-scheduling: validates that there is no conflict with pods in Succeeded or Failed phase",
-            judge_placement,
+            judge_placement, needs=frozenset({"ending-pods"}),
         ),
         Clause(
             "core/node-selector", "A pod goes only to a node that has every label of its nodeSelector.",

@@ -78,7 +78,8 @@ def judge_accounted(history: History, case: str) -> Finding:
         if uid in history.bindings:
             if not successes and not any(attempt.unanswered for attempt in made):
                 problems.append(f"{name}: is on {history.bindings[uid].node}, but not by a Binding of the candidate")
-        elif not _has_reason(pod) and uid in alive:
+        elif uid in alive and not pod["spec"].get("nodeName") and not _has_reason(pod):
+            # (A pod that came with its node, as static pods do, was never to be scheduled.)
             problems.append(f"{name}: ended Pending without a reason (no PodScheduled condition)")
     if problems:
         return failed(

@@ -7,52 +7,42 @@ import random
 import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from schedproof.clusters.api import Conflict, Manifest, NotFound
-from schedproof.foundation.deadlines import BIND, FIRST_SCRAPE, OBJECT_GONE, REACTION, Deadline
+from schedproof.foundation.deadlines import BIND, FIRST_SCRAPE, REACTION, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.metrics.readings import traffic_query
-from schedproof.oracle.quantity import parse_quantity
 from schedproof.stimulus.gate import BindingGate
-from schedproof.stimulus.node_changes import GENERATION, NodeChanges
-from schedproof.stimulus.pods import Pod, pod_manifest
+from schedproof.stimulus.node_changes import GENERATION
+from schedproof.stimulus.pod_changes import TOLERATE_ALL, PodChanges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from schedproof.candidates.claims import NetworkClaims
+    from schedproof.stimulus.pods import Pod
     from schedproof.stimulus.trial import Trial
 
 __all__ = ["Case", "CaseOver"]
 
-_FILLER = "schedproof-filler"
 _PROPAGATION = 2.0
 """Seconds within which a watch has told everybody of a change, by far."""
 _CALM = 4.0
 """Seconds: several turns of whatever polls once a second."""
-_TOLERATE_ALL = [{"operator": "Exists"}]
 
 
 class CaseOver(Exception):  # noqa: N818 - an outcome, not an error
     """The candidate has missed a deadline: the judge has what it needs, and whatever follows would only wait again."""
 
 
-class Case(NodeChanges):
+class Case(PodChanges):
     """The stimulus of one clause against one candidate.
 
     What it changes, `close` changes back, so that the next case begins in the same world.
     """
 
     def __init__(self, trial: Trial, clause: str) -> None:
-        super().__init__(trial.cluster)
-        self.trial = trial
-        self.clause = clause
+        super().__init__(trial, clause)
         self.random = random.Random(f"{trial.seed}:{clause}")  # noqa: S311 - reproducible by its seed
-        self.scheduler_name = trial.candidate.scheduler_name
-        self._recorder = trial.recorder
-        self._prefix = clause.replace("/", "-")
-        self._numbers: dict[str, int] = {}
-        self._pods: dict[str, Pod] = {}
         self._over = False
         self._recorder.add("case", case=clause, phase="begin")
 
@@ -61,95 +51,7 @@ class Case(NodeChanges):
         """The cluster's nodes, in an order that changes with the seed."""
         return self.random.sample(list(self.trial.cluster.nodes), len(self.trial.cluster.nodes))
 
-    # -- pods
-
-    def pod(
-        self,
-        name: str = "probe",
-        *,
-        role: str = "probe",
-        scheduler_name: str = "",
-        phase: int = -1,
-        **spec: Any,
-    ) -> Pod:
-        """Create a pod for the candidate (or for `scheduler_name`); see `pod_manifest` for `spec`."""
-        full_name = self.next_name(name)
-        self._numbers[name] = self._numbers.get(name, 0) + 1
-        return self._create(full_name, role, scheduler_name, phase, **spec)
-
-    def next_name(self, name: str) -> str:
-        """What the next pod of this `name` is going to be called."""
-        return f"{self._prefix}-{name}-{self._numbers.get(name, 0) + 1}"
-
-    def _create(self, name: str, role: str, scheduler_name: str = "", phase: int = -1, **spec: Any) -> Pod:
-        manifest = pod_manifest(name, scheduler_name or self.scheduler_name, **spec)
-        # Before the request: what follows from the pod must not come before it in the timeline.
-        at = self._recorder.now()
-        created = self._api.create("pods", manifest, self.trial.namespace)
-        pod = Pod.created(created)
-        self._pods[pod.name] = pod
-        extra = {"phase": phase} if phase >= 0 else {}
-        self._recorder.add(
-            "pod",
-            at=at,
-            case=self.clause,
-            pod=f"{self.trial.namespace}/{pod.name}",
-            uid=pod.uid,
-            role=role,
-            **extra,
-        )
-        return pod
-
-    def share(self, resource: str, part: float) -> str:
-        """So much of what the smallest node has to offer."""
-        offers = (parse_quantity(self._node(node)["status"]["allocatable"][resource]) for node in self.nodes)
-        return f"{int(min(offers) * int(part * 1000))}m"
-
-    def fill(self, node: str, *, finalizers: Sequence[str] = (), **leaving: str) -> Pod:
-        """Occupy a node with a pod that is bound from the start, but for `leaving`: cpu="500m", memory="1Gi"."""
-        allocatable = self._node(node)["status"]["allocatable"]
-        taken = {
-            resource: f"{(parse_quantity(allocatable[resource]) - parse_quantity(amount)) * 1000 // 1}m"
-            for resource, amount in leaving.items()
-        }
-        return self.pod(
-            "filler", role="filler", scheduler_name=_FILLER, node=node, tolerations=_TOLERATE_ALL,
-            finalizers=finalizers, cpu=taken.get("cpu", ""), memory=taken.get("memory", ""),
-        )  # fmt: skip
-
-    def delete(self, pods: Sequence[Pod]) -> None:
-        """Delete pods, and wait until the watch has shown that they are gone."""
-        for pod in pods:
-            with contextlib.suppress(NotFound, Conflict):
-                self._api.delete("pods", pod.name, self.trial.namespace, uid=pod.uid)
-            self._pods.pop(pod.name, None)
-        uids = {pod.uid for pod in pods}
-
-        def gone() -> None:
-            self._recorder.check()
-            if left := uids & self._recorder.pods.keys():
-                raise NotYet(f"{len(left)} pods are still there")
-
-        wait_for(gone, OBJECT_GONE, what="deleted pods to go", wake=self._recorder.changed)
-
-    def recreate(self, pod: Pod, **spec: Any) -> Pod:
-        """Delete a pod, and create one of the same name as soon as it is gone."""
-        self.delete([pod])
-        return self._create(pod.name, "recreated", **spec)
-
-    def terminate(self, pod: Pod) -> None:
-        """Delete a pod that its finalizer keeps: from here on it is terminating, and still there."""
-        self._api.delete("pods", pod.name, self.trial.namespace, uid=pod.uid)
-
-    def patch(self, pod: Pod, patch: Manifest, subresource: str = "") -> None:
-        """Change a pod; its `status` by its subresource."""
-        self._api.merge("pods", pod.name, patch, self.trial.namespace, subresource)
-
-    def lift_gates(self, pod: Pod) -> None:
-        """Remove a pod's scheduling gates."""
-        # Noted before the request: whoever acts on the pod from now on may have seen it without gates.
-        self._recorder.add("lift", case=self.clause, pod=f"{self.trial.namespace}/{pod.name}", uid=pod.uid)
-        self.patch(pod, {"spec": {"schedulingGates": None}})
+    # -- the candidate
 
     @contextlib.contextmanager
     def candidate_down(self) -> Iterator[None]:
@@ -163,7 +65,7 @@ class Case(NodeChanges):
 
     def hold_bindings(self) -> BindingGate:
         """A context in which Bindings can be held or refused. Needs the capability `hold-bindings`."""
-        return BindingGate(self._api, self.trial.cluster.host, self.trial.namespace)
+        return BindingGate(self.trial.cluster, self.trial.namespace)
 
     # -- expectations
 
@@ -330,17 +232,20 @@ class Case(NodeChanges):
         A node is given a label value that none had before; a probe that selects it is bound by nobody who has not
         seen that change of nodes and this latest of pods, and whoever follows a watch has then seen all before them.
         Who binds it elsewhere has no regard for selectors, which is not what the case is about: he gets some time.
+        Where nodes are not to be changed, only pods have: a probe that selects no node shows that they were seen.
         """
-        node = self.settling_node
-        generation = self.trial.next_generation()
-        self._api.merge("nodes", node, {"metadata": {"labels": {GENERATION: generation}}})
-        probe = self.pod("settle", role="settle", nodeSelector={GENERATION: generation}, tolerations=_TOLERATE_ALL)
+        node, selector = "", {}
+        if "change-nodes" in self.trial.cluster.capabilities:
+            node, selector = self.settling_node, {GENERATION: self.trial.next_generation()}
+            self._api.merge("nodes", node, {"metadata": {"labels": selector}})
+        probe = self.pod("settle", role="settle", nodeSelector=selector, tolerations=TOLERATE_ALL)
         if not self._wait_bound([probe], BIND):
-            reason = f"{probe.name} selects the newest label of {node}, and was bound to no node"
+            selects = f"selects the newest label of {node}" if selector else "fits everywhere"
+            reason = f"{probe.name} {selects}, and was bound to no node"
             self._recorder.add("unseen", case=self.clause, rv=probe.rv, reason=reason)
             self._expected("bound", [probe], BIND)
             self._end_early()
-        shown = self.node_of(probe) == node
+        shown = not selector or self.node_of(probe) == node
         if not shown:
             until(time.monotonic() + _PROPAGATION)
         pod = probe.name if shown else f"{_PROPAGATION:g} s, as its selector was ignored"
@@ -366,20 +271,11 @@ class Case(NodeChanges):
 
     def restore(self) -> None:
         """Delete what was created, change back what was changed, and let the candidate see it."""
-        changed = bool(self._pods)
-        self._release(self._pods.values())
-        self.delete(list(self._pods.values()))
-        changed |= self.undo()
+        changed = self.undo()
         # Who has missed a deadline is not waited for again. What he may not have seen is not held against him.
         if changed and not self._over and not self.trial.attachment.ended:
             with contextlib.suppress(CaseOver):
                 self.settle()
-
-    def _release(self, pods: Iterable[Pod]) -> None:
-        """Take finalizers off, which would keep the pods for ever."""
-        for pod in pods:
-            if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
-                self.patch(pod, {"metadata": {"finalizers": None}})
 
     def close(self) -> None:
         """`restore`, so that the next case begins in the same world."""

@@ -9,14 +9,14 @@ import ssl
 import threading
 from typing import TYPE_CHECKING, Any
 
-from schedproof.clusters.api import Api, ApiError
+from schedproof.clusters.api import ApiError
 from schedproof.daemons.certificates import Authority
 from schedproof.foundation.deadlines import BINDING_HELD, WEBHOOK_CALLED
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
-    from schedproof.daemons.daemon import Host
+    from schedproof.clusters.cluster import Cluster
 
 __all__ = ["BindingGate"]
 
@@ -30,24 +30,25 @@ class BindingGate:
     then assigns), so what happens while it waits for us happens between a scheduler's decision and its effect.
     """
 
-    def __init__(self, api: Api, host: Host, namespace: str) -> None:
-        self._api = api
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._api = cluster.api
+        self._address = cluster.callback_address
         self._namespace = namespace
         self._changed = threading.Condition()
         self._calls: list[str] = []
         self._refused: set[str] = set()
         self._held = ""
-        self._port = host.ports.reserve()
-        self._folder = host.sandbox.scratch / f"gate-{self._port}"
+        self._port = cluster.host.ports.reserve(self._address)
+        self._folder = cluster.host.sandbox.scratch / f"gate-{self._port}"
         self._name = f"schedproof-{namespace}"
 
     def __enter__(self) -> BindingGate:
         authority = Authority(self._folder)
-        pair = authority.server("webhook")
+        pair = authority.server("webhook", self._address)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.certificate, pair.key)
         bundle = base64.b64encode(authority.certificate.read_bytes()).decode()
-        self._server = _Server(("127.0.0.1", self._port), _handler(self))
+        self._server = _Server((self._address, self._port), _handler(self))
         self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="gate", daemon=True)
         self._thread.start()
@@ -74,7 +75,7 @@ class BindingGate:
                         {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
                          "resources": ["pods/binding", "bindings"]},
                     ],
-                    "clientConfig": {"url": f"https://127.0.0.1:{self._port}/", "caBundle": bundle},
+                    "clientConfig": {"url": f"https://{self._address}:{self._port}/", "caBundle": bundle},
                 }
             ],
         }  # fmt: skip

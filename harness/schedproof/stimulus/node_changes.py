@@ -9,10 +9,10 @@ from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from schedproof.clusters.api import Manifest
-    from schedproof.clusters.cluster import Cluster
+    from schedproof.stimulus.trial import Trial
 
 __all__ = ["GENERATION", "NodeChanges"]
 
@@ -26,13 +26,14 @@ _NOT_READY = "node.kubernetes.io/not-ready"
 class NodeChanges:
     """What was done to the nodes of a cluster. `undo` makes them what they were."""
 
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._api = cluster.api
+    def __init__(self, trial: Trial) -> None:
+        self.trial = trial
+        self._cluster = trial.cluster
+        self._api = trial.cluster.api
+        self._recorder = trial.recorder
         self._restore: dict[str, Manifest] = {}
         self._added: list[str] = []
         self._absent: dict[str, Manifest] = {}
-        self._idle: list[str] = []
 
     def _node(self, name: str) -> Manifest:
         return self._api.get("nodes", name)
@@ -54,39 +55,56 @@ class NodeChanges:
             patch.setdefault("spec", {})["taints"] = [dict(taint) for taint in taints]
         if unschedulable is not None:
             patch.setdefault("spec", {})["unschedulable"] = unschedulable
-        self._api.merge("nodes", node, patch)
-        if unschedulable:
-            # The node controller answers with a taint; until then the world is not what it is going to be.
-            self._await_taints(node, lambda keys: _CORDONED in keys)
+        self._merge(node, patch, cordoned=unschedulable)
 
-    def _await_taints(self, node: str, wanted: Callable[[set[str]], bool]) -> None:
+    def _merge(self, node: str, patch: Manifest, *, cordoned: bool | None = None) -> None:
+        """Returns when the change is on record: what follows must not come before it there.
+
+        Where it was `cordoned` or not, the node controller answers with a taint, or takes it away; until then the
+        world is not what it is going to be.
+        """
+        version = int(self._api.merge("nodes", node, patch)["metadata"]["resourceVersion"])
+
+        def wanted(seen: Manifest) -> bool:
+            settled = cordoned is None or (_CORDONED in _taints(seen)) == cordoned
+            return settled and int(seen["metadata"]["resourceVersion"]) >= version
+
+        self._await_recorded(node, wanted)
+
+    def _await_recorded(self, node: str, wanted: Callable[[Manifest], bool]) -> None:
         def probe() -> None:
-            keys = {taint["key"] for taint in self._node(node)["spec"].get("taints", ())}
-            if not wanted(keys):
-                raise NotYet(f"taints {sorted(keys)}")
+            self._recorder.check()
+            seen = self._recorder.nodes.get(node)
+            if seen is None or not wanted(seen):
+                raise NotYet("there is no such node" if seen is None else f"its taints are {sorted(_taints(seen))}")
 
-        wait_for(probe, NODE_READY, what=f"the node controller to taint {node} as it should")
+        wait_for(probe, NODE_READY, what=f"node {node} to be as it should", wake=self._recorder.changed)
+
+    def _await_gone(self, nodes: Collection[str]) -> None:
+        def probe() -> None:
+            self._recorder.check()
+            if left := sorted(self._recorder.nodes.keys() & set(nodes)):
+                raise NotYet(f"there are {', '.join(left)}")
+
+        wait_for(probe, OBJECT_GONE, what="nodes to go", wake=self._recorder.changed)
 
     def add_node(self, name: str, **capacity: str) -> None:
         """Let a node join, like the others but for `capacity`."""
         template = self._cluster.node_template
         self._added.append(name)
         self._cluster.add_node(name, like=dataclasses.replace(template, capacity={**template.capacity, **capacity}))
+        self._await_recorded(name, _is_ready)
 
     def add_idle_nodes(self, count: int) -> list[str]:
         """Let nodes join that exist in the API only, with no device and no exporter; their names.
 
         Needs the capability `idle-nodes`.
         """
-        like = self._node(self._cluster.nodes[0])
         names = [f"node-idle-{number}" for number in range(count)]
+        self._added += names
+        self._cluster.add_idle_nodes(names)
         for name in names:
-            labels = {**like["metadata"]["labels"], "kubernetes.io/hostname": name}
-            labels.pop(GENERATION, None)
-            self._api.create("nodes", {**like, "metadata": {"name": name, "labels": labels}})
-            self._idle.append(name)
-        for name in names:
-            self._await_taints(name, lambda keys: _NOT_READY not in keys)
+            self._await_recorded(name, _is_ready)
         return names
 
     def remove_all_nodes(self) -> None:
@@ -96,32 +114,34 @@ class NodeChanges:
             self._absent[node["metadata"]["name"]] = {**node, "metadata": metadata}
         for name in self._absent:
             self._api.delete("nodes", name)
-
-        def gone() -> None:
-            if left := [node["metadata"]["name"] for node in self._api.list("nodes")["items"]]:
-                raise NotYet(f"there are {', '.join(left)}")
-
-        wait_for(gone, OBJECT_GONE, what="all nodes to go")
+        self._await_gone(self._absent)
 
     def rejoin(self, name: str) -> None:
         """Let a node that was taken away join again, as it was."""
         self._api.create("nodes", self._absent.pop(name))
-        self._await_taints(name, lambda keys: _NOT_READY not in keys)
+        self._await_recorded(name, _is_ready)
 
     def undo(self) -> bool:
         """Change back what was changed; whether anything was."""
-        changed = bool(self._restore or self._added or self._absent or self._idle)
+        changed = bool(self._restore or self._added or self._absent)
         for name in list(self._absent):
             self.rejoin(name)
-        while self._idle:
-            self._api.delete("nodes", self._idle.pop())
         while self._added:
-            self._cluster.remove_node(self._added.pop())
+            name = self._added.pop()
+            self._cluster.remove_node(name)
+            self._await_gone([name])
         while self._restore:
             name, before = self._restore.popitem()
             labels = before["metadata"]["labels"]
             gone = self._node(name)["metadata"]["labels"].keys() - labels.keys() - {GENERATION}
             spec = {key: before["spec"].get(key) for key in ("taints", "unschedulable")}
-            self._api.merge("nodes", name, {"metadata": {"labels": dict.fromkeys(gone)}, "spec": spec})
-            self._await_taints(name, lambda keys: _CORDONED not in keys)
+            self._merge(name, {"metadata": {"labels": dict.fromkeys(gone)}, "spec": spec}, cordoned=False)
         return changed
+
+
+def _taints(node: Manifest) -> set[str]:
+    return {taint["key"] for taint in node["spec"].get("taints", ())}
+
+
+def _is_ready(node: Manifest) -> bool:
+    return _NOT_READY not in _taints(node)

@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Pod", "pod_manifest"]
 
-_IMAGE = "registry.k8s.io/pause:3.10"
-
 
 @dataclasses.dataclass(frozen=True)
 class Pod:
@@ -32,6 +30,8 @@ def pod_manifest(
     name: str,
     scheduler_name: str,
     *,
+    image: str,
+    command: Sequence[str] = (),
     cpu: str = "",
     memory: str = "",
     node: str = "",
@@ -39,7 +39,10 @@ def pod_manifest(
     finalizers: Sequence[str] = (),
     **spec: Any,
 ) -> dict[str, Any]:
-    """A pod with one container. `cpu` and `memory` are its requests; `node` binds it at once; `spec` is merged in."""
+    """A pod with one container, which runs `command`, or what its image runs.
+
+    `cpu` and `memory` are its requests; `node` binds it at once; `spec` is merged in.
+    """
     requests = {resource: amount for resource, amount in (("cpu", cpu), ("memory", memory)) if amount}
     manifest: dict[str, Any] = {
         "apiVersion": "v1",
@@ -47,13 +50,18 @@ def pod_manifest(
         "metadata": {"name": name, "labels": labels or {}, "finalizers": list(finalizers)},
         "spec": {
             "schedulerName": scheduler_name,
-            # Nobody runs here: no grace to wait for, no token to mount.
+            # Nothing runs here that would need a grace or a token.
             "terminationGracePeriodSeconds": 0,
             "automountServiceAccountToken": False,
-            "containers": [{"name": "main", "image": _IMAGE, "resources": {"requests": requests}}],
+            "containers": [
+                {
+                    "name": "main", "image": image, "resources": {"requests": requests},
+                    **({"command": list(command)} if command else {}),
+                }
+            ],
             **spec,
         },
-    }
+    }  # fmt: skip
     if node:
         manifest["spec"]["nodeName"] = node
     return manifest

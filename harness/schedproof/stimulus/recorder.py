@@ -39,6 +39,8 @@ class Recorder:
         self.records: list[Record] = []
         self.pods: dict[str, Manifest] = {}
         """Uid to the newest manifest, of pods that exist."""
+        self.nodes: dict[str, Manifest] = {}
+        """Name to the newest manifest, of nodes that exist."""
         self.rv = 0
         """The newest revision that the watch of pods or nodes has delivered."""
         self._created_unbound: set[str] = set()
@@ -162,6 +164,11 @@ class Recorder:
                     self.pods[uid] = manifest
                     if not manifest["spec"].get("nodeName"):
                         self._created_unbound.add(uid)
+            elif resource == "nodes":
+                if event_type == "DELETED":
+                    self.nodes.pop(manifest["metadata"]["name"], None)
+                else:
+                    self.nodes[manifest["metadata"]["name"]] = manifest
             if resource != "events":
                 self.rv = max(self.rv, rv)
             self.add("object", resource=resource, type=event_type, rv=rv, object=manifest)

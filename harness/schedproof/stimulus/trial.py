@@ -42,15 +42,18 @@ class Trial:
     Args:
         folder: where its history and logs are kept.
         seed: what the cases draw from.
+        deploy: how the candidate's parts run; see `Attachment`.
     """
 
-    def __init__(self, cluster: Cluster, candidate: Candidate, folder: Path, seed: int) -> None:
+    def __init__(
+        self, cluster: Cluster, candidate: Candidate, folder: Path, seed: int, deploy: str | None = None
+    ) -> None:
         begin = time.monotonic()
         self.cluster = cluster
         self.candidate = candidate
         self.folder = folder
         self.seed = seed
-        self.namespace = f"sp-{candidate.name}"[:63].rstrip("-.").replace(".", "-")
+        self.namespace = f"{cluster.namespace_prefix}-{candidate.name}"[:63].rstrip("-.").replace(".", "-")
         self._generation = 0
         self.is_over = False
         """Whether all that was to be tried has been."""
@@ -59,7 +62,7 @@ class Trial:
             undo.callback(self.close)
             folder.mkdir(parents=True, exist_ok=True)
             bootstrap.namespace(cluster.api, self.namespace)
-            self.attachment = Attachment(cluster, candidate, folder)
+            self.attachment = Attachment(cluster, candidate, folder, deploy)
             self._closing.callback(self.attachment.stop)
             self.control = _Control(cluster)
             self._closing.callback(self.control.stop)
@@ -68,7 +71,8 @@ class Trial:
             # Once more, and before the recorder closes: the candidate's last acts count.
             self._closing.callback(self.attachment.stop)
             # A pod that is nobody's: whoever touches it, does not look at schedulerName.
-            cluster.api.create_or_keep("pods", pod_manifest("bystander", _BYSTANDER), self.namespace)
+            bystander = pod_manifest("bystander", _BYSTANDER, image=cluster.workload_image)
+            cluster.api.create_or_keep("pods", bystander, self.namespace)
             # What it lists at its start, it has seen.
             self.recorder.add("seen", rv=self.recorder.rv, shown_at_rv=self.recorder.rv, pod="(its own start)")
             self.attachment.start(self.recorder.add)
@@ -83,8 +87,9 @@ class Trial:
     def _straggle(self) -> Pod:
         """A pod that never fits: at the end of the run the candidate must have said so."""
         manifest = pod_manifest(
-            "straggler", self.candidate.scheduler_name, nodeSelector={"schedproof.dev/no-such": "node"}
-        )
+            "straggler", self.candidate.scheduler_name, image=self.cluster.workload_image,
+            nodeSelector={"schedproof.dev/no-such": "node"},
+        )  # fmt: skip
         pod = Pod.created(self.cluster.api.create("pods", manifest, self.namespace))
         self.recorder.add("pod", case="", pod=f"{self.namespace}/{pod.name}", uid=pod.uid, role="straggler")
         return pod
@@ -99,7 +104,7 @@ class Trial:
             "users": {
                 "candidate": self.attachment.users,
                 "control": [self.control.user],
-                "harness": ["system:serviceaccount:schedproof-system:schedproof-harness"],
+                "harness": [f"system:serviceaccount:{self.cluster.namespace}:{bootstrap.HARNESS}"],
             },
             "rbac": {
                 "declared": self._rules(self.candidate.rbac.cluster_roles)
@@ -127,6 +132,7 @@ class Trial:
 
     def history(self) -> History:
         self.attachment.report_exits()
+        self.attachment.catch_up()
         return self.recorder.history()
 
     def over(self) -> None:

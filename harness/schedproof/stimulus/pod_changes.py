@@ -1,0 +1,207 @@
+"""Pods that a case creates, changes and ends, each of which is gone at its end."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from schedproof.clusters.api import Conflict, NotFound
+from schedproof.foundation.deadlines import OBJECT_GONE, POD_PHASE
+from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.oracle.quantity import milli, parse_quantity, whole
+from schedproof.oracle.resources import allocatable, held
+from schedproof.stimulus.node_changes import NodeChanges
+from schedproof.stimulus.pods import Pod, pod_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.clusters.api import Manifest
+    from schedproof.stimulus.trial import Trial
+
+__all__ = ["TOLERATE_ALL", "PodChanges"]
+
+TOLERATE_ALL = [{"operator": "Exists"}]
+
+_FILLER = "schedproof-filler"
+_FINALIZER = "schedproof.dev/hold"
+_ENDED = ("Succeeded", "Failed")
+_DEAF = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 3600; done"]
+"""A container's command that goes on when its pod is deleted, for as long as the pod's grace period lasts."""
+_GRACE = 600
+
+
+class PodChanges(NodeChanges):
+    """What a case does to pods, besides what it does to nodes. `undo` takes it all back."""
+
+    def __init__(self, trial: Trial, clause: str) -> None:
+        super().__init__(trial)
+        self.clause = clause
+        self.scheduler_name = trial.candidate.scheduler_name
+        self._prefix = clause.replace("/", "-")
+        self._numbers: dict[str, int] = {}
+        self._pods: dict[str, Pod] = {}
+        self._real = "real-pods" in trial.cluster.capabilities
+        """Whether kubelets run what is bound; else kwok plays that."""
+
+    def pod(
+        self,
+        name: str = "probe",
+        *,
+        role: str = "probe",
+        scheduler_name: str = "",
+        phase: int = -1,
+        **spec: Any,
+    ) -> Pod:
+        """Create a pod for the candidate (or for `scheduler_name`); see `pod_manifest` for `spec`."""
+        full_name = self.next_name(name)
+        self._numbers[name] = self._numbers.get(name, 0) + 1
+        return self._create(full_name, role, scheduler_name, phase, **spec)
+
+    def next_name(self, name: str) -> str:
+        """What the next pod of this `name` is going to be called."""
+        return f"{self._prefix}-{name}-{self._numbers.get(name, 0) + 1}"
+
+    def _create(self, name: str, role: str, scheduler_name: str = "", phase: int = -1, **spec: Any) -> Pod:
+        image = self.trial.cluster.workload_image
+        manifest = pod_manifest(name, scheduler_name or self.scheduler_name, image=image, **spec)
+        # Before the request: what follows from the pod must not come before it in the timeline.
+        at = self._recorder.now()
+        created = self._api.create("pods", manifest, self.trial.namespace)
+        pod = Pod.created(created)
+        self._pods[pod.name] = pod
+        extra = {"phase": phase} if phase >= 0 else {}
+        self._recorder.add(
+            "pod",
+            at=at,
+            case=self.clause,
+            pod=f"{self.trial.namespace}/{pod.name}",
+            uid=pod.uid,
+            role=role,
+            **extra,
+        )
+        return pod
+
+    # -- how much of a node
+
+    def share(self, resource: str, part: float) -> str:
+        """So much of what the smallest node has to offer, of `cpu` or `memory`."""
+        return _quantity(resource, min(self._offers(resource)) * part)
+
+    def beyond(self, resource: str, factor: float) -> str:
+        """So many times what the largest node has to offer."""
+        return _quantity(resource, max(self._offers(resource)) * factor)
+
+    def _offers(self, resource: str) -> list[int]:
+        return [allocatable(self._node(node))[resource] for node in self.trial.cluster.nodes]
+
+    def fill(self, node: str, *, ends: str = "", lingers: bool = False, **leaving: str) -> Pod:
+        """Occupy a node with a pod that is bound from the start, but for `leaving`: cpu="500m", memory="1Gi".
+
+        Args:
+            node: its name. What other pods hold there is left to them.
+            ends: the phase, Succeeded or Failed, in which it is going to `finish`.
+            lingers: whether it is going to be there for long after `terminate`.
+            leaving: what is left to others, by resource.
+        """
+        offered = allocatable(self._node(node))
+        taken = {
+            resource: _quantity(resource, offered[resource] - self._held(node, resource) - _units(resource, amount))
+            for resource, amount in leaving.items()
+        }
+        spec: dict[str, Any] = {}
+        if self._real and ends:
+            spec = {"command": ["/bin/sh", "-c", f"exit {_ENDED.index(ends)}"], "restartPolicy": "Never"}
+        elif self._real and lingers:
+            spec = {"command": _DEAF, "terminationGracePeriodSeconds": _GRACE}
+        elif lingers:
+            spec = {"finalizers": [_FINALIZER]}
+        return self.pod(
+            "filler", role="filler", scheduler_name=_FILLER, node=node, tolerations=TOLERATE_ALL,
+            cpu=taken.get("cpu", ""), memory=taken.get("memory", ""), **spec,
+        )  # fmt: skip
+
+    def _held(self, node: str, resource: str) -> int:
+        """What pods hold of a node; a real one has pods of its own."""
+        return sum(
+            held(pod).get(resource, 0)
+            for pod in list(self._recorder.pods.values())
+            if pod["spec"].get("nodeName") == node and pod["status"].get("phase") not in _ENDED
+        )
+
+    # -- the end of pods
+
+    def finish(self, pod: Pod, phase: str) -> None:
+        """Let a pod that was made to end in `phase` do so. Needs the capability `ending-pods`."""
+        if not self._real:
+            # Not before kwok has played its start, which would otherwise come after its end.
+            self._await_phase(pod, "Running")
+            self.patch(pod, {"status": {"phase": phase}}, "status")
+        self._await_phase(pod, phase)
+
+    def terminate(self, pod: Pod) -> None:
+        """Delete a pod that lingers: from here on it is terminating, and still there. Needs `ending-pods`."""
+        if self._real:
+            self._await_phase(pod, "Running")
+        self._api.delete("pods", pod.name, self.trial.namespace, uid=pod.uid, grace=_GRACE if self._real else 0)
+
+    def _await_phase(self, pod: Pod, phase: str) -> None:
+        def probe() -> None:
+            self._recorder.check()
+            status = self._recorder.pods.get(pod.uid, {}).get("status", {})
+            if status.get("phase") != phase:
+                raise NotYet(f"its status is {status}")
+
+        wait_for(probe, POD_PHASE, what=f"{pod.name} to be {phase}", wake=self._recorder.changed)
+
+    def delete(self, pods: Sequence[Pod]) -> None:
+        """Delete pods, and wait until the watch has shown that they are gone."""
+        for pod in pods:
+            with contextlib.suppress(NotFound, Conflict):
+                self._api.delete("pods", pod.name, self.trial.namespace, uid=pod.uid)
+            self._pods.pop(pod.name, None)
+        uids = {pod.uid for pod in pods}
+
+        def gone() -> None:
+            self._recorder.check()
+            if left := uids & self._recorder.pods.keys():
+                raise NotYet(f"{len(left)} pods are still there")
+
+        wait_for(gone, OBJECT_GONE, what="deleted pods to go", wake=self._recorder.changed)
+
+    def recreate(self, pod: Pod, **spec: Any) -> Pod:
+        """Delete a pod, and create one of the same name as soon as it is gone."""
+        self.delete([pod])
+        return self._create(pod.name, "recreated", **spec)
+
+    # -- changes
+
+    def patch(self, pod: Pod, patch: Manifest, subresource: str = "") -> None:
+        """Change a pod; its `status` by its subresource."""
+        self._api.merge("pods", pod.name, patch, self.trial.namespace, subresource)
+
+    def lift_gates(self, pod: Pod) -> None:
+        """Remove a pod's scheduling gates."""
+        # Noted before the request: whoever acts on the pod from now on may have seen it without gates.
+        self._recorder.add("lift", case=self.clause, pod=f"{self.trial.namespace}/{pod.name}", uid=pod.uid)
+        self.patch(pod, {"spec": {"schedulingGates": None}})
+
+    def undo(self) -> bool:
+        """Delete the pods, change back the nodes; whether there was anything to do."""
+        pods = list(self._pods.values())
+        for pod in pods:
+            # Finalizers would keep it for ever.
+            if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
+                self.patch(pod, {"metadata": {"finalizers": None}})
+        self.delete(pods)
+        return super().undo() or bool(pods)
+
+
+def _units(resource: str, amount: str) -> int:
+    """In the scheduler's units: thousandths of a CPU, bytes."""
+    exact = parse_quantity(amount)
+    return milli(exact) if resource == "cpu" else whole(exact)
+
+
+def _quantity(resource: str, units: float) -> str:
+    return f"{int(units)}m" if resource == "cpu" else f"{int(units)}"
