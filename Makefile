@@ -4,13 +4,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run test check defects benchmark lock clean
+.PHONY: help setup run test check defects parity benchmark lock clean
 
 help:
 	@echo "make run        judge the stock kube-scheduler and the reference extender (sets everything up first)"
-	@echo "make test       lint, types, layers, fast tests, then tests on live embedded clusters"
+	@echo "make test       lint, types, layers, fast tests, then tests on live embedded clusters, then on kind"
 	@echo "make check      the same without the live tests: seconds"
 	@echo "make defects    judge every planted defect, and write docs/defects.md: minutes"
+	@echo "make parity     the same verdicts on kind as on embedded, and docs/parity.md: minutes (ARGS=--described: an hour)"
 	@echo "make benchmark  how long a cluster takes to start"
 	@echo "make lock       pin the Python dependencies anew"
 	@echo "make clean      remove the virtual environment and results"
@@ -29,10 +30,14 @@ check: setup
 	$(BIN)/python -m pytest -m "not live"
 
 test: check
-	$(BIN)/python -m pytest -m live
+	$(BIN)/python -m pytest -m "live and not kind"
+	$(BIN)/python -m pytest -m kind
 
 defects: setup
 	$(BIN)/python tools/judge_defects.py --table docs/defects.md $(ARGS)
+
+parity: setup
+	$(BIN)/python tools/parity.py --table docs/parity.md $(ARGS)
 
 benchmark: setup
 	$(BIN)/python -m pytest benchmarks --benchmark-only $(ARGS)

@@ -39,28 +39,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ]
 
 
-def judge(rows: list[dict[str, Any]], report: Path, jobs: int) -> dict[str, dict[str, str]]:
-    """Candidate's name to clause to outcome."""
+def judge(
+    rows: list[dict[str, Any]], report: Path, jobs: int, options: tuple[str, ...] = ()
+) -> dict[str, dict[str, dict[str, Any]]]:
+    """Candidate's name to clause to what report.json says of it. `options` are pytest's."""
     candidates = list(dict.fromkeys(str(ROOT / "fixtures" / "candidates" / row["candidate"]) for row in rows))
     # Most of the time somebody waits for a candidate that does not do what it should: that can be done side by side.
     parts = {report / str(number): candidates[number::jobs] for number in range(jobs) if candidates[number::jobs]}
-    running = [_start(part, folder) for folder, part in parts.items()]
+    running = [_start(part, folder, options) for folder, part in parts.items()]
     for process, folder in zip(running, parts, strict=True):
         process.wait()
         if not (folder / "report.json").exists():
             sys.exit(f"no report in {folder}; its pytest said:\n{(folder / 'pytest.log').read_text()}")
     return {
-        candidate["name"]: {clause["id"]: clause["outcome"] for clause in candidate["clauses"]}
+        candidate["name"]: {clause["id"]: clause for clause in candidate["clauses"]}
         for folder in parts
         for candidate in json.loads((folder / "report.json").read_text())["candidates"]
     }
 
 
-def _start(candidates: list[str], report: Path) -> subprocess.Popen[bytes]:
+def _start(candidates: list[str], report: Path, options: tuple[str, ...]) -> subprocess.Popen[bytes]:
     command = [
         sys.executable, "-m", "pytest", "-c", str(ROOT / "suites" / "pytest.ini"), "--noconftest", "-q", "--tb=no",
         "-p", "no:cacheprovider", "-p", "judge_defects", str(ROOT / "suites"), f"--sched-report={report}",
-        *(f"--sched-candidate={candidate}" for candidate in candidates),
+        *(f"--sched-candidate={candidate}" for candidate in candidates), *options,
     ]  # fmt: skip
     report.mkdir(parents=True, exist_ok=True)
     with (report / "pytest.log").open("w") as log:
@@ -87,7 +89,8 @@ def main() -> int:
     arguments = parser.parse_args()
     rows = [row for row in ROWS if not arguments.only or row["candidate"] in arguments.only]
     with tempfile.TemporaryDirectory() as scratch:
-        outcomes = judge(rows, (arguments.report or Path(scratch)).absolute(), arguments.jobs)
+        judged = judge(rows, (arguments.report or Path(scratch)).absolute(), arguments.jobs)
+    outcomes = {name: {i: clause["outcome"] for i, clause in clauses.items()} for name, clauses in judged.items()}
     text = table(rows, outcomes)
     sys.stdout.write(text)
     if arguments.table:

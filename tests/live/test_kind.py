@@ -1,0 +1,58 @@
+"""The main job on kind: the same verdicts as on the embedded cluster, with candidates deployed as their users do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.containers.docker import docker
+from schedproof.foundation.deadlines import Deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from conftest import Shell
+
+pytestmark = [pytest.mark.live, pytest.mark.kind]
+
+KIND_ENDS = Deadline("command on kind ends", 1800, "three candidates are judged in seven minutes on an idle machine")
+REFERENCES = ("least-traffic-extender", "least-traffic-controller", "least-traffic-plugin")
+LACKING = {"core/no-nodes": ("skipped", "this cluster lacks the capability empty-cluster")}
+"""What kind cannot show, and why: its nodes are machines, which join again as soon as they are taken away."""
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left_in_docker() -> Iterator[None]:
+    before = set(docker("ps", "--all", "--format={{.Names}}").split())
+    yield
+    assert set(docker("ps", "--all", "--format={{.Names}}").split()) == before
+
+
+def verdicts(candidate: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {clause["id"]: (clause["outcome"], clause["summary"]) for clause in candidate["clauses"]}
+
+
+def test_the_references_have_the_same_verdicts_as_on_the_embedded_cluster(shell: Shell) -> None:
+    """There they pass all that they claim, as other tests show: here as well, but for what kind cannot show."""
+    ended = shell.schedproof("run", *REFERENCES, "--cluster=kind", "--report=report", deadline=KIND_ENDS)
+    assert ended.code == 0, ended.said
+    for candidate in shell.report()["candidates"]:
+        found = verdicts(candidate)
+        assert {clause: found.pop(clause) for clause in LACKING} == LACKING
+        assert {outcome for outcome, _ in found.values()} == {"passed", "not-claimed"}, ended.said
+
+
+def test_a_compiled_scheduler_takes_the_control_planes_place(shell: Shell) -> None:
+    """D1's own proof: traffic on all workers but one, the pod lands there, and the report shows the scores."""
+    options = ("--cluster=kind", "--deploy=control-plane", "--report=report", "--clause=network/real-traffic")
+    ended = shell.schedproof("run", "described/d1-network-traffic/corrected", *options, deadline=KIND_ENDS)
+    assert ended.code == 0, ended.said
+    (candidate,) = shell.report()["candidates"]
+    (clause,) = [clause for clause in candidate["clauses"] if clause["id"] == "network/real-traffic"]
+    nodes = clause["evidence"]["decisions"][0]["nodes"]
+    workers = {node["node"]: node for node in nodes if node["scores"]}
+    assert len(workers) == 3
+    quietest = min(workers.values(), key=lambda node: node["traffic"])
+    assert quietest["chosen"]
+    assert quietest["scores"]["D1Corrected"] == max(node["scores"]["D1Corrected"] for node in workers.values()) > 0
