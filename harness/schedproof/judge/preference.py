@@ -58,12 +58,8 @@ def judge_ranking(history: History, case: str) -> Finding:
 
 
 def judge_recovery(history: History, case: str) -> Finding:
-    """All probes after an outage landed on the quietest node, which was another one before it."""
-    finding = _judge(history, case, distinct=1, controlled=False)
-    loads = [record["traffic"] for record in history.of("load", case)]
-    if finding.outcome == "passed" and len({min(load, key=lambda node: load[node]) for load in loads if load}) < 2:
-        return invalid("the quietest node was the same before the outage", **finding.evidence)
-    return finding
+    """All probes after an outage landed on the quietest node, which was one node after the other."""
+    return _judge(history, case, distinct=2, controlled=False)
 
 
 def no_packets_for(claims: Claims, cluster: Mapping[str, Any]) -> str:
