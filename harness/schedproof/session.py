@@ -197,11 +197,13 @@ class Session:
         cluster, self._cluster = self._cluster, None
         if self.result.exit_code in (EXIT_FAILED, EXIT_ERROR):
             cluster.export_logs(self.settings.report / "cluster" / "exported")
+        begin = time.monotonic()
         try:
             cluster.close()
         except SchedproofError as error:
             # Something may be left. What was judged is judged all the same, and the run has its reason to fail.
             self.result.error = self.result.error or error
+        self.result.timings["close"] = time.monotonic() - begin
 
 
 def _require_space(folder: Path) -> None:
