@@ -203,5 +203,5 @@ def test_a_disk_that_fills_up_in_the_middle_of_a_run(small_disk: Shell, moment: 
 
 def test_a_command_that_never_gets_ready(broken: dict[str, tuple[Shell, Running]]) -> None:
     _expect_not_brought_up(
-        *broken["never-ready"], "did not get ready: waited 30 s (candidate ready)", "/healthz", "warming up"
+        *broken["never-ready"], "did not get ready: waited 60 s (candidate ready)", "/healthz", "warming up"
     )
