@@ -146,7 +146,8 @@ def test_two_runs_at_once_do_not_meet(shells: Any) -> None:
     commands = []
     for candidate in ("stock", "least-traffic-extender"):
         shell = shells()
-        commands.append((shell, shell.start("schedproof", "run", candidate, "--report", "report")))
+        options = ("--clause=core/binds", "--clause=core/restart", "--clause=network/flip", "--report=report")
+        commands.append((shell, shell.start("schedproof", "run", candidate, *options)))
     for shell, command in commands:
         ended = command.ends()
         assert ended.code == 0, ended.said
