@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from schedproof.clusters.nodes import is_ready
 from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
 from schedproof.foundation.waiting import NotYet, wait_for
 
@@ -20,7 +21,6 @@ GENERATION = "schedproof.dev/generation"
 """A label by whose value it is shown which state of the nodes somebody has seen. It is never taken back."""
 
 _CORDONED = "node.kubernetes.io/unschedulable"
-_NOT_READY = "node.kubernetes.io/not-ready"
 
 
 class NodeChanges:
@@ -93,7 +93,7 @@ class NodeChanges:
         template = self._cluster.node_template
         self._added.append(name)
         self._cluster.add_node(name, like=dataclasses.replace(template, capacity={**template.capacity, **capacity}))
-        self._await_recorded(name, _is_ready)
+        self._await_recorded(name, is_ready)
 
     def add_idle_nodes(self, count: int) -> list[str]:
         """Let nodes join that exist in the API only, with no device and no exporter; their names.
@@ -104,7 +104,7 @@ class NodeChanges:
         self._added += names
         self._cluster.add_idle_nodes(names)
         for name in names:
-            self._await_recorded(name, _is_ready)
+            self._await_recorded(name, is_ready)
         return names
 
     def remove_all_nodes(self) -> None:
@@ -119,7 +119,7 @@ class NodeChanges:
     def rejoin(self, name: str) -> None:
         """Let a node that was taken away join again, as it was."""
         self._api.create("nodes", self._absent.pop(name))
-        self._await_recorded(name, _is_ready)
+        self._await_recorded(name, is_ready)
 
     def undo(self) -> bool:
         """Change back what was changed; whether anything was."""
@@ -141,7 +141,3 @@ class NodeChanges:
 
 def _taints(node: Manifest) -> set[str]:
     return {taint["key"] for taint in node["spec"].get("taints", ())}
-
-
-def _is_ready(node: Manifest) -> bool:
-    return _NOT_READY not in _taints(node)

@@ -93,7 +93,7 @@ class PodChanges(NodeChanges):
         return _quantity(resource, max(self._offers(resource)) * factor)
 
     def _offers(self, resource: str) -> list[int]:
-        return [allocatable(self._node(node))[resource] for node in self.trial.cluster.nodes]
+        return [allocatable(self._recorder.nodes[node])[resource] for node in self.trial.cluster.nodes]
 
     def fill(self, node: str, *, ends: str = "", lingers: bool = False, **leaving: str) -> Pod:
         """Occupy a node with a pod that is bound from the start, but for `leaving`: cpu="500m", memory="1Gi".
@@ -104,7 +104,7 @@ class PodChanges(NodeChanges):
             lingers: whether it is going to be there for long after `terminate`.
             leaving: what is left to others, by resource.
         """
-        offered = allocatable(self._node(node))
+        offered = allocatable(self._recorder.nodes[node])
         taken = {
             resource: _quantity(resource, offered[resource] - self._held(node, resource) - _units(resource, amount))
             for resource, amount in leaving.items()
