@@ -4,13 +4,14 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup run test check defects parity benchmark lock clean
+.PHONY: help setup run test check defects scores parity benchmark lock clean
 
 help:
 	@echo "make run        judge the stock kube-scheduler and the reference extender (sets everything up first)"
 	@echo "make test       lint, types, layers, fast tests, then tests on live embedded clusters, then on kind"
 	@echo "make check      the same without the live tests: seconds"
 	@echo "make defects    judge every planted defect, and write docs/defects.md: minutes"
+	@echo "make scores     what property tests of scores find in the described systems, and docs/scores.md: minutes"
 	@echo "make parity     the same verdicts on kind as on embedded, and docs/parity.md: minutes (ARGS=--described: an hour)"
 	@echo "make benchmark  how long a cluster takes to start"
 	@echo "make lock       pin the Python dependencies anew"
@@ -35,6 +36,9 @@ test: check
 
 defects: setup
 	$(BIN)/python tools/judge_defects.py --table docs/defects.md $(ARGS)
+
+scores: setup
+	$(BIN)/python tools/judge_scores.py --table docs/scores.md $(ARGS)
 
 parity: setup
 	$(BIN)/python tools/parity.py --table docs/parity.md $(ARGS)

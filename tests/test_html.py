@@ -23,6 +23,19 @@ DECISION = {
 }  # fmt: skip
 
 
+SCORING = {
+    "surface": "plugin", "cases": 100, "id": "0a1b2c3d",
+    "questions": [
+        {"unanswered": "", "more": 3, "nodes": [
+            {"node": NASTY, "reading": "1e+06", "scores": [100]},
+            {"node": "b", "reading": "nan", "scores": []},
+            {"node": "c", "reading": "no sample", "scores": [7, "inf"]},
+        ]},
+        {"unanswered": NASTY, "more": 0, "nodes": []},
+    ],
+}  # fmt: skip
+
+
 class Wellformed(HTMLParser):
     """Every element that is opened is closed, in order; collects names, links and ids."""
 
@@ -46,7 +59,13 @@ class Wellformed(HTMLParser):
 
 def document() -> Wellformed:
     candidate = Candidate("mine", "mine", AttachedSpec(), Path("candidate.yaml"))
-    evidence = {"decisions": [DECISION], "timeline": [NASTY], "logs": {NASTY: [NASTY]}, "measured": {"probes": 12}}
+    evidence = {
+        "decisions": [DECISION],
+        "scorings": [SCORING],
+        "timeline": [NASTY],
+        "logs": {NASTY: [NASTY]},
+        "measured": {"probes": 12},
+    }
     verdicts = [
         Verdict("core/binds", "required", "passed", "fine"),
         Verdict("network/least-traffic", "required", "failed", NASTY, evidence),

@@ -20,8 +20,15 @@ from schedproof.candidates import plugin_build
 from schedproof.candidates.claims import Claims
 from schedproof.candidates.compiler_errors import explain
 from schedproof.candidates.kinds import PluginSpec
-from schedproof.candidates.plugin_build import build_scheduler, scheduler_binary
-from schedproof.candidates.plugin_module import GENERATED, merge_go_mod, merge_go_sum, scheduler_main
+from schedproof.candidates.plugin_build import build_probe, build_scheduler, has_probe, scheduler_binary
+from schedproof.candidates.plugin_module import (
+    GENERATED,
+    PROBE,
+    importing_probe,
+    merge_go_mod,
+    merge_go_sum,
+    scheduler_main,
+)
 from schedproof.candidates.plugin_sources import Sources
 from schedproof.candidates.scheduler_config import PREFERENCE_WEIGHT, plugin_profile, scheduler_configuration
 from schedproof.foundation.errors import CandidateError, HostError
@@ -419,6 +426,100 @@ def test_the_cache_keeps_those_used_last(plugin: Path) -> None:
     os.utime(path, (0, 0))
     built(spec_of(plugin))  # taken from the cache: it is used now
     assert path.stat().st_mtime > 0
+
+
+# -- the probe: the same program with another `app`
+
+MAIN = """\
+package main
+
+import (
+	"os"
+
+	"k8s.io/kubernetes/cmd/kube-scheduler/app"
+	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
+)
+"""
+
+
+def probe(spec: PluginSpec) -> Path:
+    return build_probe(spec, name="mine", kubernetes="1.36", progress=SilentProgress())
+
+
+@pytest.mark.parametrize("line", ['{}"{}"', 'kube {}"{}"', "{}`{}`", '_ {}"{}"'])
+def test_the_import_of_app_is_exchanged_and_every_line_keeps_its_number(line: str) -> None:
+    source = f"package main\n\nimport {line.format('', 'k8s.io/kubernetes/cmd/kube-scheduler/app')}\n"
+    expected = f"package main\n\nimport {line.format('', f'example.com/user/{PROBE}')}\n"
+    assert importing_probe(source, "example.com/user") == expected
+
+
+def test_other_packages_of_kubernetes_stay_what_they_are() -> None:
+    exchanged = importing_probe(MAIN, "example.com/user")
+    assert exchanged is not None
+    assert f'"example.com/user/{PROBE}"' in exchanged
+    assert '"k8s.io/kubernetes/cmd/kube-scheduler/app/options"' in exchanged
+    assert importing_probe('package x\n\nimport "k8s.io/kubernetes/cmd/kube-scheduler/app/options"\n', "m") is None
+
+
+def test_a_package_s_probe_has_the_stand_in_beside_the_generated_main(plugin: Path, go: FakeGo) -> None:
+    root = plugin.parents[1]
+    go.says(go_mod={str(root / "go.mod"): {"Module": {"Path": "example.com/user"}, "Go": "1.26.0"}})
+    assert probe(spec_of(plugin)).name == "probe"
+    (call,) = go.calls
+    assert call["argv"][-1] == f"./internal/traffic/{GENERATED}"
+    assert f'"example.com/user/{PROBE}"' in call["overlay"][str(plugin / GENERATED / f"{GENERATED}.go")]
+    stand_in = {Path(path).name: text for path, text in call["overlay"].items() if PROBE in Path(path).parts}
+    assert "func NewSchedulerCommand(" in stand_in["app.go"]
+    assert all(text.startswith(("package app", "// Package app")) for text in stand_in.values())
+
+
+def test_a_main_s_probe_is_made_of_its_own_files_under_their_own_names(plugin: Path, go: FakeGo) -> None:
+    root = plugin.parents[1]
+    go.says(go_mod={str(root / "go.mod"): {"Module": {"Path": "example.com/user"}, "Go": "1.26.0"}})
+    for name in ("cmd/scheduler/main.go", "internal/command/command.go", "cmd/scheduler/main_test.go"):
+        edited(name, MAIN)(root)
+    probe(PluginSpec(main=str(root / "cmd" / "scheduler")))
+    (call,) = go.calls
+    assert call["argv"][-1] == "./cmd/scheduler"
+    exchanged = {path for path, text in call["overlay"].items() if f'"example.com/user/{PROBE}"' in text}
+    assert exchanged == {str(root / "cmd/scheduler/main.go"), str(root / "internal/command/command.go")}
+    assert (root / "cmd/scheduler/main.go").read_text() == MAIN
+
+
+def test_the_plugins_of_one_main_share_one_probe_which_is_no_scheduler(plugin: Path, go: FakeGo) -> None:
+    first = probe(PluginSpec(main=str(plugin), name="One"))
+    assert probe(PluginSpec(main=str(plugin), name="Other", args={"a": 1})) == first
+    assert built(PluginSpec(main=str(plugin), name="One")) != first
+    assert len(go.calls) == 2
+
+
+def test_another_stand_in_is_a_new_probe_and_no_new_scheduler(
+    plugin: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, scheduler = probe(spec_of(plugin)), built(spec_of(plugin))
+    lock = locked.load()
+    folder = tmp_path / "pins"
+    shutil.copytree(lock.kubernetes["1.36"].folder, folder)
+    (folder / "probe" / "more.go").write_text("package app\n")
+    changed = dataclasses.replace(lock.kubernetes["1.36"], folder=folder)
+    monkeypatch.setattr(locked, "load", lambda: dataclasses.replace(lock, kubernetes={"1.36": changed}))
+    assert probe(spec_of(plugin)) != first
+    assert built(spec_of(plugin)) == scheduler
+
+
+def test_what_has_no_sources_here_has_no_probe(go: FakeGo) -> None:
+    for spec in (PluginSpec(binary="kube-scheduler"), PluginSpec(main="example.com/scheduler@v1.0.0")):
+        assert not has_probe(spec)
+        with pytest.raises(CandidateError, match="cannot be asked in process"):
+            probe(spec)
+    assert go.calls == []
+
+
+def test_a_main_that_takes_more_of_app_than_the_stand_in_has_is_told_what_that_is(plugin: Path, go: FakeGo) -> None:
+    go.says(failure="cmd/scheduler/main.go:9:2: undefined: app.Nonsense")
+    with pytest.raises(CandidateError, match=r"undefined: app\.Nonsense") as raised:
+        probe(PluginSpec(main=str(plugin)))
+    assert "NewSchedulerCommand" in raised.value.remedy
 
 
 # -- what is started

@@ -59,6 +59,15 @@ def _parser() -> argparse.ArgumentParser:
     judge.add_argument("folder", type=Path, metavar="DIR", help="a run's report folder, or one candidate's in it")
     judge.set_defaults(run=_judge)
 
+    normalize = commands.add_parser("normalize", help="property-test the scores of one or more candidates", **judging)
+    normalize.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
+    add_options(normalize.add_argument, prefix="")
+    normalize.set_defaults(run=_normalize)
+
+    replay = commands.add_parser("replay", help="ask a case again that broke a clause of scores", **judging)
+    replay.add_argument("id", metavar="ID", help="as the report gives it")
+    replay.set_defaults(run=_replay)
+
     init = commands.add_parser("init", help="write a working scheduler of your own, to be edited from there")
     init.add_argument("kind", metavar="KIND", help="extender, controller or plugin")
     init.add_argument("folder", type=Path, metavar="DIR", help="a folder that is empty or does not exist yet")
@@ -105,6 +114,20 @@ def _run(arguments: argparse.Namespace) -> int:
     live = LiveReport(pytest_plugin.result_of)
     code = pytest.main([*options, str(content("suites"))], plugins=[pytest_plugin, live])
     return live.finish(code)
+
+
+def _normalize(arguments: argparse.Namespace) -> int:
+    if not arguments.profile and not arguments.clause:
+        arguments.profile = ["normalization"]
+    return _run(arguments)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from schedproof.stimulus.scoring import saved_cases
+
+    saved = saved_cases().get(arguments.id)
+    again = [saved.scorer, f"--clause={saved.clause}", f"--surface={saved.surface}", f"--replay={saved.id}"]
+    return _run(_parser().parse_args(["run", *again]))
 
 
 def _judge(arguments: argparse.Namespace) -> int:

@@ -17,6 +17,7 @@ from schedproof.clusters.existing import ExistingCluster, ExistingOptions, binar
 from schedproof.clusters.spec import load_kind_spec, load_spec
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
+from schedproof.normalization.effort import Effort
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,6 +53,8 @@ class Settings:
     callback_address: str | None = None
     seed: int = dataclasses.field(default_factory=lambda: secrets.randbelow(1_000_000))
     binaries: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+    effort: Effort = dataclasses.field(default_factory=Effort)
+    """Of the property tests of scores."""
     options: tuple[str, ...] = ()
     """What to type beside a candidate, a clause and the seed to have the same again."""
 

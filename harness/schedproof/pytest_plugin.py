@@ -50,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from schedproof.candidates.shipped import find_candidate
     from schedproof.foundation.progress import ConsoleProgress
     from schedproof.launch import Settings
+    from schedproof.normalization.effort import Effort
     from schedproof.session import Session
 
     try:
@@ -70,6 +71,11 @@ def pytest_configure(config: pytest.Config) -> None:
         settings = Settings(
             options=tuple(repeat),
             report=(report or config.invocation_params.dir / "schedproof-results" / stamp).absolute(),
+            effort=Effort(
+                config.getoption("--sched-cases") or Effort.profile,
+                tuple(config.getoption("--sched-surface")),
+                config.getoption("--sched-replay") or "",
+            ),
             **{o.name.replace("-", "_"): config.getoption(f"--sched-{o.name}") for o in CLUSTER_OPTIONS},
             binaries=explicit_binaries(config.getoption("--sched-binary")),
             **({} if seed is None else {"seed": seed}),

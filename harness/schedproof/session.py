@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.kinds import PluginSpec
 from schedproof.candidates.plugin_build import scheduler_binary
-from schedproof.foundation.errors import HostError, SchedproofError, UsageError
+from schedproof.foundation.errors import CandidateError, HostError, SchedproofError, UsageError
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import applies, judge
 from schedproof.launch import check, launch
@@ -17,6 +18,8 @@ from schedproof.stimulus.case import Case
 from schedproof.stimulus.extender import ExtenderCase
 from schedproof.stimulus.network import NetworkCase
 from schedproof.stimulus.plugin import PluginCase
+from schedproof.stimulus.scorers import build_scorers
+from schedproof.stimulus.scoring import ScoringCase
 from schedproof.stimulus.trial import Trial, describe_cluster
 
 if TYPE_CHECKING:
@@ -35,7 +38,9 @@ _LEAST_FREE = 64 << 20
 """Bytes that must be free in the report folder: a run of twenty clauses writes some 10 MB."""
 
 
-_CASES: dict[str, type[Case]] = {"network": NetworkCase, "extender": ExtenderCase, "plugin": PluginCase}
+_CASES: dict[str, type[Case]] = {
+    "network": NetworkCase, "extender": ExtenderCase, "plugin": PluginCase, "normalize": ScoringCase
+}  # fmt: skip
 """By the first part of a clause's id."""
 
 
@@ -106,7 +111,9 @@ class Session:
             try:
                 self._compile(candidate, cluster)
                 with self._progress.step(f"attaching {candidate.name}"):
-                    self._trial = Trial(cluster, candidate, folder, self.settings.seed, self.settings.deploy)
+                    self._trial = Trial(
+                        cluster, candidate, folder, self.settings.seed, self.settings.deploy, self.settings.effort
+                    )
             except SchedproofError as error:
                 result.error = error
                 raise
@@ -122,6 +129,9 @@ class Session:
                 candidate.spec, name=candidate.name, kubernetes=cluster.kubernetes, progress=self._progress
             )
             self.result.timings[f"build {candidate.name}"] = time.monotonic() - begin
+        if any(clause.startswith("normalize/") for clause in self.result.candidates[candidate.name].selected):
+            with contextlib.suppress(CandidateError):  # the clauses that need it will say so
+                build_scorers(candidate, cluster.kubernetes, self._progress)
 
     def begin(self, candidate: Candidate, clause: str) -> Case:
         """Begin the trial of one clause."""

@@ -11,12 +11,13 @@ import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.claims import PROFILES, Claims, NetworkClaims
+from schedproof.candidates.claims import PROFILES, Claims, Example, NetworkClaims
 from schedproof.clusters.spec import NodeSpec
 from schedproof.history.history import History
 from schedproof.history.record import FILE, SCHEMA
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import judge
+from schedproof.normalization.answer import readings_to_json
 from schedproof.stimulus.pods import pod_manifest
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from schedproof.history.record import Record
     from schedproof.judge.verdict import Verdict
+    from schedproof.normalization.answer import Answer, Readings
 
 NODES = ("node-1", "node-2", "node-3", "node-4")
 NAMESPACE = "sp-tested"
@@ -37,7 +39,10 @@ NETWORK = NetworkClaims(
     "node_network_receive_bytes_total", "receive", window=2.0, resolution=0.1, refresh=0.5, on_missing="neutral",
     on_outage="schedule", recovers_within=15.0,
 )  # fmt: skip
-CLAIMS = Claims(profiles=PROFILES, network=NETWORK)
+CLAIMS = Claims(
+    profiles=PROFILES, features=("strict", "full-scale", "scale-free"), network=NETWORK,
+    examples=(Example({"quiet": 1e6, "loud": 2e6}, {"quiet": 10, "loud": 0}),),
+)  # fmt: skip
 EXTENDER: Mapping[str, Any] = MappingProxyType(
     {"filterVerb": "filter", "prioritizeVerb": "prioritize", "nodeCacheCapable": True}
 )
@@ -160,6 +165,16 @@ class HistoryBuilder:
 
     def process(self, name: str, event: str, **fields: Any) -> None:
         self.add("process", name=name, event=event, **fields)
+
+    def scoring(self, surface: str, *asked: tuple[Readings, Answer], cases: int = 100, **fields: Any) -> None:
+        """What a search has found on a surface: the questions and answers of the case that it shows."""
+        shown = {
+            "questions": [readings_to_json(readings) for readings, _ in asked],
+            "answers": [answer.as_dict() for _, answer in asked],
+        }
+        self.add(
+            "scoring", case=self.case, surface=surface, cases=cases, **{"id": "", "steady": True, **shown, **fields}
+        )
 
     # -- nodes
 

@@ -21,7 +21,13 @@ pytestmark = pytest.mark.live
 
 ROOT = Path(__file__).parents[2]
 ROWS = yaml.safe_load((ROOT / "fixtures" / "defects.yaml").read_text())
-SYSTEMS = ("d1-network-traffic", "d2-network-traffic-second", "d6-random-controller", "d7-index-extender")
+SYSTEMS = (
+    "d1-network-traffic",
+    "d2-network-traffic-second",
+    "d3-hello-world",
+    "d6-random-controller",
+    "d7-index-extender",
+)
 
 
 @pytest.fixture(scope="module")

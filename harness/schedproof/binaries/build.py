@@ -76,8 +76,8 @@ def _go_build(group: Build, names: Sequence[str], go: Go, work: Path) -> None:
     # A copy, because the folder may be read-only where we are installed, and Go wants to lock go.mod.
     module = work / "module"
     module.mkdir()
-    for name in ("go.mod", "go.sum"):
-        shutil.copyfile(group.folder / name, module / name)
+    for source in group.sources:
+        shutil.copyfile(source, module / source.name)
     temporary = work / "tmp"
     temporary.mkdir()
     (work / "out").mkdir()

@@ -2,6 +2,7 @@
 
 # binaries/<name>/<version>/<os>-<arch>-<digest>/<name>    what was built
 # schedulers/<digest>/kube-scheduler                       candidates compiled from sources; those used last
+# probes/<digest>/probe                                    the same, to be asked for scores; those used last
 # toolchains/<package>-<version>-<machine>/                Go, where the machine has none
 # versions.json                                            what binaries elsewhere said when they were asked
 # logs/<what>.log                                          output of the last build of it
@@ -29,7 +30,16 @@ if TYPE_CHECKING:
     from schedproof.binaries.lock import Build
     from schedproof.foundation.progress import Progress
 
-__all__ = ["binary_path", "cache_dir", "log_path", "machine", "making", "scheduler_path", "toolchain_path"]
+__all__ = [
+    "binary_path",
+    "cache_dir",
+    "log_path",
+    "machine",
+    "making",
+    "probe_path",
+    "scheduler_path",
+    "toolchain_path",
+]
 
 _GOARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 
@@ -63,6 +73,11 @@ def binary_path(name: str, build: Build) -> Path:
 def scheduler_path(digest: str) -> Path:
     """Where a candidate's scheduler lies once it is compiled; the digest is of all that decides what it is."""
     return cache_dir() / "schedulers" / digest / "kube-scheduler"
+
+
+def probe_path(digest: str) -> Path:
+    """Where the program lies that asks a candidate's plugin, once it is compiled."""
+    return cache_dir() / "probes" / digest / "probe"
 
 
 def toolchain_path(package: str, version: str) -> Path:

@@ -66,11 +66,16 @@ class Build:
         tags = ("-tags", ",".join(self.tags)) if self.tags else ()
         return ("-mod=readonly", "-trimpath", *tags, "-ldflags", " ".join(linker))
 
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """What of its folder a build needs: go.mod, go.sum, and the program itself where that is one of ours."""
+        return (self.folder / "go.mod", self.folder / "go.sum", *sorted(self.folder.glob("*.go")))
+
     @functools.cached_property
     def digest(self) -> str:
         """Changes with everything that decides what is built, except for the version of Go."""
         state = hashlib.sha256()
-        parts = [(self.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
+        parts = [source.read_bytes() for source in self.sources]
         for part in (*parts, *(text.encode() for text in (*self.flags, *self.packages.values()))):
             state.update(len(part).to_bytes(8))
             state.update(part)

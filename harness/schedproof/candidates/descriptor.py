@@ -24,7 +24,7 @@ from schedproof.candidates.kinds import (
     Scoring,
     Spec,
 )
-from schedproof.candidates.kinds_reader import existing, read_kind
+from schedproof.candidates.kinds_reader import existing, folder_of, read_kind
 from schedproof.candidates.placeholders import PLACEHOLDERS, complaints
 from schedproof.candidates.problems import DescriptorError, Problem
 from schedproof.candidates.suggestions import did_you_mean
@@ -259,5 +259,6 @@ def _rule(field: Field) -> PolicyRule:
 
 
 def _scoring(field: Field) -> Scoring:
-    module, _, function = field.section("python")["python"].text('"module:function"', _FUNCTION).partition(":")
-    return Scoring(module, function)
+    python = field.section("python")["python"]
+    module, _, function = python.text('"module:function"', _FUNCTION).partition(":")
+    return Scoring(module, function, folder_of(python))

@@ -255,6 +255,8 @@ class Scoring:
 
     module: str
     function: str
+    folder: Path
+    """From where the module can be imported: that of the file that names it."""
 
     def as_dict(self) -> dict[str, Any]:
         return {"python": f"{self.module}:{self.function}"}

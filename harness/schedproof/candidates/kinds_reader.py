@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from schedproof.candidates.fields import Check, Field, Section
     from schedproof.candidates.kinds import Kind, Spec
 
-__all__ = ["existing", "read_kind"]
+__all__ = ["existing", "folder_of", "read_kind"]
 
 STOCK_BINARIES = ("kube-scheduler",)
 """The bare names that `plugin.binary` may have: schedulers of the harness's own lock."""
@@ -64,7 +64,7 @@ def read_kind(kind: Kind, field: Field, check: Check) -> Spec:
 
 def existing(field: Field, text: str, *, folder: bool) -> Path:
     """The absolute path of something that must be there already; relative to the file that names it."""
-    path = _folder_of(field) / text
+    path = folder_of(field) / text
     try:
         found = path.is_dir() if folder else path.is_file()
     except (OSError, ValueError):  # too long a name, no permission
@@ -75,7 +75,7 @@ def existing(field: Field, text: str, *, folder: bool) -> Path:
     return path
 
 
-def _folder_of(field: Field) -> Path:
+def folder_of(field: Field) -> Path:
     return Path(field.value.place.file).absolute().parent
 
 
@@ -92,7 +92,7 @@ def _command(section: Section, check: Check, *, ready: str | None, needs_port: b
         command=command,
         workdir=existing(section["workdir"], section["workdir"].text("."), folder=True)
         if "workdir" in section
-        else _folder_of(section["command"]),
+        else folder_of(section["command"]),
         env=env,
         ready=section["ready"].text("/healthz", _HTTP_PATH) if "ready" in section else ready,
         port=section["port"].integer(1, 65_535, "8888") if "port" in section else None,

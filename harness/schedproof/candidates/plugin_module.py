@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["GENERATED", "MODULE", "GoMod", "merge_go_mod", "merge_go_sum", "scheduler_main"]
+__all__ = [
+    "GENERATED", "MODULE", "PROBE", "GoMod", "importing_probe", "merge_go_mod", "merge_go_sum", "scheduler_main",
+]  # fmt: skip
 
 GoMod = dict[str, Any]
 """What `go mod edit -json` prints."""
@@ -28,6 +30,11 @@ MODULE = "schedproof.dev/candidate"
 
 GENERATED = "schedproof-generated-main"
 """Folder and file of the generated main package, below the plugin's own: it may then import internal ones."""
+
+PROBE = "schedproof-generated-probe"
+"""Folder of the package that stands in for kube-scheduler's `app`, at the root of the module."""
+
+_APP = re.compile(r"""(["`])k8s\.io/kubernetes/cmd/kube-scheduler/app\1""")
 
 # Versions of Kubernetes' own modules come with Kubernetes: a scheduler of the cluster's version has no others.
 _KUBERNETES_OWN = ("k8s.io/", "sigs.k8s.io/")
@@ -103,3 +110,12 @@ def scheduler_main(template: Path, *, package: str, constructor: str, name: str)
     return Template(template.read_text()).substitute(
         package=quoted(package), name=quoted(name), constructor=constructor
     )
+
+
+def importing_probe(source: str, module: str) -> str | None:
+    """A Go file that imports the stand-in in place of `k8s.io/kubernetes/cmd/kube-scheduler/app`.
+
+    The package keeps its name, and every line its number. None where the file has no such import.
+    """
+    replaced, imports = _APP.subn(rf"\g<1>{module}/{PROBE}\g<1>", source)
+    return replaced if imports else None

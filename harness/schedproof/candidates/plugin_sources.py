@@ -75,6 +75,10 @@ class Sources:
             ) from error
         return state.hexdigest()
 
+    def go_files(self) -> list[Path]:
+        """The Go files of the module, but for tests."""
+        return sorted(file for file in _files(self.root) if file.suffix == ".go" and not file.name.endswith("_test.go"))
+
     def _replacements(self) -> list[Path]:
         if not self.has_go_mod:
             return []

@@ -21,6 +21,14 @@ from schedproof.judge.extender import (
 )
 from schedproof.judge.invariants import judge_accounted, judge_alive, judge_own_pods
 from schedproof.judge.manners import judge_rbac_minimal, judge_steady
+from schedproof.judge.normalization import (
+    judge_documented,
+    judge_scores,
+    judge_surfaces_agree,
+    no_examples,
+    no_readings,
+    no_readings_for,
+)
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.preference import judge_flip, judge_least_traffic, judge_ranking, no_packets_for
 from schedproof.judge.readings import (
@@ -31,6 +39,7 @@ from schedproof.judge.readings import (
     no_outage_policy,
 )
 from schedproof.judge.start import judge_args_typed, judge_config_version, judge_registered_name
+from schedproof.normalization.rules import RULES
 
 __all__ = ["CATALOGUE"]
 
@@ -39,6 +48,7 @@ _NODES = frozenset({"change-nodes"})
 _IDLE = frozenset({"idle-nodes"})
 _HOLD = frozenset({"hold-bindings"})
 _SEVERAL = frozenset({"several-nodes"})
+_SCORES = "scheduler framework: ScorePlugin, NormalizeScore; extender API: HostPriorityList"
 _SCRIPTED = frozenset({"scripted-metrics"}) | _SEVERAL
 
 CATALOGUE: dict[str, Clause] = {
@@ -263,6 +273,21 @@ CATALOGUE: dict[str, Clause] = {
         Clause(
             "controller/steady", "While a pod is unschedulable, or its Binding refused, requests are few.",
             "Kubernetes: controllers back off", judge_steady, needs=_HOLD | _AUDIT,
+        ),
+        *(
+            Clause(
+                rule.clause, rule.guarantee, _SCORES, judge_scores,
+                features=frozenset({rule.feature} - {""}), unclaimed=no_readings_for(rule),
+            )
+            for rule in RULES.values()
+        ),
+        Clause(
+            "normalize/surfaces-agree", "The same readings have the same scores on every surface.",
+            _SCORES, judge_surfaces_agree, unclaimed=no_readings,
+        ),
+        Clause(
+            "normalize/documented", "The worked examples of its documentation hold.",
+            "the candidate's own claim", judge_documented, unclaimed=no_examples,
         ),
     )
 }  # fmt: skip

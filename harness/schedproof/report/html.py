@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from typing import TYPE_CHECKING, Any
 
 from schedproof.judge.catalogue import CATALOGUE
@@ -97,6 +98,7 @@ def _verdict(result: RunResult, name: str, verdict: Verdict) -> str:
         f'<h2 id="{_anchor(name, verdict)}">{_text(name)}: {verdict.clause} {outcome}</h2>',
         f"<blockquote>{_text(CATALOGUE[verdict.clause].guarantee)}</blockquote><p>{_text(verdict.summary)}</p>",
         *(_decision(decision) for decision in evidence.get("decisions", ())),
+        *(_scoring(scoring) for scoring in evidence.get("scorings", ())),
     ]
     if measured := evidence.get("measured"):
         parts.append(f"<p>{_text(', '.join(f'{key}: {value:g}' for key, value in measured.items()))}</p>")
@@ -131,6 +133,42 @@ def _decision(decision: dict[str, Any]) -> str:
         f'<div class="scroll"><table><caption>{_text(decision["pod"])} &rarr; {chosen}{query}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table></div>"
     )
+
+
+def _scoring(scoring: dict[str, Any]) -> str:
+    """The questions of one case on one surface: for each node its reading and its score, a bar each."""
+    again = f"; again: <code>schedproof replay {_text(scoring['id'])}</code>" if scoring["id"] else ""
+    title = f"surface {_text(scoring['surface'])}, one of {scoring['cases']} cases{again}"
+    return f"<p>{title}</p>" + "".join(_scored(question) for question in scoring["questions"])
+
+
+def _scored(question: dict[str, Any]) -> str:
+    rows = question["nodes"]
+    readings = [_share(row["reading"]) for row in rows]
+    scores = [_share(row["scores"][0]) if row["scores"] else 0.0 for row in rows]
+    most, best = max(readings, default=0.0) or 1.0, max(scores, default=0.0) or 1.0
+    body = "".join(
+        f"<tr><td>{_text(row['node'])}</td>"
+        f'<td class="number bar" style="--share: {reading / most:.0%}">{_text(row["reading"])}</td>'
+        f'<td class="number bar" style="--share: {score / best:.0%}">'
+        f"{', '.join(map(str, row['scores'])) or 'none'}</td></tr>"
+        for row, reading, score in zip(rows, readings, scores, strict=True)
+    )
+    more = f"<p>... and {question['more']} more nodes</p>" if question["more"] else ""
+    return (
+        f'<div class="scroll"><table><caption>{_text(question["unanswered"])}</caption><thead><tr>'
+        '<th scope="col">node</th><th scope="col">traffic B/s</th><th scope="col">score</th></tr></thead>'
+        f"<tbody>{body}</tbody></table></div>{more}"
+    )
+
+
+def _share(value: str | float) -> float:
+    """How long a bar is; none for what is no finite number, or negative."""
+    try:
+        number = float(value)
+    except ValueError:
+        return 0.0
+    return number if 0 < number < math.inf else 0.0
 
 
 def _anchor(name: str, verdict: Verdict) -> str:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from schedproof.judge.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
     from rich.table import Table
 
@@ -74,7 +76,7 @@ def _matrix(result: RunResult) -> Table:
     return table
 
 
-def _print_verdict(verdict: Verdict, console: Console) -> None:
+def _print_verdict(verdict: Verdict, console: Console) -> None:  # noqa: C901 - one part of the evidence after the other
     def line(text: str) -> None:
         console.print(text, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
@@ -88,6 +90,8 @@ def _print_verdict(verdict: Verdict, console: Console) -> None:
             line(f"  traffic: {decision['query']} at the decision")
     if len(decisions) > 1:
         line(f"  ({len(decisions) - 1} more decisions are in report.json)")
+    for scoring in verdict.evidence.get("scorings", ()):
+        _print_scoring(scoring, line)
     if measured := verdict.evidence.get("measured"):
         line("measured:  " + ", ".join(f"{name} {value:g}" for name, value in measured.items()))
     if events := verdict.evidence.get("timeline"):
@@ -98,6 +102,18 @@ def _print_verdict(verdict: Verdict, console: Console) -> None:
         line(f"last words of {name}:")
         for text in tail:
             line(f"  {text}")
+
+
+def _print_scoring(scoring: dict[str, Any], line: Callable[[str], None]) -> None:
+    replay = f"; again: schedproof replay {scoring['id']}" if scoring["id"] else ""
+    line(f"surface {scoring['surface']}: one of {scoring['cases']} cases{replay}")
+    for question in scoring["questions"]:
+        line(f"  {question['unanswered'] or 'asked and answered:'}")
+        for row in question["nodes"][:12]:
+            carries = f"{row['reading']} B/s" if row["reading"] != "no sample" else row["reading"]
+            line(f"    {row['node']:<24} {carries:>18}   score {', '.join(map(str, row['scores'])) or 'none'}")
+        if (more := question["more"] + max(0, len(question["nodes"]) - 12)) > 0:
+            line(f"    ... and {more} more nodes")
 
 
 def _decision(decision: dict[str, Any]) -> Table:

@@ -7,6 +7,7 @@ import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from schedproof.candidates.claims import NetworkClaims
 from schedproof.foundation.deadlines import BIND, REACTION, REQUEUE, SCRAPED, Deadline
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.judge.preference import RANDOM_LIMIT
@@ -18,7 +19,6 @@ from schedproof.stimulus.trial import CONTROL
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from schedproof.candidates.claims import NetworkClaims
     from schedproof.candidates.taps import Fault
     from schedproof.clusters.cluster import ScriptedMetrics
     from schedproof.metrics.readings import Reader
@@ -31,6 +31,9 @@ _QUIETEST, _LOUDEST = 100_000.0, 20_000_000.0
 """Bytes per second at the quietest and at most at the loudest node; Python can send some 100 MB/s in all."""
 _QUIETEST_REAL = 1_000_000.0
 """At the quietest node with a kubelet, whose own traffic (some 40 kB/s, seen) must not matter."""
+
+_UNCLAIMED = NetworkClaims("node_network_receive_bytes_total", "receive", window=30, resolution=0.1)
+"""Of a candidate that is asked for its scores only, whatever they are about."""
 
 _CLAIMED = "network.recovers-within, the candidate's own claim"
 
@@ -50,8 +53,7 @@ class NetworkCase(Case):
 
     def __init__(self, trial: Trial, clause: str) -> None:
         super().__init__(trial, clause)
-        assert trial.candidate.claims.network is not None
-        self.claims: NetworkClaims = trial.candidate.claims.network
+        self.claims: NetworkClaims = trial.candidate.claims.network or _UNCLAIMED
         self._device = self.claims.device.format(device=trial.cluster.device)
         self.query = traffic_query(self.claims.metric, self._device, self.claims.window)
         self._scripts: list[ScriptedMetrics] = []

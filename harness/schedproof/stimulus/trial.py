@@ -15,8 +15,10 @@ from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.daemons.scheduler import Scheduler, start_scheduler
 from schedproof.history.record import SCHEMA
 from schedproof.metrics.readings import Reader
+from schedproof.normalization.effort import Effort
 from schedproof.stimulus.pods import Pod, pod_manifest
 from schedproof.stimulus.recorder import Recorder
+from schedproof.stimulus.scorers import Scorers
 from schedproof.stimulus.scores import ScoreTail
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ __all__ = ["CONTROL", "Trial", "describe_cluster"]
 CONTROL = "schedproof-control"
 """The schedulerName of the stock scheduler that runs beside the candidate as the control of preferences."""
 
+_QUICK = Effort()
+
 _SCHEDULER_ROLES = (*SCHEDULER_RBAC.cluster_roles, "system:basic-user", "system:discovery")
 _BYSTANDER = "schedproof-bystander"
 
@@ -43,16 +47,24 @@ class Trial:
         folder: where its history and logs are kept.
         seed: what the cases draw from.
         deploy: how the candidate's parts run; see `Attachment`.
+        effort: of the property tests of its scores.
     """
 
     def __init__(
-        self, cluster: Cluster, candidate: Candidate, folder: Path, seed: int, deploy: str | None = None
+        self,
+        cluster: Cluster,
+        candidate: Candidate,
+        folder: Path,
+        seed: int,
+        deploy: str | None = None,
+        effort: Effort = _QUICK,
     ) -> None:
         begin = time.monotonic()
         self.cluster = cluster
         self.candidate = candidate
         self.folder = folder
         self.seed = seed
+        self.effort = effort
         self.namespace = f"{cluster.namespace_prefix}-{candidate.name}"[:63].rstrip("-.").replace(".", "-")
         self._generation = 0
         self.is_over = False
@@ -64,6 +76,8 @@ class Trial:
             bootstrap.namespace(cluster.api, self.namespace)
             self.attachment = Attachment(cluster, candidate, folder, deploy)
             self._closing.callback(self.attachment.stop)
+            self.scorers = Scorers(candidate, cluster.kubernetes, folder / "scores")
+            self._closing.callback(self.scorers.close)
             self.control = _Control(cluster)
             self._closing.callback(self.control.stop)
             self.recorder = Recorder(cluster.api, folder, self._header(), cluster.audit_log)

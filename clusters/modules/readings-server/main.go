@@ -1,0 +1,51 @@
+// Command readings-server is a Prometheus whose every sample is chosen by whoever tests with it: the HTTP API over the
+// real PromQL engine, with series that are described, and replaced all at once by one request.
+//
+//	main.go       how it is started, and how it ends
+//	api.go        the HTTP API
+//	series.go     the series, as the engine reads them
+//	labelling.go  their labels
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+)
+
+// version is that of the engine; the linker sets it.
+var version = "unknown"
+
+func main() {
+	descriptor := flag.Int("listen-fd", -1, "an inherited descriptor, of a listening socket")
+	address := flag.String("listen", "127.0.0.1:0", "the address to listen on, if there is no such socket")
+	asked := flag.Bool("version", false, "print the version of the engine, and exit")
+	flag.Parse()
+	if *asked {
+		fmt.Printf("readings-server, version %s\n", version)
+		return
+	}
+	// Whoever started us holds the other end. However it ends, we end: nothing may outlive it.
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	fmt.Fprintln(os.Stderr, serve(*descriptor, *address))
+	os.Exit(1)
+}
+
+func serve(descriptor int, address string) error {
+	listen := func() (net.Listener, error) { return net.Listen("tcp", address) }
+	if descriptor >= 0 {
+		listen = func() (net.Listener, error) { return net.FileListener(os.NewFile(uintptr(descriptor), "listener")) }
+	}
+	listener, err := listen()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "listening on %s\n", listener.Addr())
+	return http.Serve(listener, newAPI())
+}

@@ -1,0 +1,111 @@
+"""A process of ours that answers lines with lines, and that cannot outlive us.
+
+Its standard input is a socket, for both directions: when we are gone, however we went, it reads end-of-file and ends.
+Whatever it prints goes to its log. It needs no sandbox and no rights.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import time
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.deadlines import CANDIDATE_STOP
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.foundation.deadlines import Deadline
+
+__all__ = ["LineProcess"]
+
+
+class LineProcess:
+    """A program that promises to end when its standard input does, and to read that at all times.
+
+    Args:
+        argv: what to start; an absolute path, then arguments.
+        cwd: where.
+        env: exactly its environment.
+        log: takes what it prints, behind what is there.
+        fds: descriptors of ours that it inherits, under the same numbers.
+    """
+
+    def __init__(
+        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Path, fds: Sequence[int] = ()
+    ) -> None:
+        self._lines: collections.deque[bytes] = collections.deque()
+        self._partial = b""
+        self.log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self._socket, theirs = socket.socketpair()
+        # Its own session: Ctrl-C on the terminal reaches us alone, and we can end all that it starts.
+        with theirs, log.open("ab") as output:
+            self._begun = output.tell()
+            self._process = subprocess.Popen(
+                argv, cwd=cwd, env=dict(env), stdin=theirs.fileno(), stdout=output, stderr=output,
+                pass_fds=tuple(fds), start_new_session=True,
+            )  # fmt: skip
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def lives(self) -> bool:
+        return self._process.poll() is None
+
+    def send(self, data: bytes, deadline: Deadline) -> None:
+        """Send whole lines.
+
+        Raises:
+            TimeoutError: it did not take them in time.
+            ConnectionError: it has ended.
+        """
+        self._socket.settimeout(deadline.seconds)
+        self._socket.sendall(data)
+
+    def receive(self, deadline: Deadline) -> bytes:
+        """The next line that it sent, without its end. Raises as `send` does."""
+        if not self._lines:
+            self._receive(time.monotonic() + deadline.seconds)
+        return self._lines.popleft()
+
+    def _receive(self, end: float) -> None:
+        while not self._lines:
+            if (remaining := end - time.monotonic()) <= 0:
+                raise TimeoutError
+            self._socket.settimeout(remaining)
+            if not (received := self._socket.recv(1 << 20)):
+                raise ConnectionResetError
+            *complete, self._partial = (self._partial + received).split(b"\n")
+            self._lines.extend(complete)
+
+    def mark(self) -> int:
+        """The end of its log, now."""
+        return self.log.stat().st_size
+
+    def printed(self, since: int = 0) -> str:
+        """All that it has printed, or what it has since a `mark`."""
+        with self.log.open("rb") as file:
+            file.seek(max(since, self._begun))
+            return file.read().decode(errors="replace")
+
+    def wait(self) -> int:
+        """Its exit code, after it has closed its socket: that comes a moment before its end."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(CANDIDATE_STOP.seconds)
+        return self.close()
+
+    def close(self) -> int:
+        """End it and all that it has started, and return its exit code: it has nothing to save. Safe to call twice."""
+        self._socket.close()
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+        return self._process.wait(CANDIDATE_STOP.seconds)

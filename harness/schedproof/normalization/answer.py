@@ -1,0 +1,87 @@
+"""What a scorer is asked, and what it answers. Plain data, as a history keeps it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Answer", "Readings", "Surface", "readings_from_json", "readings_to_json"]
+
+Readings = tuple[tuple[str, float | None], ...]
+"""Node and bytes per second, in the order in which nodes are asked about. None: the node has no sample."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """The scores for one question, or why there are none.
+
+    `scores`: (node, score) as answered, in that order; duplicates and nodes that were not asked about are kept.
+    `crash`: last words of a scorer that the question ended (a panic, an exit, an exception that nobody caught).
+    `refusal`: an error in place of scores, from a scorer that lives on.
+    `filtered`: nodes that it refuses to consider, before any scoring.
+    `raw`: what was normalized, where the surface shows it.
+    """
+
+    scores: tuple[tuple[str, float], ...] = ()
+    crash: str = ""
+    refusal: str = ""
+    filtered: tuple[str, ...] = ()
+    raw: tuple[tuple[str, float], ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-able; `from_dict` is its inverse."""
+        return {
+            "scores": [[node, _to_json(score)] for node, score in self.scores],
+            "crash": self.crash,
+            "refusal": self.refusal,
+            "filtered": list(self.filtered),
+            "raw": [[node, _to_json(score)] for node, score in self.raw],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Answer:
+        return cls(
+            scores=tuple((node, _from_json(score)) for node, score in data["scores"]),
+            crash=data["crash"],
+            refusal=data["refusal"],
+            filtered=tuple(data["filtered"]),
+            raw=tuple((node, _from_json(score)) for node, score in data["raw"]),
+        )
+
+
+class Surface(Protocol):
+    """A way to put questions to a candidate's scoring.
+
+    `fewest` and `most` are the numbers of nodes that one question may have. `nodes` are the names to use, in order;
+    empty where any names will do.
+    """
+
+    name: str
+    fewest: int
+    most: int
+    nodes: tuple[str, ...]
+
+    def ask(self, readings: Readings) -> Answer: ...
+
+    def close(self) -> None: ...
+
+
+def readings_to_json(readings: Readings) -> list[list[Any]]:
+    """JSON has no NaN and no infinities: they become strings."""
+    return [[node, _to_json(reading)] for node, reading in readings]
+
+
+def readings_from_json(data: list[list[Any]]) -> Readings:
+    return tuple((node, _from_json(reading)) for node, reading in data)
+
+
+def _to_json(value: float | None) -> float | str | None:
+    return value if value is None or math.isfinite(value) else str(value)
+
+
+def _from_json(value: float | str | None) -> Any:
+    return float(value) if isinstance(value, str) else value

@@ -1,0 +1,83 @@
+"""Failing cases that outlive a run: tried first in the next one, and replayed by their id."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.errors import UsageError
+from schedproof.normalization.answer import readings_from_json, readings_to_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from schedproof.normalization.rules import Case
+
+__all__ = ["SavedCase", "SavedCases"]
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedCase:
+    """A case that broke a clause. `scorer`: the path of a candidate.yaml, or the name of a function."""
+
+    scorer: str
+    clause: str
+    surface: str
+    case: Case
+    text: str
+
+    @property
+    def id(self) -> str:
+        """Eight hexadecimal digits that name the scorer and what it was asked."""
+        asked = [self.scorer, self.clause, self.surface, [readings_to_json(readings) for readings in self.case]]
+        return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:8]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "case": [readings_to_json(readings) for readings in self.case]}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> SavedCase:
+        return cls(**{**data, "case": tuple(readings_from_json(readings) for readings in data["case"])})
+
+
+class SavedCases:
+    """A folder of them, a file each."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def of(self, scorer: str, clause: str, surface: str) -> list[SavedCase]:
+        """What this scorer failed on before, here and by this clause."""
+        return [one for one in self._all() if (one.scorer, one.clause, one.surface) == (scorer, clause, surface)]
+
+    def keep(self, failed: SavedCase) -> str:
+        """Returns its id."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        unfinished = self._folder / f".{failed.id}"
+        unfinished.write_text(json.dumps(failed.as_dict(), indent=1))
+        unfinished.replace(self._folder / f"{failed.id}.json")
+        return failed.id
+
+    def forget(self, mended: SavedCase) -> None:
+        (self._folder / f"{mended.id}.json").unlink(missing_ok=True)
+
+    def get(self, identifier: str) -> SavedCase:
+        """Raises UsageError: there is none of this id, or more than one of this beginning."""
+        found = [one for one in self._all() if one.id.startswith(identifier)]
+        if len(found) != 1:
+            ids = ", ".join(sorted(one.id for one in found or self._all())) or "none"
+            raise UsageError(
+                f"{identifier}: {'no such case' if not found else 'several cases begin so'}",
+                remedy=f"kept in {self._folder}: {ids}",
+            )
+        return found[0]
+
+    def _all(self) -> Iterator[SavedCase]:
+        for file in sorted(self._folder.glob("*.json")):
+            try:
+                yield SavedCase.from_dict(json.loads(file.read_text()))
+            except (OSError, ValueError, TypeError, KeyError):
+                continue  # of another version, or half gone: it is only a memory

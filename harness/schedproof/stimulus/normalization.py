@@ -1,0 +1,238 @@
+"""Stimuli of normalize/*: readings put to a candidate's scoring, on each surface where it can be asked live."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.kinds import ExtenderSpec, PluginSpec
+from schedproof.foundation.deadlines import BIND, REACTION
+from schedproof.foundation.errors import DeadlineExceededError, UsageError
+from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.metrics.series import Counter
+from schedproof.stimulus.network import NetworkCase, sample_step, scripted_past
+from schedproof.stimulus.pods import pod_manifest
+from schedproof.stimulus.scores import ScoreTail
+from schedproof.surfaces.extender import ExtenderSurface
+from schedproof.surfaces.life import Lives
+from schedproof.surfaces.scheduler import ExtenderScores, Outcome, SchedulerSurface, confined, plugin_scores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.normalization.answer import Readings, Surface
+    from schedproof.stimulus.pods import Pod
+    from schedproof.stimulus.trial import Trial
+    from schedproof.surfaces.scheduler import Scores
+
+__all__ = ["HIGHEST_RATE", "NormalizationCase", "counter_of"]
+
+HIGHEST_RATE = 1e305
+"""Bytes per second up to which a counter stays below float64's end for the ten minutes that it is scripted."""
+
+_HORIZON = 600.0
+
+
+class NormalizationCase(NetworkCase):
+    """A case that asks the candidate's scoring."""
+
+    def __init__(self, trial: Trial, clause: str) -> None:
+        super().__init__(trial, clause)
+        self.script_readings: Callable[[Readings], None] = self.script_prometheus
+        """Makes readings the candidate's; returns when its next question to Prometheus is answered with them. Another
+        way may be put in the place of this one, also after the surfaces were made."""
+        self.asked_nodes = tuple(trial.cluster.nodes)
+        """Which nodes questions are about."""
+        self._log: _Log | None = None
+        self._surfaces: list[Surface] | None = None
+
+    @property
+    def surfaces(self) -> list[Surface]:
+        """Those that the candidate offers while it runs; made at the first call."""
+        if self._surfaces is None:
+            self._surfaces = [surface for surface in (self._extender(), self._scheduler()) if surface is not None]
+        return self._surfaces
+
+    def _extender(self) -> ExtenderSurface | None:
+        spec, tap = self.trial.candidate.spec, self.trial.attachment.extender
+        # Where the line is encrypted, nothing of our own can be sent over it.
+        if not isinstance(spec, ExtenderSpec) or not spec.config.prioritize_verb or tap is None:
+            return None
+        pod = pod_manifest(
+            f"{self._prefix}-asked", self.scheduler_name, image=self.trial.cluster.workload_image, cpu="100m"
+        )
+        pod["metadata"]["namespace"] = self.trial.namespace
+        # Past the tap: what we ask is no part of what kube-scheduler asked, and there may be thousands of questions.
+        return ExtenderSurface(
+            lambda: tap.upstream, spec.config,
+            nodes={node: self._recorder.nodes[node] for node in self.asked_nodes}, pod=pod,
+            script=self._script, life=Lives(self.trial.attachment),
+        )  # fmt: skip
+
+    def _scheduler(self) -> SchedulerSurface | None:
+        scores = self._scores()
+        nodes = self.asked_nodes
+        if scores is None or len(nodes) < SchedulerSurface.fewest:
+            return None
+        return SchedulerSurface(
+            nodes, scores, script=self._script, schedule=self._schedule,
+            life=Lives(self.trial.attachment),
+        )  # fmt: skip
+
+    def _scores(self) -> Scores | None:
+        """Where the candidate's scores are on record, if they are anywhere."""
+        spec, attachment = self.trial.candidate.spec, self.trial.attachment
+        if isinstance(spec, ExtenderSpec) and spec.config.prioritize_verb and attachment.extender is not None:
+            return ExtenderScores(spec.config)
+        if isinstance(spec, PluginSpec) and attachment.configuration is not None and attachment.start_error is None:
+            return plugin_scores(attachment.configuration, self.scheduler_name, spec.name)
+        return None
+
+    # -- readings
+
+    def _script(self, readings: Readings) -> None:
+        self.script_readings(readings)
+
+    def script_prometheus(self, readings: Readings) -> None:
+        """Put the candidate on a real Prometheus of its own, from which a rate over its window is these readings."""
+        server = self.trial.cluster.scripted_metrics()
+        server.wait_ready()
+        # In whole seconds: then counters are exact at every sample whose step is a binary fraction of a second.
+        begin = math.floor(time.time() - scripted_past(self.claims))
+        step = round(sample_step(self.claims), 3)
+        counters = {node: counter_of(reading, begin) for node, reading in readings if reading is not None}
+        server.script(self._device, self.claims.metric, step, counters)
+        self._use(server.url)
+        for former in self._scripts:
+            former.close()
+        self._scripts = [server]
+
+    # -- pods
+
+    def _schedule(self, nodes: Sequence[str]) -> Outcome:
+        log = self._scheduler_log()
+        log.skip()
+        with self._recorder.changed:
+            begin = len(self._recorder.records)
+        pod = self.pod("scored", role="scored", cpu="100m", affinity=confined(nodes))
+        self._patiently(lambda: self._require_decision(pod), BIND, "a decision")
+        outcome = self._outcome(pod, log, begin)
+        self.delete([pod])
+        return outcome
+
+    def _require_decision(self, pod: Pod) -> None:
+        if not self.node_of(pod) and not self._unwillingness(pod):
+            raise NotYet(f"{pod.name} is not bound, and nobody says why")
+
+    def _unwillingness(self, pod: Pod) -> Mapping[str, str]:
+        """The condition that says why a pod is not bound; empty where there is none."""
+        conditions = self._recorder.pods.get(pod.uid, {}).get("status", {}).get("conditions", ())
+        return next((c for c in conditions if (c["type"], c["status"]) == ("PodScheduled", "False")), {})
+
+    def _outcome(self, pod: Pod, log: _Log, begin: int) -> Outcome:
+        """What is on record of a pod once it was decided on: its scores were logged, its calls answered before."""
+        name = f"{self.trial.namespace}/{pod.name}"
+        with self._recorder.changed:
+            later = self._recorder.records[begin:]
+        calls = [r for r in later if r["kind"] == "extender" and r["by"] == "scheduler" and r["pod"] == name]
+        life = Lives(self.trial.attachment)
+        failing = any(call["status"] != HTTPStatus.OK for call in calls)
+        unwilling = self._unwillingness(pod)
+        node = self.node_of(pod)
+        self.trial.attachment.catch_up()
+        scores = log.scores(name)
+        return Outcome(
+            node=node,
+            said=unwilling.get("message", ""),
+            # Whatever fails on the way has the reason SchedulerError (pkg/scheduler/schedule_one.go).
+            unschedulable=not node and unwilling.get("reason") == "Unschedulable",
+            scores=scores,
+            calls=calls,
+            feasible=log.feasible(name) if node and not scores else None,
+            crash=life.watch_end() if failing else life.last_words(),
+        )
+
+    def _scheduler_log(self) -> _Log:
+        """Of the scheduler that runs now: one that was started again may write another."""
+        path = self.trial.attachment.scheduler_log
+        assert path is not None
+        if self._log is None or self._log.path != path:
+            self._close_log()
+            self._log = _Log(path, self.trial.attachment.catch_up)
+        return self._log
+
+    def _close_log(self) -> None:
+        if self._log is not None:
+            self._log.close()
+
+    def close(self) -> None:
+        for surface in self._surfaces or ():
+            surface.close()
+        self._close_log()
+        super().close()
+
+
+def counter_of(reading: float, begin: float) -> Counter:
+    """The counter of a node whose traffic is `reading` since `begin` (seconds since the epoch).
+
+    It counts from 0, so that equal readings have equal samples. NaN and the infinities are what every sample shows. A
+    counter that falls is what Prometheus takes for one that restarts at every sample: that is a negative reading.
+
+    Raises:
+        UsageError: float64 ends before such a counter does.
+    """
+    if not math.isfinite(reading):
+        return Counter(reading, ((begin, 0.0),))
+    if abs(reading) > HIGHEST_RATE:
+        raise UsageError(
+            f"a counter that grows by {reading:g} a second leaves float64 within minutes",
+            remedy=f"readings of a live Prometheus are at most {HIGHEST_RATE:g}",
+        )
+    return Counter(max(0.0, -reading * 2 * _HORIZON), ((begin, reading),))
+
+
+class _Log:
+    """What a scheduler has logged of a pod."""
+
+    def __init__(self, path: Path, catch_up: Callable[[], None]) -> None:
+        self.path = path
+        self._tail = ScoreTail(path)
+        self._catch_up = catch_up
+        self._end = 0
+
+    def skip(self) -> None:
+        """What was logged before is of no interest any more."""
+        self._end = self.path.stat().st_size
+        for _ in self._tail.read():
+            pass
+
+    def scores(self, pod: str) -> list[dict[str, object]]:
+        return [score for score in self._tail.read() if score["pod"] == pod]
+
+    def feasible(self, pod: str) -> int | None:
+        """How many nodes a pod that is bound could have been bound to; None: it does not say.
+
+        The line follows the Binding (pkg/scheduler/schedule_one.go, bindingCycle), so it may still be on its way.
+        """
+        line = re.compile(rf'"Successfully bound pod to node" pod="{re.escape(pod)}" .*feasibleNodes=(\d+)')
+
+        def told() -> int:
+            self._catch_up()
+            with self.path.open("rb") as file:
+                file.seek(self._end)
+                found = line.search(file.read().decode(errors="replace"))
+            if found is None:
+                raise NotYet(f"nothing of {pod} being bound")
+            return int(found[1])
+
+        try:
+            return wait_for(told, REACTION, what=f"{self.path.name} to tell of {pod}")
+        except DeadlineExceededError:
+            return None
+
+    def close(self) -> None:
+        self._tail.close()

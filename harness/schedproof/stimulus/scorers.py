@@ -1,0 +1,90 @@
+"""What a trial keeps for all questions about scores: surfaces that need no pods, and the Prometheus that they ask."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from typing import TYPE_CHECKING
+
+from schedproof.binaries.resolve import resolve
+from schedproof.candidates.kinds import PluginSpec
+from schedproof.candidates.plugin_build import build_probe, has_probe
+from schedproof.daemons.readings_server import ReadingsServer
+from schedproof.foundation.progress import SilentProgress
+from schedproof.surfaces.plugin import PluginSurface
+from schedproof.surfaces.python import PythonSurface
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from schedproof.candidates.descriptor import Candidate
+    from schedproof.foundation.progress import Progress
+    from schedproof.normalization.answer import Answer, Readings, Surface
+
+__all__ = ["Scorers", "build_scorers"]
+
+_SERVER = "readings-server"
+
+
+def build_scorers(candidate: Candidate, kubernetes: str, progress: Progress) -> None:
+    """Have what `Scorers` starts built here, where it can be told how long that takes.
+
+    Raises:
+        CandidateError: the plugin does not compile in a probe.
+        HostError: this machine cannot build it.
+    """
+    resolve([_SERVER], kubernetes=kubernetes, progress=progress)
+    if isinstance(candidate.spec, PluginSpec) and _is_probed(candidate):
+        build_probe(candidate.spec, name=candidate.name, kubernetes=kubernetes, progress=progress)
+
+
+def _is_probed(candidate: Candidate) -> bool:
+    spec = candidate.spec
+    return isinstance(spec, PluginSpec) and candidate.claims.network is not None and has_probe(spec)
+
+
+class Scorers:
+    """Nothing is started before it is needed. `close` ends it all.
+
+    Args:
+        candidate: whose scores are in question.
+        kubernetes: the minor version of the cluster.
+        logs: the folder for what is printed.
+    """
+
+    def __init__(self, candidate: Candidate, kubernetes: str, logs: Path) -> None:
+        self._candidate, self._kubernetes, self._logs = candidate, kubernetes, logs
+        self._closing = contextlib.ExitStack()
+        self.answers: dict[Readings, Answer] = {}
+        """What the running scheduler has answered so far."""
+
+    @functools.cached_property
+    def server(self) -> ReadingsServer:
+        """A Prometheus whose readings can be exchanged within milliseconds."""
+        binary = resolve([_SERVER], kubernetes=self._kubernetes, progress=SilentProgress())[_SERVER].path
+        server = ReadingsServer(binary, self._logs)
+        self._closing.callback(server.close)
+        return server
+
+    @functools.cached_property
+    def surfaces(self) -> list[Surface]:
+        """Those that the candidate offers without being attached to a cluster.
+
+        Raises:
+            CandidateError: it describes one that does not work.
+        """
+        surfaces: list[Surface] = []
+        if self._candidate.scoring is not None:
+            surfaces.append(PythonSurface(self._candidate))
+            self._closing.callback(surfaces[-1].close)
+        if _is_probed(self._candidate):
+            surfaces.append(
+                PluginSurface(
+                    self._candidate, self._kubernetes, self.server, logs=self._logs, progress=SilentProgress()
+                )
+            )
+            self._closing.callback(surfaces[-1].close)
+        return surfaces
+
+    def close(self) -> None:
+        self._closing.close()

@@ -1,0 +1,98 @@
+"""Whether a candidate lives through a question; and if not, what it said last."""
+
+from __future__ import annotations
+
+import http.client
+import re
+from typing import TYPE_CHECKING, Protocol
+
+from schedproof.foundation.deadlines import REACTION
+from schedproof.foundation.errors import DeadlineExceededError
+from schedproof.foundation.waiting import NotYet, wait_for
+
+if TYPE_CHECKING:
+    from schedproof.candidates.attachment import Attachment
+
+__all__ = ["Life", "Lives", "last_words"]
+
+_ANSWER_SECONDS = 5.0
+
+# Go: "panic: ..." and "fatal error: ..." open the dump of goroutines; Python: the exception closes the traceback.
+_LAST_WORDS = re.compile(r"^(panic: |fatal error: |[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt)\b)")
+
+_REPANICKED = re.compile(r" \[recovered[^]]*]$")
+"""What Go adds where a handler on the way out has panicked again: as those of k8s.io/apimachinery do."""
+
+
+def last_words(log: str) -> str:
+    """The line of a log's end that says why its process ended; its last line, where none does."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    telling = [line for line in lines if _LAST_WORDS.match(line)]
+    return _REPANICKED.sub("", (telling or lines or ["(it said nothing)"])[-1])
+
+
+class Life(Protocol):
+    """Of whom a surface asks."""
+
+    def revive(self) -> None:
+        """Start it again where it has ended.
+
+        Raises:
+            CandidateError: it does not start.
+        """
+
+    def last_words(self) -> str:
+        """Of a part of it that has ended; "" while all live."""
+
+    def watch_end(self) -> str:
+        """Its last words, after it has failed to answer: its sockets close before its end is told. "" if it lives."""
+
+
+class Lives:
+    """The life of an attached candidate.
+
+    Args:
+        attachment: all of its parts; its tap to an extender, if it has one, says where that listens.
+    """
+
+    def __init__(self, attachment: Attachment) -> None:
+        self._attachment = attachment
+
+    def revive(self) -> None:
+        self._attachment.restart_if_ended()
+
+    def last_words(self) -> str:
+        for part in self._attachment.parts:
+            if part.exit_code is not None:
+                how = f"signal {-part.exit_code}" if part.exit_code < 0 else f"exit code {part.exit_code}"
+                return f"{part.name} ended with {how}: {last_words(part.log_tail(200))}"
+        return ""
+
+    def watch_end(self) -> str:
+        def known() -> str:
+            if words := self.last_words():
+                return words
+            if not self._answers():
+                raise NotYet("it neither answers nor has ended")
+            return ""
+
+        try:
+            return wait_for(known, REACTION, what="a candidate that did not answer to answer again, or to end")
+        except DeadlineExceededError:
+            return ""  # it hangs, and lives
+
+    def _answers(self) -> bool:
+        """Whether its extender answers at all, whatever it is that it says. Others have nothing to answer."""
+        tap = self._attachment.extender
+        if tap is None:
+            return True
+        host, _, port = tap.upstream.rpartition("/")[2].rpartition(":")
+        connection = http.client.HTTPConnection(host, int(port), timeout=_ANSWER_SECONDS)
+        try:
+            connection.request("GET", "/")
+            connection.getresponse().read()
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+        return True

@@ -1,0 +1,273 @@
+"""The plugin surface, with a program in the probe's place that does as its questions say."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.candidates.claims import Claims, NetworkClaims
+from schedproof.candidates.descriptor import Candidate
+from schedproof.candidates.kinds import PluginSpec
+from schedproof.foundation.deadlines import Deadline
+from schedproof.foundation.errors import CandidateError, UsageError
+from schedproof.foundation.progress import SilentProgress
+from schedproof.normalization.answer import Answer
+from schedproof.surfaces import plugin
+from schedproof.surfaces.go_crash import crash_text
+from schedproof.surfaces.plugin import PluginSurface, asked_plugin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+PROBE = """\
+import json, os, queue, signal, socket, sys, threading
+line = socket.socket(fileno=0)
+def say(**message):
+    line.sendall(json.dumps(message).encode() + b"\\n")
+lines = queue.SimpleQueue()
+def read():
+    for text in line.makefile("rb"):
+        lines.put(text)
+    os._exit(0)
+threading.Thread(target=read, daemon=True).start()
+setup = json.loads(lines.get())
+print("made", setup["plugin"], flush=True)
+if setup["plugin"] == "Panics":
+    sys.exit("panic: no such thing")
+say(error="no field x in its args" if setup["plugin"] == "Refuses" else "")
+asked = 0
+while True:
+    question = json.loads(lines.get())
+    asked += 1
+    raw, nodes = question.get("raw"), question["nodes"]
+    if raw == [0]:
+        sys.exit("panic: runtime error: integer divide by zero")
+    if raw == [-1]:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if raw == [-2]:
+        signal.pause()
+    if raw == [-3]:
+        say(nodes=None, scores=None, raw=None, filtered=["a"], refusal="not today")
+        continue
+    say(nodes=nodes, scores=[asked] * len(nodes), raw=raw or [7] * len(nodes), filtered=None, refusal="")
+"""
+
+NETWORK = NetworkClaims(metric="received", direction="receive", window=2.0, resolution=0.1)
+CANDIDATE = Candidate(
+    name="mine", scheduler_name="mine", spec=PluginSpec(package="/x", name="Traffic", args={"at": "{prometheus}"}),
+    path=Path("/x/candidate.yaml"), claims=Claims(network=NETWORK),
+)  # fmt: skip
+CLUSTER = {"prometheus": "http://here", "device": "eth0"}
+
+
+class FakeServer:
+    """Takes readings, and says when."""
+
+    url = "http://127.0.0.1:9"
+
+    def __init__(self) -> None:
+        self.puts: list[tuple[Any, ...]] = []
+
+    def put(self, *arguments: Any) -> None:
+        self.puts.append(arguments)
+
+
+@pytest.fixture
+def server() -> FakeServer:
+    return FakeServer()
+
+
+@pytest.fixture
+def surface(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: FakeServer
+) -> Iterator[Callable[..., PluginSurface]]:
+    """Makes surfaces; ends them."""
+    program = tmp_path / "probe"
+    (tmp_path / "probe.py").write_text(PROBE)
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{tmp_path / "probe.py"}"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(plugin, "build_probe", lambda *_, **__: program)
+    made: list[PluginSurface] = []
+
+    def make(candidate: Candidate = CANDIDATE, seconds: float = 60) -> PluginSurface:
+        made.append(
+            PluginSurface(
+                candidate, "1.36", server,  # type: ignore[arg-type]
+                logs=tmp_path / "logs", progress=SilentProgress(), deadline=Deadline("answer", seconds, "a test's"),
+            )
+        )  # fmt: skip
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+# -- questions and answers
+
+
+def test_the_readings_are_put_before_the_plugin_is_asked(surface: Any, server: FakeServer) -> None:
+    answer = surface().ask((("b", 5.0), ("a", None)))
+    assert answer == Answer(scores=(("b", 1), ("a", 1)), raw=(("b", 7), ("a", 7)))
+    ((metric, device, window, labels, readings),) = server.puts
+    assert (metric, device, window) == ("received", "eth0", 2.0)
+    assert readings == (("b", 5.0), ("a", None))
+    assert labels["a"] == {"instance": "198.18.0.2:9100", "node": "a", "kubernetes_node": "a"}
+
+
+def test_a_node_keeps_its_address(surface: Any, server: FakeServer) -> None:
+    asked = surface()
+    asked.ask((("a", 1.0), ("b", 1.0)))
+    asked.ask((("c", 1.0), ("b", 1.0), ("a", 1.0)))
+    labels = server.puts[-1][3]
+    assert [labels[node]["instance"].partition(":")[0][-1] for node in "abc"] == ["1", "2", "3"]
+
+
+def test_raw_scores_are_normalized_without_readings_and_in_order(surface: Any, server: FakeServer) -> None:
+    answers = surface().normalize_many([(("a", 3), ("b", 4)), (("a", 5),)])
+    assert answers == [
+        Answer(scores=(("a", 1), ("b", 1)), raw=(("a", 3), ("b", 4))),
+        Answer(scores=(("a", 2),), raw=(("a", 5),)),
+    ]
+    assert server.puts == []
+
+
+def test_more_questions_than_fit_between_two_processes_are_answered(surface: Any) -> None:
+    raw = tuple((f"node-{number}", number + 1) for number in range(300))
+    answers = surface().normalize_many([raw] * 300)
+    assert [answer.scores[0][1] for answer in answers] == list(range(1, 301))
+
+
+def test_a_refusal_is_an_answer(surface: Any) -> None:
+    asked = surface()
+    assert asked.normalize((("a", -3),)) == Answer(refusal="not today", filtered=("a",))
+    assert asked.normalize((("a", 1),)).scores == (("a", 2),)
+
+
+# -- crashes
+
+
+def test_a_crash_is_attributed_to_its_question_and_the_others_are_answered(surface: Any) -> None:
+    answers = surface().normalize_many([(("a", 1),), (("a", 0),), (("a", 2),), (("a", 0),), (("a", 3),)])
+    assert [answer.scores for answer in answers] == [(("a", 1),), (), (("a", 1),), (), (("a", 1),)]
+    assert [answer.crash for answer in answers] == ["", *["panic: runtime error: integer divide by zero", ""] * 2]
+
+
+def test_after_a_crash_a_new_plugin_is_asked_by_the_next_question(surface: Any) -> None:
+    asked = surface()
+    assert asked.ask((("a", 1.0),)).scores == (("a", 1),)
+    assert asked.normalize((("a", -1),)).crash.startswith("the process ended with signal SIGKILL")
+    assert asked.ask((("a", 1.0),)).scores == (("a", 1),)
+
+
+def test_a_question_without_an_answer_ends_the_probe(surface: Any) -> None:
+    asked = surface(seconds=0.5)
+    assert asked.normalize((("a", -2),)).crash == "no answer within 0.5 s"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("Refuses", "no field x in its args"), ("Panics", "panic: no such thing")]
+)  # fmt: skip
+def test_a_plugin_that_cannot_be_made_is_the_candidate_s_error(surface: Any, name: str, said: str) -> None:
+    spec = dataclasses.replace(CANDIDATE.spec, name=name)
+    with pytest.raises(CandidateError, match=re.escape(said)):
+        surface(dataclasses.replace(CANDIDATE, spec=spec))
+
+
+def test_a_candidate_that_claims_no_readings_has_no_such_surface(surface: Any) -> None:
+    with pytest.raises(CandidateError, match="no plugin that could be asked"):
+        surface(dataclasses.replace(CANDIDATE, claims=Claims()))
+
+
+def test_the_probe_ends_with_its_surface(surface: Any) -> None:
+    asked = surface()
+    pid = asked._probe.pid
+    asked.close()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    asked.close()  # twice does no harm
+
+
+# -- what a Go program says last
+
+GO_PANIC = """\
+I1122 06:00:00.000000 1 plugin.go:7] "panic: is only a word here"
+E1122 06:00:00.000000       1 panic.go:262] "Observed a panic" panic="runtime error: integer divide by zero"
+panic: runtime error: integer divide by zero [recovered, repanicked]
+
+goroutine 88 [running]:
+k8s.io/apimachinery/pkg/util/runtime.handleCrash({0x1, 0x2}, {0x3, 0x4}, {0x0, 0x0, 0x0})
+\tk8s.io/apimachinery@v0.36.3/pkg/util/runtime/runtime.go:114 +0x1b8
+panic({0x1?, 0x2?})
+\truntime/panic.go:783 +0x132
+math/bits.Div64(...)
+\tmath/bits/bits.go:520
+example.com/traffic/internal/scores.(*Plugin).normalize(0xc000, {0xc001, 0x2, 0x2})
+\texample.com/traffic/internal/scores/scoring.go:12 +0x1d
+example.com/traffic/schedproof-generated-probe.(*cycle).normalize.func1(0x0)
+\texample.com/traffic/schedproof-generated-probe/cycle.go:150 +0x7a
+"""
+
+
+def test_a_panic_is_told_with_the_candidate_s_own_frame() -> None:
+    assert crash_text(GO_PANIC, 2) == (
+        "panic: runtime error: integer divide by zero\n  in scores.(*Plugin).normalize (scores/scoring.go:12)"
+    )
+
+
+def test_a_plugin_in_package_main_has_frames_as_well() -> None:
+    said = "panic: oh\n\ngoroutine 1 [running]:\nmain.score(0x1)\n\tmine/main.go:7 +0x1d\n"
+    assert crash_text(said, 2) == "panic: oh\n  in main.score (mine/main.go:7)"
+
+
+def test_a_fatal_error_of_the_runtime_is_one() -> None:
+    said = "runtime: goroutine stack exceeds 1000000000-byte limit\nfatal error: stack overflow\n\nruntime stack:\n"
+    assert crash_text(said, 2) == "fatal error: stack overflow"
+
+
+def test_an_exit_without_a_panic_is_told_with_its_last_line() -> None:
+    assert (
+        crash_text("E1122 fatal: cannot go on\n", 3) == "the process ended with exit code 3: E1122 fatal: cannot go on"
+    )
+    assert crash_text("", -9) == "the process ended with signal SIGKILL"
+
+
+# -- which plugin, with which args
+
+
+def configured(**profile: Any) -> Candidate:
+    spec = PluginSpec(main="/x", name=profile.pop("name", ""))
+    other = {"schedulerName": "another", "plugins": {"multiPoint": {"enabled": [{"name": "Another"}]}}}
+    config = {"profiles": [other, {"schedulerName": "mine", **profile}]}
+    return dataclasses.replace(CANDIDATE, spec=spec, scheduler_config=config)
+
+
+def test_args_are_filled_in() -> None:
+    assert asked_plugin(CANDIDATE, CLUSTER) == ("Traffic", {"at": "http://here"})
+    bare = dataclasses.replace(CANDIDATE, spec=PluginSpec(package="/x", name="Traffic"))
+    assert asked_plugin(bare, CLUSTER) == ("Traffic", None)
+
+
+def test_a_native_configuration_says_which_plugin_and_its_args() -> None:
+    enabled = {"score": {"enabled": [{"name": "Traffic"}, {"name": "ImageLocality"}], "disabled": [{"name": "*"}]}}
+    args = [{"name": "Traffic", "args": {"window": "{window}"}}]
+    assert asked_plugin(configured(plugins=enabled, pluginConfig=args), CLUSTER) == ("Traffic", {"window": "2s"})
+    # kube-scheduler ignores args for a name that is not enabled.
+    assert asked_plugin(configured(name="traffic", pluginConfig=args), CLUSTER) == ("traffic", None)
+
+
+def test_of_several_plugins_one_has_to_be_named() -> None:
+    with pytest.raises(CandidateError, match="not clear which"):
+        asked_plugin(configured(plugins={"multiPoint": {"enabled": [{"name": "One"}, {"name": "Two"}]}}), CLUSTER)
+
+
+def test_a_placeholder_that_only_a_cluster_has_is_named() -> None:
+    spec = PluginSpec(package="/x", name="Traffic", args={"kubeconfig": "{kubeconfig}"})
+    with pytest.raises(UsageError, match="kubeconfig"):
+        asked_plugin(dataclasses.replace(CANDIDATE, spec=spec), CLUSTER)

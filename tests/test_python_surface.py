@@ -1,0 +1,244 @@
+"""A scoring function in a process of its own: what it is asked, what it answers, and how it may end."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.candidates.descriptor import load_candidate
+from schedproof.foundation.content import content
+from schedproof.foundation.deadlines import CANDIDATE_STOP, Deadline
+from schedproof.foundation.errors import CandidateError
+from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.normalization.answer import Answer
+from schedproof.surfaces.python import PythonSurface, last_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from schedproof.normalization.answer import Readings
+
+DESCRIPTOR = """
+apiVersion: schedproof/v1
+kind: Candidate
+metadata: {name: bare}
+spec:
+  schedulerName: bare
+  controller: {command: [sleep]}
+  scoring: {python: "SCORING"}
+"""
+ASKS = """
+import pathlib, sys
+from schedproof.candidates.descriptor import load_candidate
+from schedproof.surfaces.python import PythonSurface
+PythonSurface(load_candidate(pathlib.Path(sys.argv[1]))).ask((("a", 1.0),))
+"""
+READINGS: Readings = (("b", 2.0), ("a", 1.0))
+
+
+@pytest.fixture
+def surface(tmp_path: Path) -> Iterator[Callable[..., PythonSurface]]:
+    """Makes one of a function `score`, given as its module's source."""
+    made: list[PythonSurface] = []
+
+    def make(source: str, entry_point: str = "mine:score", **options: Deadline) -> PythonSurface:
+        (tmp_path / "mine.py").write_text(textwrap.dedent(source))
+        (tmp_path / "candidate.yaml").write_text(DESCRIPTOR.replace("SCORING", entry_point))
+        made.append(PythonSurface(load_candidate(tmp_path), **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def test_answers_in_its_order_with_integers_as_they_are(surface: Callable[..., PythonSurface]) -> None:
+    asked = surface("def score(readings): return {node: 7 if node == 'a' else 1.5 for node in readings}")
+    assert asked.ask(READINGS) == Answer(scores=(("b", 1.5), ("a", 7)))
+    assert [type(score) for _, score in asked.ask(READINGS).scores] == [float, int]
+
+
+def test_pairs_may_name_a_node_twice_and_strangers(surface: Callable[..., PythonSurface]) -> None:
+    asked = surface("def score(readings): return [('a', 1), ('a', 2), ('stranger', 3)]")
+    assert asked.ask(READINGS).scores == (("a", 1), ("a", 2), ("stranger", 3))
+
+
+def test_readings_that_json_has_no_word_for_arrive(surface: Callable[..., PythonSurface]) -> None:
+    asked = surface(
+        """
+        import math
+        def score(readings):
+            assert list(readings) == ["n", "i", "m", "none", "tiny"]
+            n, i, m, none, tiny = readings.values()
+            return {"ok": math.isnan(n) and i == math.inf and m == -math.inf and none is None and tiny == 5e-324,
+                    "nan": math.nan, "inf": -math.inf}
+        """
+    )
+    readings = (("n", math.nan), ("i", math.inf), ("m", -math.inf), ("none", None), ("tiny", 5e-324))
+    (_, ok), (_, nan), (_, inf) = asked.ask(readings).scores
+    assert (ok, math.isnan(nan), inf) == (1, True, -math.inf)
+
+
+def test_what_it_prints_and_reads_is_none_of_ours(surface: Callable[..., PythonSurface]) -> None:
+    asked = surface(
+        """
+        import os, sys
+        print("hello")
+        def score(readings):
+            print("{}"); os.write(1, b"[]\\n"); sys.stderr.write("noise\\n")
+            return dict.fromkeys(readings, len(sys.stdin.read()))
+        """
+    )
+    assert asked.ask(READINGS).scores == (("b", 0), ("a", 0))
+
+
+def test_an_exception_is_a_crash_that_the_process_outlives(surface: Callable[..., PythonSurface]) -> None:
+    asked = surface(
+        """
+        import os
+        def score(readings):
+            return {node: os.getpid() // reading for node, reading in readings.items()}
+        """
+    )
+    before = asked.ask(READINGS)
+    assert asked.ask((("a", 0),)) == Answer(crash="ZeroDivisionError: integer division or modulo by zero (mine.py:4)")
+    assert asked.ask(READINGS) == before
+
+
+@pytest.mark.parametrize(
+    ("end", "crash"),
+    [
+        ("print('giving up'); sys.stdout.flush(); os._exit(3)", "the process ended with exit code 3: giving up"),
+        ("sys.exit('no such node')", "the process ended with exit code 1: no such node"),
+        ("os.kill(os.getpid(), 9)", "the process ended with signal SIGKILL"),
+        ("ctypes.string_at(0)", "the process ended with signal SIGSEGV: Segmentation fault (__init__.py:"),
+    ],
+)
+def test_an_end_is_a_crash_and_the_next_question_is_answered(
+    surface: Callable[..., PythonSurface], end: str, crash: str
+) -> None:
+    asked = surface(
+        f"""
+        import ctypes, os, sys
+        def score(readings):
+            if 0 in readings.values():
+                {end}
+            return dict.fromkeys(readings, 1)
+        """
+    )
+    assert asked.ask(READINGS).scores
+    assert asked.ask((("a", 0.0),)).crash.startswith(crash)
+    assert asked.ask(READINGS) == Answer(scores=(("b", 1), ("a", 1)))
+
+
+def test_a_hang_is_a_crash_and_the_next_question_is_answered(surface: Callable[..., PythonSurface]) -> None:
+    asked = surface(
+        """
+        def score(readings):
+            while 0 in readings.values(): pass
+            return dict.fromkeys(readings, 1)
+        """,
+        deadline=Deadline("a short one", 2, "for this test"),
+    )
+    assert asked.ask((("a", 0.0),)) == Answer(crash="no answer within 2 s")
+    assert asked.ask(READINGS).scores
+
+
+def test_what_are_no_scores_is_said(surface: Callable[..., PythonSurface]) -> None:
+    asked = surface(
+        """
+        def score(readings):
+            return [None, {"a": None}, {"a": 10**400}][int(readings["a"])]
+        """
+    )
+    assert [asked.ask((("a", which),)).crash.split(":")[0] for which in (0.0, 1.0)] == ["TypeError", "TypeError"]
+    assert asked.ask((("a", 2.0),)) == Answer(refusal="a score is too large for a float64")
+
+
+def test_five_thousand_nodes(surface: Callable[..., PythonSurface]) -> None:
+    asked = surface("def score(readings): return {node: int(reading) for node, reading in readings.items()}")
+    readings = tuple((f"node-{number}", float(number)) for number in range(5000))
+    assert asked.ask(readings).scores == readings
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "why"),
+    [
+        ("absent:score", "ModuleNotFoundError: No module named 'absent'"),
+        ("mine:absent", "has no attribute 'absent'"),
+        ("mine:LIMIT", "mine:LIMIT is 100, which cannot be called"),
+        ("broken:score", "NameError: name 'undefined' is not defined (broken.py:1)"),
+        ("quits:score", "SystemExit: 2 (quits.py:2)"),
+    ],
+)
+def test_a_function_that_cannot_be_had(
+    surface: Callable[..., PythonSurface], tmp_path: Path, entry_point: str, why: str
+) -> None:
+    (tmp_path / "broken.py").write_text("undefined")
+    (tmp_path / "quits.py").write_text("import sys\nsys.exit(2)")
+    with pytest.raises(CandidateError) as raised:
+        surface("LIMIT = 100", entry_point)
+    assert why in raised.value.message
+    assert str(tmp_path) in raised.value.remedy
+
+
+def test_modules_of_the_candidate_hide_none_of_ours_and_no_cache_is_left(
+    surface: Callable[..., PythonSurface], tmp_path: Path
+) -> None:
+    (tmp_path / "json.py").write_text("raise ImportError('not this one')")
+    (tmp_path / "neighbour.py").write_text("BEST = 100")
+    asked = surface("import neighbour\ndef score(readings): return dict.fromkeys(readings, neighbour.BEST)")
+    assert asked.ask(READINGS).scores == (("b", 100), ("a", 100))
+    assert not (tmp_path / "__pycache__").exists()
+
+
+def test_the_process_ends_with_us_even_in_the_middle_of_a_question(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import os, pathlib\n"
+        "def score(readings):\n"
+        "    pathlib.Path('pid').write_text(str(os.getpid()))\n"
+        "    while True: pass\n"
+    )
+    (tmp_path / "candidate.yaml").write_text(DESCRIPTOR.replace("SCORING", "mine:score"))
+    harness = subprocess.Popen((sys.executable, "-c", ASKS, str(tmp_path)))
+
+    def started() -> int:
+        text = (tmp_path / "pid").read_text() if (tmp_path / "pid").exists() else ""
+        if not text:
+            raise NotYet("no pid")
+        return int(text)
+
+    try:
+        pid = wait_for(started, Deadline("asked", 60, "an interpreter starts"), what="the question")
+    finally:
+        harness.kill()
+        harness.wait()
+
+    def gone() -> None:
+        if Path(f"/proc/{pid}").exists() and "State:\tZ" not in Path(f"/proc/{pid}/status").read_text():
+            raise NotYet("it runs")
+
+    wait_for(gone, CANDIDATE_STOP, what="the worker to end")
+
+
+def test_last_words() -> None:
+    assert last_words("") == ""
+    assert last_words("one\ntwo\n\n") == "two"
+    assert last_words('Fatal Python error: Aborted\n\n  File "/a/b.py", line 3 in f\n') == "Aborted (b.py:3)"
+
+
+def test_the_reference_extender_scores_as_its_prioritize_does() -> None:
+    reference = PythonSurface(load_candidate(content("fixtures", "candidates", "least-traffic-extender")))
+    try:
+        readings = (("loud", 5000.0), ("a", 100.0), ("unknown", None), ("b", 108.0), ("nan", math.nan), ("c", 111.0))
+        scores = dict(reference.ask(readings).scores)
+    finally:
+        reference.close()
+    # The median of the four known is 109.5, which is within 10 % of the quietest.
+    assert scores == {"loud": 8, "a": 10, "unknown": 10, "b": 10, "nan": 10, "c": 9}

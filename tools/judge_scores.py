@@ -1,0 +1,133 @@
+"""What `schedproof normalize` finds: `make scores`, and docs/scores.md.
+
+Two tables. The described candidates, by clause and surface, with the smallest case that fails: judged on an embedded
+cluster. And the mutation check: each planted defect of fixtures/scoring is caught by its clause, and no right formula
+is blamed, with `--seeds` different seeds. Exits with 1 where that is not so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from schedproof.normalization.effort import PROFILES
+from schedproof.normalization.function import FunctionSurface
+from schedproof.normalization.rules import RULES, Promises, rules_for
+from schedproof.normalization.search import search
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "fixtures" / "scoring"))
+import defects  # noqa: E402
+import formulas  # noqa: E402
+
+SYSTEMS = {
+    "d1-network-traffic": ("corrected", "divides-by-zero", "overflows", "truncates-example", "rejects-without-sample"),
+    "d2-network-traffic-second": ("corrected", "divides-by-zero"),
+    "d3-hello-world": ("corrected", "divides-by-zero", "overflows", "truncates-example", "rejects-without-sample"),
+    "d7-index-extender": ("corrected", "index-beyond-ten"),
+}
+RIGHT = {
+    formulas.divide_by_max: {"scale-free"},
+    formulas.min_max: {"scale-free", "full-scale"},
+    formulas.rank: {"scale-free", "full-scale"},
+    formulas.z_score: {"scale-free"},
+    formulas.reciprocal: {"scale-free"},
+}
+
+
+def judged(cases: str, report: Path) -> list[dict[str, Any]]:
+    """What report.json says of the described candidates."""
+    described = ROOT / "fixtures" / "candidates" / "described"
+    candidates = [str(described / system / form) for system, forms in SYSTEMS.items() for form in forms]
+    command = [sys.executable, "-m", "schedproof", "normalize", *candidates, f"--cases={cases}", f"--report={report}"]
+    subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
+    found: list[dict[str, Any]] = json.loads((report / "report.json").read_text())["candidates"]
+    return found
+
+
+def table(candidates: list[dict[str, Any]]) -> str:
+    """Markdown: a line for each candidate, clause and surface that failed, and one for each that passed everything."""
+    lines = [
+        "| candidate | clause | surface | the smallest failing case: B/s by node, and scores |",
+        "|---|---|---|---|",
+    ]
+    for candidate in candidates:
+        clauses = [clause for clause in candidate["clauses"] if clause["id"].startswith("normalize/")]
+        failed = [clause for clause in clauses if clause["outcome"] not in ("passed", "not-claimed")]
+        if not failed:
+            passed = sum(clause["outcome"] == "passed" for clause in clauses)
+            lines.append(f"| {candidate['name']} | all {passed} that it claims | all | none |")
+        for clause in failed:
+            scorings = clause["evidence"].get("scorings", ())
+            lines += [
+                f"| {candidate['name']} | {clause['id']} | {scoring['surface']} | {_case(scoring)} |"
+                for scoring in scorings
+                if f"{scoring['surface']}: " in clause["summary"] or clause["id"] == "normalize/surfaces-agree"
+            ]
+    return "\n".join(lines) + "\n"
+
+
+def _case(scoring: dict[str, Any]) -> str:
+    questions = []
+    for question in scoring["questions"]:
+        readings = ", ".join(node["reading"] for node in question["nodes"])
+        scores = ", ".join("/".join(map(str, node["scores"])) or "none" for node in question["nodes"])
+        said = question["unanswered"].split("\n")[0].replace("|", "\\|")
+        questions.append(f"{readings}: {said or scores}")
+    return "; ".join(questions)
+
+
+def mutations(profile: str, seeds: int) -> tuple[list[str], list[str]]:
+    """Planted defects that were missed, and right formulas that were blamed; a line each."""
+    cases, _ = PROFILES[profile]
+    missed = []
+    for name, defect in defects.DEFECTS.items():
+        defects.forget()
+        rule = RULES[defect.clause]
+        promises = Promises(features=frozenset({rule.feature} - {""}), on_missing="neutral")
+        if search(rule, FunctionSurface(defect.function), promises, cases=cases, seed=1).failing is None:
+            missed.append(f"{name}: not caught by {defect.clause}")
+    blamed = []
+    for formula, features in RIGHT.items():
+        promises = Promises(features=frozenset(features), on_missing="neutral")
+        for seed in range(seeds):
+            for rule in rules_for(promises):
+                found = search(rule, FunctionSurface(formula), promises, cases=cases, seed=seed).failing
+                if found is not None:
+                    blamed.append(f"{formula.__name__}, seed {seed}: {rule.clause}: {found.text}")
+    return missed, blamed
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--cases", default="ci", help="of the described candidates (default: ci)")
+    parser.add_argument("--profile", default="ci", help="of the mutation check (default: ci)")
+    parser.add_argument("--seeds", type=int, default=50, help="with which right formulas are tried (default: 50)")
+    parser.add_argument("--table", type=Path, help="write the tables to this file")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        text = table(judged(arguments.cases, Path(scratch) / "report"))
+    missed, blamed = mutations(arguments.profile, arguments.seeds)
+    said = (
+        f"{len(defects.DEFECTS) - len(missed)} of {len(defects.DEFECTS)} planted defects are caught by their clauses; "
+        f"{len(RIGHT)} right formulas, {arguments.seeds} seeds each: {len(blamed)} times blamed (profile "
+        f"`{arguments.profile}`).\n"
+    )
+    sys.stdout.write(text + said + "".join(f"{line}\n" for line in (*missed, *blamed)))
+    if arguments.table:
+        arguments.table.write_text(
+            "# What property tests of scores find\n\nWritten by `make scores`. The described systems, one defect at a "
+            "time and corrected, on each surface that they\n"
+            f"offer (`schedproof normalize --cases {arguments.cases}`).\n\n"
+            f"{text}\n## Mutation check\n\n{said}"
+        )
+    return 1 if missed or blamed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
