@@ -35,6 +35,7 @@ HIGHEST_RATE = 1e305
 """Bytes per second up to which a counter stays below float64's end for the ten minutes that it is scripted."""
 
 _HORIZON = 600.0
+_PANIC = re.compile(r"Observed a panic|^(panic|fatal error): ", re.MULTILINE)
 
 
 class NormalizationCase(NetworkCase):
@@ -145,6 +146,10 @@ class NormalizationCase(NetworkCase):
         node = self.node_of(pod)
         self.trial.attachment.catch_up()
         scores = log.scores(name)
+        # A goroutine of scoring that panics is counted as done, and the cycle may go on to a Binding before the process
+        # has ended. What it told of the panic came before that (apimachinery, util/runtime, HandleCrash).
+        doomed = log.tells_of_panic()
+        ended = life.wait_end if doomed else life.watch_end if failing else life.last_words
         return Outcome(
             node=node,
             said=unwilling.get("message", ""),
@@ -153,7 +158,7 @@ class NormalizationCase(NetworkCase):
             scores=scores,
             calls=calls,
             feasible=log.feasible(name) if node and not scores else None,
-            crash=life.watch_end() if failing else life.last_words(),
+            crash=ended(),
         )
 
     def _scheduler_log(self) -> _Log:
@@ -213,6 +218,15 @@ class _Log:
     def scores(self, pod: str) -> list[dict[str, object]]:
         return [score for score in self._tail.read() if score["pod"] == pod]
 
+    def tells_of_panic(self) -> bool:
+        return _PANIC.search(self._read()) is not None
+
+    def _read(self) -> str:
+        """What was logged since `skip`."""
+        with self.path.open("rb") as file:
+            file.seek(self._end)
+            return file.read().decode(errors="replace")
+
     def feasible(self, pod: str) -> int | None:
         """How many nodes a pod that is bound could have been bound to; None: it does not say.
 
@@ -222,9 +236,7 @@ class _Log:
 
         def told() -> int:
             self._catch_up()
-            with self.path.open("rb") as file:
-                file.seek(self._end)
-                found = line.search(file.read().decode(errors="replace"))
+            found = line.search(self._read())
             if found is None:
                 raise NotYet(f"nothing of {pod} being bound")
             return int(found[1])

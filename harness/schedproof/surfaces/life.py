@@ -81,6 +81,19 @@ class Lives:
         except DeadlineExceededError:
             return ""  # it hangs, and lives
 
+    def wait_end(self) -> str:
+        """Its last words, once it has ended, as it has said that it will; "" if it does not."""
+
+        def known() -> str:
+            if words := self.last_words():
+                return words
+            raise NotYet("it has told of a panic, and lives")
+
+        try:
+            return wait_for(known, REACTION, what="a candidate that told of a panic to end")
+        except DeadlineExceededError:
+            return ""
+
     def _answers(self) -> bool:
         """Whether its extender answers at all, whatever it is that it says. Others have nothing to answer."""
         tap = self._attachment.extender
