@@ -126,3 +126,8 @@ def test_a_saved_case_that_is_not_there(tmp_path):
     (tmp_path / "half.json").write_text("{")
     case = SavedCase("candidate.yaml", "normalize/order", "plugin", ((("a", None), ("b", float("inf"))),), "wrong")
     assert SavedCases(tmp_path).get(SavedCases(tmp_path).keep(case)[:4]) == case
+
+
+def test_an_integer_that_no_float_holds_is_no_score():
+    answer = FunctionSurface(lambda readings: dict.fromkeys(readings, 10**400)).ask((("a", 1.0),))
+    assert answer.refusal == "a score is too large for a float64"

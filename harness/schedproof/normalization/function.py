@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import sys
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -50,9 +51,12 @@ def answer_of(score: Callable[[dict[str, float | None]], Any], readings: Reading
     try:
         scored = score(dict(readings))
         pairs = scored.items() if isinstance(scored, Mapping) else scored
-        return Answer(scores=tuple((str(node), _plain(value)) for node, value in pairs))
+        scores = tuple((str(node), _plain(value)) for node, value in pairs)
     except Exception as error:  # noqa: BLE001, RUF100 - whatever it raises is what it does
         return Answer(crash=_last_words(error))
+    if any(isinstance(value, int) and abs(value) > sys.float_info.max for _, value in scores):
+        return Answer(refusal="a score is too large for a float64")
+    return Answer(scores)
 
 
 def _plain(value: Any) -> float:

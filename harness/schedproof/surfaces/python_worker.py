@@ -21,7 +21,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedproof.normalization.answer import Answer, readings_from_json
+from schedproof.normalization.answer import readings_from_json
 from schedproof.normalization.function import answer_of
 
 if TYPE_CHECKING:
@@ -73,13 +73,7 @@ def _told(error: BaseException) -> str:
 
 
 def _answered(score: Callable[..., Any], question: bytes) -> dict[str, Any]:
-    answer = answer_of(score, readings_from_json(json.loads(question)))
-    try:
-        for _, value in answer.scores:
-            float(value)
-    except OverflowError:  # an integer that no score can be, nor any line of JSON with its 300 digits
-        answer = Answer(refusal="a score is too large for a float64")
-    return answer.as_dict()
+    return answer_of(score, readings_from_json(json.loads(question))).as_dict()
 
 
 if __name__ == "__main__":
