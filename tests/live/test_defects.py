@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.live
 
 ROOT = Path(__file__).parents[2]
-ROWS = yaml.safe_load((ROOT / "fixtures" / "defects.yaml").read_text())
+ROWS = [row for row in yaml.safe_load((ROOT / "fixtures" / "defects.yaml").read_text()) if "like" not in row]
 SYSTEMS = (
     "d1-network-traffic",
     "d2-network-traffic-second",
@@ -34,7 +34,7 @@ SYSTEMS = (
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[str, str]]]:
     """Candidate to clause to what report.json says of it."""
     report = tmp_path_factory.mktemp("defects")
-    command = [sys.executable, str(ROOT / "tools" / "judge_defects.py"), f"--report={report}"]
+    command = [sys.executable, str(ROOT / "tools" / "judge_defects.py"), "--quick", f"--report={report}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     files = list(report.glob("*/report.json"))
     assert files, done.stdout + done.stderr

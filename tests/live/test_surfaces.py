@@ -126,7 +126,10 @@ def test_nodes_that_a_candidate_filters_are_named(
     """Where one is left kube-scheduler scores none, and that one is the best there is."""
     shutil.copytree(content("fixtures", "candidates", name), tmp_path / "mine")
     file = tmp_path / "mine" / "candidate.yaml"
-    file.write_text(file.read_text().replace(argument, rejecting).replace("on-missing: neutral", "on-missing: reject"))
+    text = file.read_text().replace(argument, rejecting).replace("on-missing: neutral", "on-missing: reject")
+    file.write_text(
+        text.replace(f"name: {name}}}", f"name: {name}-rejecting}}")
+    )  # others of its name had its namespace
     for surface in opened(tmp_path / "mine").values():
         first, second, third, *_ = surface.nodes
         answer = asked(surface, 1e6, None, 2e6)
