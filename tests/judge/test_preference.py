@@ -11,7 +11,7 @@ import pytest
 from schedproof.candidates.claims import Claims
 from schedproof.judge.preference import RANDOM_LIMIT, ROTATIONS
 
-from .histories import CONTROL, CONTROL_USER, NETWORK, NODES, HistoryBuilder
+from .histories import CONTROL, CONTROL_USER, NETWORK, NODES, HistoryBuilder, told
 from .probing import (
     AFTER,
     BEFORE,
@@ -344,3 +344,10 @@ def test_real_traffic_is_skipped_where_packets_do_not_move_what_is_claimed(
 ) -> None:
     claims = Claims(profiles=("network-aware",), network=dataclasses.replace(NETWORK, **change))
     assert flipped(world=HistoryBuilder(REAL, claims=claims)).verdict().outcome == outcome
+
+
+def test_readings_that_only_the_candidate_may_have_seen_prove_nothing() -> None:
+    """Packets that came late for a moment, between the pod's creation and its Binding."""
+    history = tried()
+    history.reading("probe-1-0", BEFORE)
+    told(history.verdict(), "invalid", "sp-tested/probe-1-0: Prometheus showed")

@@ -124,14 +124,14 @@ def _probe(history: History, pod: TestPod, resolution: float) -> _Probe:
     ruling = rule_binding(history, history.bindings[pod.uid])
     none: dict[str, float] = {}
     asked = next((r["traffic"] for r in history.of("load", pod.case) if r["phase"] == pod.phase), none)
-    reading = next((r["traffic"] for r in history.of("reading", pod.case) if r["pod"] == pod.name), none)
+    readings = [r["traffic"] for r in history.of("reading", pod.case) if r["pod"] == pod.name] or [none]
     quietest, gap = quietest_of(asked, ruling.feasible)
-    seen, seen_gap = quietest_of(reading, ruling.feasible)
+    seen = [quietest_of(reading, ruling.feasible) for reading in readings]
     problem = ""
     if not quietest or gap <= resolution:
         problem = f"the load asked for does not tell the nodes apart by more than the claimed {resolution:.0%}"
-    elif seen != quietest or seen_gap <= resolution:
-        problem = f"Prometheus showed {reading} where {asked} was asked for"
+    elif other := [r for r, (node, its) in zip(readings, seen, strict=True) if node != quietest or its <= resolution]:
+        problem = f"Prometheus showed {other[0]} where {asked} was asked for"
     elif ruling.unmodelled:
         problem = f"the oracle does not model {', '.join(ruling.unmodelled)}"
     return _Probe(pod, ruling, quietest, problem)

@@ -224,10 +224,12 @@ class NetworkCase(Case):
         a scheduler that knows of traffic from one that does not.
         """
         for _ in range(count):
+            begin = time.time()
             pod = self.ask("probe", phase, **spec)
-            reading = self._reader().traffic(self.query, time.time())
-            name = f"{self.trial.namespace}/{pod.name}"
-            self._recorder.add("reading", case=self.clause, pod=name, query=self.query, traffic=reading)
+            for moment in self._moments(begin, time.time()):
+                reading = self._reader().traffic(self.query, moment)
+                name = f"{self.trial.namespace}/{pod.name}"
+                self._recorder.add("reading", case=self.clause, pod=name, query=self.query, traffic=reading)
             self.delete([pod])
         load = self._loads[phase]
         quietest = min(among or load, key=lambda node: load[node])
@@ -239,6 +241,17 @@ class NetworkCase(Case):
             self._wait_bound([pod], BIND)
             self.control_failed = self.node_of(pod) != quietest
             self.delete([pod])
+
+    def _moments(self, begin: float, end: float) -> list[float]:
+        """When the candidate may have read the traffic that it decided by; the last moment first.
+
+        Scripted readings stay as they are. Packets on a busy machine may come late for once, and be seen by nobody
+        but the candidate.
+        """
+        if not self._sending:
+            return [end]
+        steps = max(1, math.ceil((end - begin) / self.trial.cluster.scrape_interval))
+        return [end - (end - begin) * number / steps for number in range(steps + 1)]
 
     def ask(self, role: str, phase: int, **spec: Any) -> Pod:
         """Create one pod, and give the candidate its time to bind it.
