@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_PLUGINS", "DEFAULT_SCHEDULER", "PREFERENCE_WEIGHT", "SERVED_VERSION", "enabled_names", "ill_typed",
-    "own_args", "own_configuration", "plugin_profile", "scheduler_configuration", "served_by", "serving_all",
+    "own_args", "own_configuration", "own_plugin", "plugin_profile", "profile_of", "scheduler_configuration",
+    "served_by", "serving_all",
 ]  # fmt: skip
 
 PREFERENCE_WEIGHT = 2_000
@@ -142,6 +143,18 @@ def enabled_names(profile: Mapping[str, Any]) -> frozenset[str]:
         for point in (profile.get("plugins") or {}).values()
         for plugin in (point or {}).get("enabled") or ()
     )
+
+
+def profile_of(configuration: Mapping[str, Any], scheduler_name: str) -> Mapping[str, Any]:
+    """The profile that serves a schedulerName; an empty one where none does."""
+    profiles = configuration.get("profiles") or ()
+    return next((one for one in profiles if one.get("schedulerName", DEFAULT_SCHEDULER) == scheduler_name), {})
+
+
+def own_plugin(profile: Mapping[str, Any]) -> str:
+    """The one plugin that a profile enables and that is not Kubernetes' own; "" where that is not one."""
+    own = enabled_names(profile) - DEFAULT_PLUGINS - {"*"}
+    return next(iter(own)) if len(own) == 1 else ""
 
 
 def own_args(configuration: Mapping[str, Any]) -> Iterator[tuple[int, int, Mapping[str, Any]]]:

@@ -226,9 +226,9 @@ class NetworkCase(Case):
         for _ in range(count):
             begin = time.time()
             pod = self.ask("probe", phase, **spec)
+            name = f"{self.trial.namespace}/{pod.name}"
             for moment in self._moments(begin, time.time()):
                 reading = self._reader().traffic(self.query, moment)
-                name = f"{self.trial.namespace}/{pod.name}"
                 self._recorder.add("reading", case=self.clause, pod=name, query=self.query, traffic=reading)
             self.delete([pod])
         load = self._loads[phase]

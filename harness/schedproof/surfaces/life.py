@@ -11,6 +11,8 @@ from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from schedproof.candidates.attachment import Attachment
 
 __all__ = ["Life", "Lives", "last_words"]
@@ -69,28 +71,23 @@ class Lives:
         return ""
 
     def watch_end(self) -> str:
-        def known() -> str:
-            if words := self.last_words():
-                return words
-            if not self._answers():
-                raise NotYet("it neither answers nor has ended")
-            return ""
-
-        try:
-            return wait_for(known, REACTION, what="a candidate that did not answer to answer again, or to end")
-        except DeadlineExceededError:
-            return ""  # it hangs, and lives
+        return self._end("a candidate that did not answer to answer again, or to end", self._answers)
 
     def wait_end(self) -> str:
         """Its last words, once it has ended, as it has said that it will; "" if it does not."""
+        return self._end("a candidate that told of a panic to end", lambda: False)
+
+    def _end(self, what: str, recovered: Callable[[], bool]) -> str:
+        """Its last words, once it has ended; "" if it has `recovered`, or hangs."""
 
         def known() -> str:
-            if words := self.last_words():
-                return words
-            raise NotYet("it has told of a panic, and lives")
+            words = self.last_words()
+            if not words and not recovered():
+                raise NotYet("it has not ended")
+            return words
 
         try:
-            return wait_for(known, REACTION, what="a candidate that told of a panic to end")
+            return wait_for(known, REACTION, what=what)
         except DeadlineExceededError:
             return ""
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from schedproof.candidates.kinds import PluginSpec
 from schedproof.candidates.placeholders import fill
 from schedproof.candidates.plugin_build import build_probe
-from schedproof.candidates.scheduler_config import DEFAULT_PLUGINS, DEFAULT_SCHEDULER, enabled_names
+from schedproof.candidates.scheduler_config import own_plugin, profile_of
 from schedproof.candidates.start_errors import explain_start
 from schedproof.daemons.daemon import clean_environment
 from schedproof.foundation.deadlines import CANDIDATE_READY, Deadline
@@ -185,12 +185,8 @@ def asked_plugin(candidate: Candidate, cluster: Mapping[str, str]) -> tuple[str,
     if candidate.scheduler_config is None:
         name, args = spec.name, dict(spec.args) or None
     else:
-        profiles = candidate.scheduler_config.get("profiles") or ()
-        profile: Mapping[str, Any] = next(
-            (one for one in profiles if one.get("schedulerName", DEFAULT_SCHEDULER) == candidate.scheduler_name), {}
-        )
-        own = sorted(enabled_names(profile) - DEFAULT_PLUGINS - {"*"})
-        name = spec.name or (own[0] if len(own) == 1 else "")
+        profile = profile_of(candidate.scheduler_config, candidate.scheduler_name)
+        name = spec.name or own_plugin(profile)
         config = {entry.get("name"): entry.get("args") for entry in profile.get("pluginConfig") or ()}
         args = config.get(name)
     if not name:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Protocol
 
-from schedproof.candidates.scheduler_config import DEFAULT_PLUGINS, DEFAULT_SCHEDULER, enabled_names
+from schedproof.candidates.scheduler_config import own_plugin, profile_of
 from schedproof.normalization.answer import Answer
 from schedproof.surfaces.extender import answer_of_filter, answer_of_prioritize
 
@@ -154,12 +154,8 @@ def plugin_scores(configuration: Mapping[str, Any], scheduler_name: str, plugin:
         scheduler_name: of the profile that pods ask for.
         plugin: the candidate's; if not given, the one that is enabled and not Kubernetes' own.
     """
-    profiles = configuration.get("profiles") or [{}]
-    profile: Mapping[str, Any] = next(
-        (p for p in profiles if p.get("schedulerName", DEFAULT_SCHEDULER) == scheduler_name), {}
-    )
-    own = sorted(enabled_names(profile) - DEFAULT_PLUGINS - {"*"})
-    name = plugin or (own[0] if len(own) == 1 else "")
+    profile = profile_of(configuration, scheduler_name)
+    name = plugin or own_plugin(profile)
     if not name:
         return None
     points = profile.get("plugins") or {}
