@@ -1,0 +1,149 @@
+"""Workload files: what is read, and what the user is told about what cannot be."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from schedproof.candidates.problems import DescriptorError
+from schedproof.foundation.errors import UsageError
+from schedproof.workloads.operations import Barrier, Churn, CreateNodes, CreateObjects, CreatePods, Readings
+from schedproof.workloads.reader import load_workload, shipped_workloads
+
+PAGE = Path(__file__).parents[2] / "docs" / "workloads.md"
+
+NODES = """\
+    - createNodes:
+        count: "{nodes}"
+        template: {apiVersion: v1, kind: Node, status: {capacity: {cpu: "4", pods: "110"}}}
+"""
+POD = "{apiVersion: v1, kind: Pod, spec: {containers: [{name: main, image: pause}]}}"
+MEASURED = f"""\
+    - createPods: {{count: "{{pods}}", measured: true, template: {POD}}}
+"""
+
+
+def written(folder: Path, operations: str, parameters: str = "{nodes: 5, pods: 10}") -> Path:
+    file = folder / "own.yaml"
+    file.write_text(
+        f"""\
+apiVersion: schedproof/v1
+kind: Workload
+metadata: {{name: own}}
+spec:
+  description: >-
+    two
+    lines
+  parameters: {parameters}
+  operations:
+{operations}"""
+    )
+    return file
+
+
+def complaints(file: Path) -> str:
+    with pytest.raises(DescriptorError) as caught:
+        load_workload(file)
+    return str(caught.value)
+
+
+def test_counts_are_parameters_that_the_caller_may_change(tmp_path: Path) -> None:
+    file = written(tmp_path, NODES + MEASURED)
+    assert (load_workload(file).nodes, load_workload(file).pods) == (5, 10)
+    other = load_workload(file, parameters={"nodes": 7})
+    assert (other.nodes, other.pods) == (7, 10)
+    assert (other.name, other.description, other.source) == ("own", "two lines", str(file))
+
+
+def test_every_operation(tmp_path: Path) -> None:
+    operations = f"""\
+{NODES}    - createObjects: {{manifests: [{{apiVersion: v1, kind: Service, metadata: {{name: s, namespace: n}}}}]}}
+    - createNamespaces: {{prefix: team, count: 2, labels: {{tier: x}}}}
+    - createPods: {{count: 1, wait: false, namespace: team-0, template: {POD}}}
+    - barrier: {{}}
+    - deletePods: {{namespace: team-0}}
+    - churn: {{mode: recreate, number: 2, interval: 50ms, template: {POD}}}
+    - readings: {{distinct: 2000}}
+    - createPods: {{count: 4, measured: true, burst: 2, templates: [{POD}, {POD}]}}
+"""
+    workload = load_workload(written(tmp_path, operations))
+    nodes, objects, _, pods, barrier, _, churn, readings, measured = workload.operations
+    assert isinstance(nodes, CreateNodes)
+    assert nodes.template["status"]["allocatable"] == {"cpu": "4", "pods": "110"}
+    assert isinstance(objects, CreateObjects)
+    assert isinstance(pods, CreatePods)
+    assert (pods.wait, pods.namespace, barrier) == (False, "team-0", Barrier())
+    assert isinstance(churn, Churn)
+    assert (churn.mode, churn.number, churn.interval, churn.namespace) == ("recreate", 2, 0.05, "churn")
+    assert readings == Readings("distinct", 2000)
+    assert isinstance(measured, CreatePods)
+    assert (len(measured.templates), measured.burst, measured.namespace) == (2, 2, "measured")
+    assert workload.namespaces == {
+        "n": {},
+        "team-0": {"tier": "x"},
+        "team-1": {"tier": "x"},
+        "churn": {},
+        "measured": {},
+    }
+
+
+@pytest.mark.parametrize(
+    ("operations", "said"),
+    [
+        ("    - createNode: {}\n", 'own.yaml:10:7: spec.operations[0].createNode: unknown'),
+        (f"{NODES}    - createPods: {{count: 1, mesured: true, template: {POD}}}\n", "did you mean measured?"),
+        (NODES.replace("{nodes}", "{node}") + MEASURED, 'own.yaml:11:16: spec.operations[0].createNodes.count'),
+        (NODES.replace('"{nodes}"', "{nodes}") + MEASURED, 'quote it: "{nodes}"'),
+        (NODES + MEASURED.replace("kind: Pod", "kind: Job"), "expected a Pod of apiVersion v1, found Job of v1"),
+        (NODES + MEASURED.replace("spec: {", "spec: {schedulerName: x, "), "spec.schedulerName is given"),
+        (NODES + MEASURED.replace("spec: {", "spec: {priority: 10, "), "create a PriorityClass"),
+        (NODES + MEASURED.replace("kind: Pod", "kind: Pod, metadata: {name: x}"), "metadata.name is given"),
+        (NODES.replace('pods: "110"', "memory: 1Gi") + MEASURED, "does not say how many pods it takes"),
+        (NODES.replace('cpu: "4"', 'cpu: "four"') + MEASURED, "its capacity cannot be read"),
+        (NODES + MEASURED + "    - barrier: {}\n", "barrier comes after the pods that are measured"),
+        (NODES, "none of the operations that create pods bear `measured`"),
+        (f"{NODES}    - createPods: {{count: 1, burst: 2, template: {POD}}}\n{MEASURED}", "only pods that are"),
+        (f"{NODES}    - churn: {{mode: recreate, template: {POD}}}\n{MEASURED}", "how many there are at most"),
+        (f"{NODES}    - readings: {{all: 0, distinct: 1}}\n{MEASURED}", "expected one of all and distinct"),
+        (f"{NODES}    - readings: {{distinct: 0}}\n{MEASURED}", "readings of nothing are all the same"),
+        (f"{NODES}    - barrier: {{}}\n      deletePods: {{namespace: a}}\n{MEASURED}", "2 operations in one item"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_with_its_place_and_a_fix(tmp_path: Path, operations: str, said: str) -> None:
+    text = complaints(written(tmp_path, operations))
+    assert said in text
+    assert "fix: " in text
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    operations = NODES.replace("kind: Node", "kind: Nod") + MEASURED.replace("{pods}", "{pod}")
+    assert complaints(written(tmp_path, operations)).startswith("2 problems in ")
+
+
+def test_the_page_has_an_example_that_can_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "example.yaml"
+    file.write_text(PAGE.read_text().split("```yaml\n")[1].split("```")[0])
+    assert load_workload(file, parameters={"pods": 3}).as_dict()["pods"] == 3
+
+
+def test_the_page_has_the_numbers_of_those_that_are_shipped() -> None:
+    rows = re.findall(r"^\| (\S+) \| (\S+|250 \+ 250) \| (\d+) \| (\d+) \| \S", PAGE.read_text(), re.MULTILINE)
+    told = {name: (sum(map(int, nodes.split(" + "))), int(initial), int(pods)) for name, nodes, initial, pods in rows}
+    shipped = {name: load_workload(name) for name in shipped_workloads()}
+    assert told == {name: (one.nodes, one.initial_pods, one.pods) for name, one in shipped.items()}
+
+
+def test_an_unknown_parameter_is_refused_with_what_was_meant(tmp_path: Path) -> None:
+    file = written(tmp_path, NODES + MEASURED)
+    with pytest.raises(UsageError, match="did you mean nodes") as caught:
+        load_workload(file, parameters={"node": 1})
+    assert "no parameter 'node'" in str(caught.value)
+    with pytest.raises(UsageError, match="expected 0 to"):
+        load_workload(file, parameters={"nodes": -1})
+
+
+def test_a_misspelled_name_is_refused_with_what_was_meant() -> None:
+    with pytest.raises(UsageError, match="did you mean network-aware"):
+        load_workload("network-awre")

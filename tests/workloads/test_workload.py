@@ -1,0 +1,137 @@
+"""What a workload says about itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedproof.workloads.operations import (
+    Barrier,
+    Churn,
+    CreateNamespaces,
+    CreateNodes,
+    CreateObjects,
+    CreatePods,
+    DeletePods,
+    Operation,
+    Readings,
+)
+from schedproof.workloads.workload import Workload, disorder
+
+HIGH: dict[str, Any] = {
+    "apiVersion": "scheduling.k8s.io/v1",
+    "kind": "PriorityClass",
+    "metadata": {"name": "high"},
+    "value": 10,
+}
+
+
+def node(cpu: str = "4", **metadata: Any) -> dict[str, Any]:
+    room = {"cpu": cpu, "pods": "110"}
+    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": {}, "status": {"allocatable": room}}
+
+
+def pod(cpu: str = "1", **spec: Any) -> dict[str, Any]:
+    container = {"name": "main", "image": "pause", "resources": {"requests": {"cpu": cpu}}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {}, "spec": {"containers": [container], **spec}}
+
+
+def workload(*operations: Operation) -> Workload:
+    assert disorder(operations) == ""
+    return Workload("w", "what it stresses", "w.yaml", operations)
+
+
+MEASURED = CreatePods(3, (pod(),), "measured", measured=True)
+
+
+def test_what_is_measured_is_told_from_the_set_up() -> None:
+    initial, churn = CreatePods(2, (pod(),), "initial"), Churn("create", (pod(),), "churn")
+    one = workload(CreateNodes(5, node()), initial, churn, Readings("all", 0), Barrier(), MEASURED)
+    assert one.measured is MEASURED
+    assert one.set_up == (CreateNodes(5, node()), initial, Barrier())
+    assert (one.churns, one.readings) == ((churn,), Readings("all", 0))
+    assert one.as_dict() == {
+        "name": "w", "description": "what it stresses", "source": "w.yaml", "nodes": 5, "initial_pods": 2, "pods": 3,
+    }  # fmt: skip
+
+
+def test_pods_that_the_set_up_deletes_are_not_there_when_measuring_begins() -> None:
+    steps = (CreateNodes(1, node()), CreatePods(2, (pod(),), "a"), CreatePods(4, (pod(),), "b"), DeletePods("a"))
+    assert workload(*steps, MEASURED).initial_pods == 4
+
+
+def test_pods_take_their_templates_in_turn() -> None:
+    small, large = pod("1"), pod("2")
+    step = CreatePods(3, (small, large), "measured")
+    assert [step.template(n) for n in range(3)] == [small, large, small]
+
+
+def test_nodes_are_numbered_through_all_groups_and_keep_a_name_that_they_are_given() -> None:
+    zones = {"zone": ("a", "b")}
+    one = workload(
+        CreateNodes(3, node(), zones), CreateNodes(1, node(name="special")), CreateNodes(1, node()), MEASURED
+    )
+    groups = one.node_groups()
+    assert [group.names for group in groups] == [("node-1", "node-2", "node-3"), ("special",), ("node-5",)]
+    assert [node["metadata"] for node in groups[0].manifests()] == [
+        {"name": name, "labels": {"zone": zone, "kubernetes.io/hostname": name}}
+        for name, zone in (("node-1", "a"), ("node-2", "b"), ("node-3", "a"))
+    ]
+
+
+def test_all_namespaces_that_anything_is_in() -> None:
+    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "services"}}
+    one = workload(
+        CreateNodes(1, node()),
+        CreateNamespaces("team", 2, {"tier": "x"}),
+        CreateObjects((HIGH, service)),
+        CreatePods(1, (pod(),), "team-1"),
+        MEASURED,
+    )
+    assert one.namespaces == {"team-0": {"tier": "x"}, "team-1": {"tier": "x"}, "services": {}, "measured": {}}
+
+
+@pytest.mark.parametrize(
+    ("measured", "churned", "spent"),
+    [
+        (pod("3", priorityClassName="high"), None, True),
+        (pod("3"), None, False),
+        (pod("9", priorityClassName="high"), None, False),  # it fits on no node, so preempting helps nobody
+        (pod("1"), pod("3", priorityClassName="high"), True),
+    ],
+)
+def test_the_set_up_is_spent_where_something_can_preempt_it(
+    measured: dict[str, Any], churned: dict[str, Any] | None, *, spent: bool
+) -> None:
+    steps: list[Operation] = [CreateObjects((HIGH,)), CreateNodes(1, node()), CreatePods(4, (pod(),), "initial")]
+    if churned is not None:
+        steps.append(Churn("create", (churned,), "churn"))
+    assert workload(*steps, CreatePods(1, (measured,), "measured", measured=True)).spends_set_up is spent
+
+
+def test_readings_differ_between_all_nodes_and_are_the_same_for_the_same_seed() -> None:
+    nodes = [f"node-{n}" for n in range(50)]
+    readings = Readings("distinct", 1e6).of(nodes, seed=7)
+    assert sorted(readings.values()) == [n * 1e6 for n in range(1, 51)]
+    assert list(readings.values()) != sorted(readings.values())
+    assert readings == Readings("distinct", 1e6).of(nodes, seed=7)
+    assert readings != Readings("distinct", 1e6).of(nodes, seed=8)
+    assert set(Readings("all", 0).of(nodes).values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("operations", "said"),
+    [
+        ([CreateNodes(1, node())], "none of the operations"),
+        ([CreateNodes(1, node()), MEASURED, MEASURED], "2 of the operations"),
+        ([MEASURED], "there are no nodes"),
+        ([CreateNodes(0, node()), MEASURED], "there are no nodes"),
+        ([CreateNodes(1, node()), CreatePods(0, (pod(),), "m", measured=True)], "there are no pods to measure"),
+        ([CreateNodes(1, node()), MEASURED, DeletePods("a")], "deletePods comes after the pods that are measured"),
+        ([CreateNodes(1, node()), Readings("all", 0), Readings("all", 1), MEASURED], "readings twice"),
+        ([CreateNodes(2, node(name="special")), MEASURED], "cannot have the one name"),
+    ],
+)
+def test_what_is_no_workload(operations: list[Operation], said: str) -> None:
+    assert said in disorder(operations)
