@@ -1,0 +1,124 @@
+"""Gates: how they are written, what is refused and why, and what they say of comparisons."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedproof.foundation.errors import UsageError
+from schedproof.statistics.gate import Gate, evaluate
+
+
+def comparison(low, high, *, ratio=None, metric="p99", candidate="mine", workload="basic", mode="drain", **more):
+    return {
+        "workload": workload, "mode": mode, "rate": None, "metric": metric, "candidate": candidate, "baseline": "stock",
+        "ratio": (low + high) / 2 if ratio is None and low is not None else ratio, "low": low, "high": high,
+        "verdict": "slower", "blocks": 10, "reason": "", **more,
+    }  # fmt: skip
+
+
+INVALID = comparison(None, None, verdict="invalid", reason="only 3 of 10 blocks are valid")
+
+
+@pytest.mark.parametrize(
+    ("text", "gate"),
+    [
+        ("p99 ratio > 1.2 vs stock", ("p99", ">", 1.2, "stock", "", "")),
+        ("  throughput ratio<.8 vs my-own ", ("throughput", "<", 0.8, "my-own", "", "")),
+        ("cpu per pod ratio >= 2 vs stock on basic", ("cpu per pod", ">=", 2.0, "stock", "basic", "")),
+        ("p50 ratio <= 1. vs stock in open-loop", ("p50", "<=", 1.0, "stock", "", "open-loop")),
+        ("mean ratio > 1.5 vs stock on basic in drain", ("mean", ">", 1.5, "stock", "basic", "drain")),
+    ],
+)
+def test_a_gate_is_read(text, gate):
+    assert Gate.parse(text) == Gate(text.strip(), *gate)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "remedy"),
+    [
+        ("p98 ratio > 1.2 vs stock", "no metric 'p98'", "did you mean p9"),
+        ("troughput ratio < 0.8 vs stock", "no metric 'troughput'", "did you mean throughput?"),
+        ("p99 ratio > 1.2 vs stock in openloop", "no mode 'openloop'", "did you mean open-loop?"),
+        ("p99 ratio > 0 vs stock", "no ratio is ever 0", "above 0"),
+        ("p99 ratio > 1.2", "this is no gate", "METRIC ratio"),
+        ("p99 ratio = 1.2 vs stock", "this is no gate", '"p99 ratio > 1.2 vs stock on basic in drain"'),
+        ("p99 ratio > 20% vs stock", "this is no gate", "NUMBER vs BASELINE"),
+        ("p99 > 1.2 vs stock", "this is no gate", "METRIC ratio"),
+        ("", "this is no gate", "METRIC ratio"),
+        ("p99 > 5ms", "machines differ", '"p99 ratio > 1.2 vs stock"'),
+        ("throughput < 100 pods/s on basic", "machines differ", '"throughput ratio < 0.8 vs stock"'),
+    ],
+)
+def test_what_is_no_gate_is_refused_with_a_way_out(text, message, remedy):
+    with pytest.raises(UsageError) as caught:
+        Gate.parse(text)
+    assert message in caught.value.message
+    assert remedy in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "outcome"),
+    [
+        ("p99 ratio > 1.2 vs stock", 1.21, 1.5, "failed"),
+        ("p99 ratio > 1.2 vs stock", 1.2, 1.5, "passed"),
+        ("p99 ratio >= 1.2 vs stock", 1.2, 1.5, "failed"),
+        ("p99 ratio > 1.2 vs stock", 1.0, 3.0, "passed"),
+        ("p99 ratio < 0.8 vs stock", 0.5, 0.79, "failed"),
+        ("p99 ratio < 0.8 vs stock", 0.5, 0.8, "passed"),
+        ("p99 ratio <= 0.8 vs stock", 0.5, 0.8, "failed"),
+    ],
+)
+def test_a_gate_fails_where_the_whole_interval_lies_beyond(text, low, high, outcome):
+    assert evaluate(Gate.parse(text), [comparison(low, high)]).outcome == outcome
+
+
+def test_a_failure_quotes_who_and_where():
+    gate = Gate.parse("p99 ratio > 1.2 vs stock")
+    result = evaluate(gate, [comparison(1.0, 1.1), comparison(1.3, 1.6, candidate="x", mode="open-loop", rate=100.0)])
+    assert result.as_dict() == {
+        "gate": "p99 ratio > 1.2 vs stock", "outcome": "failed",
+        "detail": "x on basic, open-loop at 100/s: 1.450 (1.300 to 1.600)",
+    }  # fmt: skip
+
+
+def test_a_ratio_beyond_the_limit_that_noise_may_explain_passes_and_is_said():
+    result = evaluate(Gate.parse("p99 ratio > 1.2 vs stock"), [comparison(1.1, 1.5), comparison(0.9, 1.1)])
+    assert result.outcome == "passed"
+    assert (
+        result.detail == "2 comparisons; beyond the limit, but not shown: mine on basic, drain: 1.300 (1.100 to 1.500)"
+    )
+
+
+def test_an_invalid_comparison_leaves_a_gate_unproved_unless_another_fails():
+    gate = Gate.parse("p99 ratio > 1.2 vs stock")
+    result = evaluate(gate, [comparison(0.9, 1.1), INVALID])
+    assert result.outcome == "unproved"
+    assert result.detail == "mine on basic, drain: invalid: only 3 of 10 blocks are valid"
+    assert evaluate(gate, [comparison(1.3, 1.5), INVALID]).outcome == "failed"
+    assert evaluate(gate, [comparison(1.3, 1.5, verdict="invalid", reason="noise")]).outcome == "unproved"
+
+
+def test_only_what_a_gate_is_about_counts():
+    gate = Gate.parse("p99 ratio > 1.2 vs stock on basic in drain")
+    beyond = (1.3, 1.5)
+    others = [
+        comparison(*beyond, metric="p50"), comparison(*beyond, workload="churn"), comparison(*beyond, mode="open-loop"),
+        {**comparison(*beyond), "baseline": "x"},
+    ]  # fmt: skip
+    assert evaluate(gate, [*others, comparison(0.9, 1.1)]).outcome == "passed"
+    assert evaluate(gate, others).detail == "nothing was compared with all of these together"
+
+
+@pytest.mark.parametrize(
+    ("text", "detail"),
+    [
+        ("p99 ratio > 1 vs stok", "nothing was compared with baseline stok; did you mean stock?"),
+        ("p99 ratio > 1 vs stock on basik", "nothing was compared with workload basik; did you mean basic?"),
+        ("p99 ratio > 1 vs stock in open-loop", "nothing was compared with mode open-loop; one of: drain"),
+        ("p50 ratio > 1 vs stock", "nothing was compared with metric p50; one of: p99"),
+    ],
+)
+def test_a_gate_that_nothing_matches_is_unproved_and_says_why(text, detail):
+    result = evaluate(Gate.parse(text), [comparison(0.9, 1.1)])
+    assert (result.outcome, result.detail) == ("unproved", detail)
+    assert evaluate(Gate.parse(text), []).detail == "nothing was compared"

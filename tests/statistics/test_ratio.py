@@ -1,0 +1,132 @@
+"""Comparisons on values by hand: what is said, in which words, and when nothing is."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+
+from schedproof.statistics.ratio import METRICS, compare
+from schedproof.statistics.student import critical
+
+STEADY = [300.0, 310.0, 295.0, 305.0, 290.0, 300.0, 312.0, 303.0]
+
+
+def times(factor: float) -> list[float]:
+    """The candidate's side of blocks in which it is `factor` times the baseline, give or take 2 %."""
+    chance = random.Random(1)
+    return [value * factor * math.exp(chance.gauss(0, 0.02)) for value in STEADY]
+
+
+@pytest.mark.parametrize(
+    ("metric", "lower", "higher"),
+    [
+        ("throughput", "slower", "faster"),
+        ("mean", "faster", "slower"),
+        ("p50", "faster", "slower"),
+        ("p90", "faster", "slower"),
+        ("p99", "faster", "slower"),
+        ("cpu per pod", "less", "more"),
+    ],
+)
+def test_the_direction_of_a_metric_decides_the_word(metric, lower, higher):
+    assert METRICS[metric] == (lower, higher)
+    assert compare(times(0.6), STEADY, metric=metric).verdict == lower
+    assert compare(times(1.6), STEADY, metric=metric).verdict == higher
+
+
+def test_the_ratio_is_the_geometric_mean_over_blocks():
+    difference = compare([2.0, 8.0, 2.0, 8.0, 4.0], [1.0, 2.0, 1.0, 2.0, 1.0], metric="p50")
+    assert difference.ratio == pytest.approx((2 * 4 * 2 * 4 * 4) ** (1 / 5))
+    assert difference.low < difference.ratio < difference.high
+    assert difference.blocks == 5
+
+
+def test_the_interval_is_never_narrower_than_students():
+    values = times(0.9)
+    logs = [math.log(ours / theirs) for ours, theirs in zip(values, STEADY, strict=True)]
+    mean = sum(logs) / 8
+    error = math.sqrt(sum((value - mean) ** 2 for value in logs) / 7 / 8)
+    difference = compare(values, STEADY, metric="p50")
+    assert difference.low <= math.exp(mean - critical(0.99, 7) * error) * (1 + 1e-9)
+    assert difference.high >= math.exp(mean + critical(0.99, 7) * error) * (1 - 1e-9)
+
+
+def test_what_drifts_on_both_sides_cancels():
+    slowing = [0.5**block for block in range(8)]
+    values = [ours * drift for ours, drift in zip(times(0.7), slowing, strict=True)]
+    assert compare(values, [v * d for v, d in zip(STEADY, slowing, strict=True)], metric="throughput").ratio == (
+        pytest.approx(compare(times(0.7), STEADY, metric="throughput").ratio)
+    )
+
+
+def test_the_same_seed_gives_the_same_interval_and_another_nearly():
+    one, again = (compare(times(0.7), STEADY, metric="mean", seed=7) for _ in range(2))
+    assert one == again
+    other = compare(times(0.7), STEADY, metric="mean", seed=8)
+    assert other != one
+    assert other.high == pytest.approx(one.high, rel=0.05)
+
+
+def test_a_stricter_alpha_has_a_wider_interval():
+    strict, loose = (compare(times(0.7), STEADY, metric="mean", alpha=alpha) for alpha in (0.001, 0.1))
+    assert strict.low < loose.low < loose.high < strict.high
+
+
+def test_below_the_minimum_effect_nothing_is_shown():
+    difference = compare(times(0.9), STEADY, metric="mean", minimum_effect=0.2)
+    assert difference.high < 1
+    assert difference.verdict == "no difference shown"
+    assert difference.reason == "the difference is below the minimum effect of 20%"
+
+
+def test_where_the_interval_includes_1_nothing_is_shown_however_large_the_effect():
+    difference = compare([100, 900, 200, 500, 300], [300] * 5, metric="throughput")
+    assert (difference.verdict, difference.reason) == ("no difference shown", "the interval includes 1")
+
+
+@pytest.mark.parametrize("bad", [None, 0.0, -1.0, math.nan, math.inf])
+def test_invalid_blocks_are_left_out_and_below_five_nothing_is_compared(bad):
+    values = [*STEADY[:5], bad, bad, bad]
+    assert compare(values, STEADY, metric="mean").blocks == 5
+    difference = compare(values, [None, *STEADY[1:]], metric="mean")
+    assert (difference.ratio, difference.low, difference.high) == (None, None, None)
+    assert (difference.verdict, difference.blocks) == ("invalid", 4)
+    assert difference.reason == "only 4 of 8 blocks are valid on both sides; 5 are needed"
+
+
+def test_sides_of_different_length_are_no_blocks():
+    with pytest.raises(ValueError, match="zip"):
+        compare(STEADY, STEADY[1:], metric="mean")
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "no difference shown"), (2.0, "slower"), (0.5, "faster")])
+def test_blocks_without_any_spread_need_no_interval(factor, verdict):
+    """The CPU time of a small round is a whole number of ticks."""
+    difference = compare([value * factor for value in STEADY], STEADY, metric="p99")
+    assert difference.verdict == verdict
+    assert (difference.low, difference.high) == (pytest.approx(factor), pytest.approx(factor))
+
+
+def test_all_blocks_but_one_alike_have_an_interval_too():
+    difference = compare([1, 1, 1, 1, 2], [1] * 5, metric="p99")
+    assert difference.verdict == "no difference shown"
+    assert 0 < difference.low < 1 < difference.high < 100
+
+
+def test_values_out_of_all_proportion_still_have_finite_ends():
+    difference = compare([1e300, 1e-300, 1e300, 1e-300, 1.0], [1.0] * 5, metric="p99")
+    assert difference.low == pytest.approx(difference.ratio / 1000)
+    assert difference.high == pytest.approx(difference.ratio * 1000)
+
+
+@pytest.mark.parametrize(
+    ("degrees", "level", "expected"),
+    [
+        (1, 0.99, 63.657), (2, 0.99, 9.925), (3, 0.95, 3.182), (4, 0.99, 4.604), (7, 0.99, 3.499), (9, 0.99, 3.250),
+        (19, 0.95, 2.093), (100, 0.99, 2.626),
+    ],
+)  # fmt: skip
+def test_students_t_is_that_of_the_tables(degrees, level, expected):
+    assert critical(level, degrees) == pytest.approx(expected, abs=6e-4)
