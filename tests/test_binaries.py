@@ -33,6 +33,7 @@ BANNERS = {
     "kwok": "kwok version {} go1.26.8 (linux/amd64)",
     "prometheus": "prometheus, version {} (branch: , revision: unknown)",
     "readings-server": "readings-server, version {}",
+    "driver": "driver, version {}",
     "node_exporter": "node_exporter, version {} (branch: , revision: unknown)",
     "kubeadm": "{}",
     "kubectl": "Client Version: {}\nKustomize Version: v5.8.1",
