@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import shlex
 import signal
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from schedproof import __version__
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import SchedproofError
-from schedproof.options import CANDIDATE_HELP, add_options, given
+from schedproof.options import BENCH_OPTIONS, CANDIDATE_HELP, add_options, given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,6 +24,10 @@ __all__ = ["main"]
 _EXIT_CODES = """\
 exit codes: 0 all required clauses that are claimed passed; 1 one failed, or an exclusion is stale;
 2 usage or environment error; 3 nothing failed, but something required could not be proved"""
+
+_BENCH_EXIT_CODES = """\
+exit codes: 0 everything was measured, no gate failed; 1 a gate failed, or pods are where they must not be;
+2 usage or environment error; 3 a comparison is invalid, or a gate could not be decided"""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -50,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     judging: dict[str, Any] = {"epilog": _EXIT_CODES, "formatter_class": argparse.RawDescriptionHelpFormatter}
+    benching = {**judging, "epilog": _BENCH_EXIT_CODES}
     run = commands.add_parser("run", help="try and judge candidates on a cluster", **judging)
     run.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
     add_options(run.add_argument, prefix="")
@@ -67,6 +73,11 @@ def _parser() -> argparse.ArgumentParser:
     replay = commands.add_parser("replay", help="ask a case again that broke a clause of scores", **judging)
     replay.add_argument("id", metavar="ID", help="as the report gives it")
     replay.set_defaults(run=_replay)
+
+    bench = commands.add_parser("bench", help="compare how fast candidates schedule", **benching)
+    bench.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
+    add_options(bench.add_argument, prefix="", options=BENCH_OPTIONS)
+    bench.set_defaults(run=_bench)
 
     init = commands.add_parser("init", help="write a working scheduler of your own, to be edited from there")
     init.add_argument("kind", metavar="KIND", help="extender, controller or plugin")
@@ -108,6 +119,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     options = ["-c", str(content("suites", "pytest.ini")), "--noconftest", "-p", "no:cacheprovider"]
     # Nothing is captured: the suites print nothing, and whoever waits is to see the progress of long steps.
+    options += [f"--ignore={content('suites', 'benchmark')}"]
     options += ["-p", "no:terminal", "-p", "no:faulthandler", "--capture=no"]
     options += given(lambda name: getattr(arguments, name.replace("-", "_")), prefix="sched-")
     options += [f"--sched-candidate={candidate}" for candidate in arguments.candidates]
@@ -128,6 +140,22 @@ def _replay(arguments: argparse.Namespace) -> int:
     saved = saved_cases().get(arguments.id)
     again = [saved.scorer, f"--clause={saved.clause}", f"--surface={saved.surface}", f"--replay={saved.id}"]
     return _run(_parser().parse_args(["run", *again]))
+
+
+def _bench(arguments: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from schedproof.benching import run_bench
+    from schedproof.foundation.progress import ConsoleProgress
+    from schedproof.report.bench.terminal import print_bench
+
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
+    folder = (arguments.report or Path("schedproof-results") / stamp).absolute()
+    asked = given(lambda name: getattr(arguments, name.replace("-", "_")), prefix="", options=BENCH_OPTIONS)
+    command = shlex.join(["schedproof", "bench", *arguments.candidates, *asked])
+    _, document = run_bench(vars(arguments), folder, command, ConsoleProgress())
+    print_bench(document, Console(), folder)
+    return int(document["run"]["exit_code"])
 
 
 def _judge(arguments: argparse.Namespace) -> int:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
-__all__ = ["CANDIDATE_HELP", "CLUSTER_OPTIONS", "OPTIONS", "Option", "add_options", "given"]
+__all__ = ["BENCH_OPTIONS", "CANDIDATE_HELP", "CLUSTER_OPTIONS", "OPTIONS", "Option", "add_options", "given"]
 
 CANDIDATE_HELP = "a candidate.yaml, its folder, or the name of a shipped candidate"
 
@@ -59,9 +59,30 @@ OPTIONS = (
 )
 
 
-def add_options(add: Callable[..., object], *, prefix: str, only: Collection[str] = ()) -> None:
+BENCH_OPTIONS = (
+    Option("baseline", "CANDIDATE", "what the others are compared with (default: stock)", default="stock"),
+    Option("workload", "NAME", "a workload's file, or a shipped one's name (default: basic)", repeated=True),
+    Option("scheduler-perf", "FILE", "upstream's performance-config.yaml; --workload then names its cases", Path),
+    Option("mode", "MODE", "drain, open-loop or one-at-a-time (default: all)", repeated=True),
+    Option("rounds", "N", "of each candidate, in each mode (default: 10)", int, default=10),
+    Option("nodes", "N", "in place of the workload's own number; several show how it scales", int, repeated=True),
+    Option("pods", "N", "in place of the workload's own number", int),
+    Option("sweep", "", "raise the open loop's rate until latency does", flag=True, default=False),
+    Option("phases", "", "tell where a pod's time goes, in a pass of its own", flag=True, default=False),
+    Option("fail-if", "GATE", 'such as "p99 ratio > 1.2 vs stock": exit 1 where that is shown', repeated=True),
+    Option("conformance", "FILE", "a report.json of the same candidates, to be shown beside", Path),
+    Option("report", "DIR", "where results go (default: schedproof-results/TIME)", Path),
+    Option("seed", "N", "of orders, arrivals and readings (default: random, printed)", int),
+    Option("binary", "NAME=PATH", "use this binary, such as kube-scheduler=./kube-scheduler", repeated=True),
+)
+"""Of `schedproof bench`, and of pytest on suites/benchmark."""
+
+
+def add_options(
+    add: Callable[..., object], *, prefix: str, only: Collection[str] = (), options: Sequence[Option] = OPTIONS
+) -> None:
     """Declare all options, or `only` some, with argparse's, or pytest's, way of adding one."""
-    for option in OPTIONS:
+    for option in options:
         if only and option.name not in only:
             continue
         flag = f"--{prefix}{option.name}"
@@ -69,20 +90,27 @@ def add_options(add: Callable[..., object], *, prefix: str, only: Collection[str
             add(flag, action="store_true", default=option.default, help=option.help)
         elif option.repeated:
             text = f"{option.help}; may be repeated"
-            add(flag, action="append", default=[], metavar=option.metavar, help=text)
+            add(flag, action="append", type=option.type, default=[], metavar=option.metavar, help=text)
         else:
             add(flag, type=option.type, default=option.default, metavar=option.metavar, help=option.help)
 
 
-def given(value_of: Callable[[str], Any], *, prefix: str, without: frozenset[str] = frozenset()) -> list[str]:
+def given(
+    value_of: Callable[[str], Any],
+    *,
+    prefix: str,
+    without: frozenset[str] = frozenset(),
+    options: Sequence[Option] = OPTIONS,
+) -> list[str]:
     """The command-line arguments that say again what was said, but for those named in `without`.
 
     Args:
         value_of: an option's value, by its name.
         prefix: as for `add_options`.
         without: names to leave out.
+        options: which were declared.
     """
-    values = {option: value_of(option.name) for option in OPTIONS if option.name not in without}
+    values = {option: value_of(option.name) for option in options if option.name not in without}
     return [
         f"--{prefix}{option.name}" + ("" if option.flag else f"={one}")
         for option, value in values.items()

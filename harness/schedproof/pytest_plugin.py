@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from schedproof.session import Session
     from schedproof.stimulus.case import Case
 
-__all__ = ["case"]
+__all__ = ["case", "replay"]
 
 _OWN_IN_REPRODUCTION = frozenset({"clause", "profile", "seed", "report"})
 _session_key = pytest.StashKey["Session"]()
@@ -38,10 +38,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     text = f"{CANDIDATE_HELP}; may be repeated"
     group.addoption("--sched-candidate", action="append", default=[], metavar="FILE", help=text)
     add_options(group.addoption, prefix="sched-")
+    from schedproof.pytest_bench import add_bench_options
+
+    add_bench_options(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "clause(id): the guarantee that this test tries; see `schedproof clauses`")
+    config.addinivalue_line("markers", "bench(mode): a benchmark, and how pods are sent in it")
     if not config.getoption("--sched-candidate"):
         return
     if config.getoption("numprocesses", default=None):
@@ -84,6 +88,9 @@ def pytest_configure(config: pytest.Config) -> None:
     except SchedproofError as error:
         raise pytest.UsageError(str(error)) from error
     config.stash[_candidates_key] = candidates
+    from schedproof.pytest_bench import BenchPlugin
+
+    config.pluginmanager.register(BenchPlugin(config, asked, settings.report, settings.seed), "schedproof.bench")
 
 
 def _from_ini(config: pytest.Config, text: str) -> str:
@@ -111,6 +118,12 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
         return []
     settings = session.settings
     return [f"schedproof: cluster {settings.cluster}, seed {settings.seed}, evidence in {settings.report}"]
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    from schedproof.pytest_bench import is_unasked
+
+    return True if is_unasked(collection_path, config) else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -156,6 +169,12 @@ def case(request: pytest.FixtureRequest, sched_candidate: Candidate) -> Iterator
         session.clean_up()
     except SchedproofError as error:
         _give_up(session, error)
+
+
+@pytest.fixture
+def replay() -> NoReturn:
+    """Of a benchmark; `BenchPlugin` has the real one."""
+    pytest.skip("no --sched-candidate was given")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 def _tests() -> Iterator[tuple[str, Callable[..., Any]]]:
     folder = content("suites")
     for file in sorted(folder.rglob("test_*.py")):
+        if file.parent.name == "benchmark":
+            continue
         for value in _load(file, "_".join(file.relative_to(folder).with_suffix("").parts)).values():
             for mark in getattr(value, "pytestmark", ()):
                 if mark.name == "clause":

@@ -24,7 +24,7 @@ from schedproof.candidates.taps import Tap
 from schedproof.candidates.ways.choice import choose_way
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.cluster import Rbac
-from schedproof.daemons.scheduler import start_scheduler
+from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_STOP
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.progress import SilentProgress
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from schedproof.candidates.taps import Exchange
     from schedproof.candidates.ways.part import Part
     from schedproof.candidates.ways.way import Served, WayName
-    from schedproof.clusters.cluster import Cluster, Identity
+    from schedproof.clusters.cluster import Identity, Site
 
-__all__ = ["Attachment", "Recording"]
+__all__ = ["Attachment", "Recording", "discard"]
 
 
 class Recording(Protocol):
@@ -57,19 +57,30 @@ class Attachment:
 
     Args:
         deploy: the way that its parts run, one of `ways.way.WAYS`; None: what the cluster is for.
+        tapped: whether its lines to Prometheus and from its scheduler go through taps.
+        flags: more of its kube-scheduler's; see `start_scheduler`.
 
     Raises:
         UsageError: it cannot run that way there.
     """
 
-    def __init__(self, cluster: Cluster, candidate: Candidate, logs: Path, deploy: str | None = None) -> None:
+    def __init__(
+        self,
+        cluster: Site,
+        candidate: Candidate,
+        logs: Path,
+        deploy: str | None = None,
+        *,
+        tapped: bool = True,
+        flags: Mapping[str, str] = LOG_SCORES,
+    ) -> None:
         self.candidate = candidate
         self._cluster = cluster
         self._logs = logs
         self._parts: list[Part] = []
         self._reported: list[Part] = []
         self._cleanup = contextlib.ExitStack()
-        self._record: Recording = _discard
+        self._record: Recording = discard
         rbac = candidate.rbac
         self._own: Identity = cluster.identity(
             f"candidate-{candidate.name}",
@@ -79,12 +90,16 @@ class Attachment:
         self._scheduler: Identity | None = None
         if isinstance(candidate.spec, ExtenderSpec):
             self._scheduler = cluster.identity(f"scheduler-{candidate.name}", SCHEDULER_RBAC)
-        self._way = choose_way(cluster, candidate, self._own, logs, deploy)
+        self._way = choose_way(cluster, candidate, self._own, logs, deploy, flags=flags)
         self._cleanup.callback(self._way.close)
-        self.prometheus = self._tap(
-            cluster.prometheus_url, lambda exchange: self._record("query", **describe_query(exchange))
-        )
-        """The candidate's line to Prometheus; its `upstream` may be exchanged."""
+        self._tapped = tapped
+        prometheus_url = cluster.prometheus_url
+        if tapped:
+            self.prometheus = self._tap(
+                prometheus_url, lambda exchange: self._record("query", **describe_query(exchange))
+            )
+            """The candidate's line to Prometheus, where there is a tap; its `upstream` may be exchanged."""
+            prometheus_url = self.prometheus.url
         self.extender: Tap | None = None
         """The scheduler's line to the candidate, where that is an extender whose line is not encrypted."""
         self.scheduler_log: Path | None = None
@@ -94,7 +109,7 @@ class Attachment:
         """The KubeSchedulerConfiguration that a scheduler was last started with."""
         self._values = {
             **candidate.own_values(),
-            "prometheus": self.prometheus.url,
+            "prometheus": prometheus_url,
             "device": cluster.device,
             **self._way.values,
         }
@@ -168,8 +183,12 @@ class Attachment:
 
     def _start_extender(self, spec: ExtenderSpec) -> None:
         served = self._start_command(spec)
-        # Certificates are between the two of them: an encrypted line has no tap.
-        url = f"https://{served.inside}" if spec.tls else self._tap_extender(f"http://{served.outside}").url
+        if spec.tls:  # certificates are between the two of them: an encrypted line has no tap
+            url = f"https://{served.inside}"
+        elif self._tapped:
+            url = self._tap_extender(f"http://{served.outside}").url
+        else:
+            url = f"http://{served.inside}"
         assert self._scheduler is not None
         extender = fill(spec.config.document(url), self._values)
         self._start_scheduler(self._scheduler, binary="kube-scheduler", extenders=[extender])
@@ -305,7 +324,7 @@ class Attachment:
     def stop(self) -> None:
         """Take everything down; what ends from here on is our doing."""
         self.report_exits()
-        self._record = _discard
+        self._record = discard
         with self._cleanup:
             self.halt()
 
@@ -318,8 +337,8 @@ def _declared(rbac: dict[str, Any], more: Rbac) -> Rbac:
     return Rbac((*rbac["clusterRoles"], *more.cluster_roles), (*rbac["rules"], *more.rules), more.system_roles)
 
 
-def _discard(kind: str, **fields: Any) -> None:  # noqa: ARG001 - the protocol's
-    return None
+def discard(kind: str, **fields: Any) -> None:
+    """A `Recording` that keeps nothing."""
 
 
 def _indent(text: str) -> str:

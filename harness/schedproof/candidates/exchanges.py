@@ -62,6 +62,7 @@ def _answer(exchange: Exchange) -> dict[str, Any]:
     record = {
         "status": exchange.status,
         "answer": exchange.answer[:_MOST].decode(errors="replace"),
+        "bytes": len(exchange.path) + len(exchange.body) + len(exchange.answer),
         "seconds": round(exchange.seconds, 6),
     }
     return {**record, "fault": exchange.fault} if exchange.fault else record

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from schedproof.daemons.daemon import Host
     from schedproof.metrics.series import Counter
 
-__all__ = ["NAMESPACE", "Cluster", "Hosting", "Identity", "Rbac", "ScriptedMetrics", "StaticPods"]
+__all__ = ["NAMESPACE", "Cluster", "Hosting", "Identity", "Rbac", "ScriptedMetrics", "Site", "StaticPods"]
 
 NAMESPACE = "schedproof-system"
 """Where the harness keeps the ServiceAccounts of everybody involved."""
@@ -103,14 +103,8 @@ class Hosting(Protocol):
         """Give every node an image that this machine's Docker has."""
 
 
-class Cluster(Protocol):
-    """A running cluster.
-
-    `capabilities` are what a clause may ask for: `audit`, `change-nodes`, `empty-cluster` (all nodes may be taken
-    away), `ending-pods` (pods can be let end, or linger), `hold-bindings` (the apiserver can call a webhook of ours),
-    `idle-nodes` (a Node object needs no machine), `load`, `real-pods` (kubelets run what is bound),
-    `scripted-metrics`, `several-nodes`.
-    """
+class Site(Protocol):
+    """Where candidates can be attached."""
 
     @property
     def name(self) -> str: ...
@@ -120,27 +114,16 @@ class Cluster(Protocol):
         """The minor version, such as `1.36`."""
 
     @property
-    def capabilities(self) -> frozenset[str]: ...
+    def capabilities(self) -> frozenset[str]:
+        """See `Cluster`."""
 
     @property
     def api(self) -> Api:
         """As the harness's own identity."""
 
     @property
-    def nodes(self) -> Sequence[str]:
-        """The names of the nodes that it started with."""
-
-    @property
-    def node_template(self) -> NodeSpec:
-        """What a node that joins looks like."""
-
-    @property
     def device(self) -> str:
         """The nodes' traffic interface."""
-
-    @property
-    def scrape_interval(self) -> float:
-        """Seconds."""
 
     @property
     def prometheus_url(self) -> str: ...
@@ -162,14 +145,6 @@ class Cluster(Protocol):
         """This machine's address as the apiserver and pods reach it; what listens for them binds to it."""
 
     @property
-    def workload_image(self) -> str:
-        """An image that every node has, whose container runs until it is told to end."""
-
-    @property
-    def namespace_prefix(self) -> str:
-        """Of the namespaces that hold pods to be scheduled."""
-
-    @property
     def namespace(self) -> str:
         """Where the ServiceAccounts of everybody involved are."""
 
@@ -178,6 +153,40 @@ class Cluster(Protocol):
         """Seconds that the parts of the start took, and `total`."""
 
     def identity(self, name: str, rbac: Rbac) -> Identity: ...
+
+    def versions(self) -> Mapping[str, str]: ...
+
+    def close(self) -> None: ...
+
+
+class Cluster(Site, Protocol):
+    """A running cluster.
+
+    `capabilities` are what a clause may ask for: `audit`, `change-nodes`, `empty-cluster` (all nodes may be taken
+    away), `ending-pods` (pods can be let end, or linger), `hold-bindings` (the apiserver can call a webhook of ours),
+    `idle-nodes` (a Node object needs no machine), `load`, `real-pods` (kubelets run what is bound),
+    `scripted-metrics`, `several-nodes`.
+    """
+
+    @property
+    def nodes(self) -> Sequence[str]:
+        """The names of the nodes that it started with."""
+
+    @property
+    def node_template(self) -> NodeSpec:
+        """What a node that joins looks like."""
+
+    @property
+    def scrape_interval(self) -> float:
+        """Seconds."""
+
+    @property
+    def workload_image(self) -> str:
+        """An image that every node has, whose container runs until it is told to end."""
+
+    @property
+    def namespace_prefix(self) -> str:
+        """Of the namespaces that hold pods to be scheduled."""
 
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
         """Let a node join; returns when it is Ready. Prometheus finds its exporter within seconds."""
@@ -196,9 +205,5 @@ class Cluster(Protocol):
 
     def scripted_metrics(self) -> ScriptedMetrics: ...
 
-    def versions(self) -> Mapping[str, str]: ...
-
     def export_logs(self, folder: Path) -> None:
         """Keep there what explains a failure. Never raises: it is called where something has failed already."""
-
-    def close(self) -> None: ...

@@ -8,19 +8,14 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING
 
-from schedproof.clusters import bootstrap
-from schedproof.clusters.api import Api
 from schedproof.clusters.cluster import NAMESPACE
+from schedproof.clusters.control_plane import ControlPlane
 from schedproof.clusters.joined import Exporters
 from schedproof.clusters.nodes import wait_gone, wait_ready
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.spec import REAL_EXPORTERS
-from schedproof.daemons import certificates
-from schedproof.daemons.apiserver import start_apiserver
 from schedproof.daemons.controller_manager import PATIENCE, start_controller_manager
 from schedproof.daemons.daemon import Host
-from schedproof.daemons.etcd import start_etcd
-from schedproof.daemons.kubeconfig import write_kubeconfig
 from schedproof.daemons.kwok import start_kwok
 from schedproof.daemons.prometheus import start_prometheus
 from schedproof.foundation.ports import Ports
@@ -107,7 +102,9 @@ class EmbeddedCluster:
             network = pool.submit(self._start_network, imported)
             self._start_control_plane()
             imported.result()
-            self._introduce()
+            with self._timed("identities"):
+                self._plane.introduce()
+                self.api = self._plane.api
             network.result()
             nodes = pool.submit(self._wait_nodes)
             if self._real:
@@ -124,40 +121,22 @@ class EmbeddedCluster:
 
     def _start_control_plane(self) -> None:
         with self._timed("etcd and kube-apiserver"):
-            authority = certificates.Authority(self.host.sandbox.scratch / "pki")
-            self._etcd, etcd_url = start_etcd(self.host)
-            self.apiserver = start_apiserver(self.host, authority, etcd_url)
-            self.audit_log = self.apiserver.audit_log
-            kubeconfig = self._component("system:kube-controller-manager")
+            self._plane = ControlPlane(self.host)
+            self.audit_log = self._plane.audit_log
+            kubeconfig = self._plane.component("system:kube-controller-manager")
             manager, began = start_controller_manager(self.host, kubeconfig), time.monotonic()
-            self.apiserver.wait_ready()
+            self._plane.wait_ready()
             if time.monotonic() - began > PATIENCE:
                 # On a machine this busy it has given up, or is about to.
                 manager.stop(grace=0)
                 manager = start_controller_manager(self.host, kubeconfig)
-        self._kwok = start_kwok(self.host, self._component("schedproof:kwok"))
-        self.daemons = [self._etcd, self.apiserver.process, manager, self._kwok]
-
-    def _introduce(self) -> None:
-        """Make the harness's own identity."""
-        with self._timed("identities"):
-            authority, admin = self.apiserver.authority, self.apiserver.admin
-            self._admin = Api(self.apiserver.url, authority.certificate, certificate=admin.certificate, key=admin.key)
-            bootstrap.system_namespace(self._admin)
-            token = bootstrap.harness_token(self._admin)
-            self.api = Api(self.apiserver.url, authority.certificate, token=token)
+        # kwok is all kubelets at once.
+        kwok = start_kwok(self.host, self._plane.component("schedproof:kwok"))
+        self.daemons = [*self._plane.processes, manager, kwok]
 
     def admin_kubeconfig(self) -> Path:
         """For people: may do everything, and goes with the cluster."""
-        return self._component("admin")
-
-    def _component(self, user: str) -> Path:
-        # Kubernetes' own controllers, and kwok as all kubelets at once, act for the whole cluster.
-        authority = self.apiserver.authority
-        return write_kubeconfig(
-            self.host.sandbox.scratch / f"{user.replace(':', '-')}.kubeconfig", server=self.apiserver.url,
-            ca=authority.certificate, user=user, pair=authority.client(user, "system:masters"),
-        )  # fmt: skip
+        return self._plane.component("admin")
 
     def _start_network(self, imported: concurrent.futures.Future[None]) -> None:
         with self._timed("network namespaces and exporters"):
@@ -188,18 +167,15 @@ class EmbeddedCluster:
 
     def _wait_nodes(self) -> None:
         for node in self.spec.nodes:
-            self._admin.create("nodes", node.manifest(self._address(node.name)))
+            self._plane.admin.create("nodes", node.manifest(self._address(node.name)))
         with self._timed("nodes ready"):
-            wait_ready(self._admin, self.nodes, watching=self.daemons)
+            wait_ready(self._plane.admin, self.nodes, watching=self.daemons)
 
     def _address(self, node: str) -> str:
         return self._labels[node]["instance"].rpartition(":")[0]
 
     def identity(self, name: str, rbac: Rbac) -> Identity:
-        return bootstrap.identity(
-            self._admin, name, rbac, directory=self.host.sandbox.scratch, server=self.apiserver.url,
-            ca=self.apiserver.authority.certificate,
-        )  # fmt: skip
+        return self._plane.identity(name, rbac)
 
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
         spec = dataclasses.replace(like or self.node_template, name=name)

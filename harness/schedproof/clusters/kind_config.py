@@ -18,7 +18,7 @@ __all__ = ["AUDIT_LOG", "definition_digest", "kind_config", "node_names"]
 
 AUDIT_LOG = "audit.jsonl"
 _POLICY = "/etc/kubernetes/schedproof-audit-policy.yaml"
-_LOGS = "/var/log/schedproof"
+_LOGS = "/schedproof-logs"  # not in /var/log: `kind export logs` copies all of that, into the folder that this is
 
 
 def node_names(cluster: str, workers: int) -> tuple[str, list[str]]:

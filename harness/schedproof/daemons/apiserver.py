@@ -39,8 +39,20 @@ class ApiServer:
         wait_http(self.process, self.port, "/readyz", CONTROL_PLANE_READY, tls=context)
 
 
-def start_apiserver(host: Host, authority: Authority, etcd_url: str) -> ApiServer:
-    """Start kube-apiserver; returns at once."""
+def start_apiserver(
+    host: Host, authority: Authority, etcd_url: str, *, bare: bool = False, audited: bool = True
+) -> ApiServer:
+    """Start kube-apiserver; returns at once.
+
+    Args:
+        host: where it runs.
+        authority: who signs its certificate, and those of its clients.
+        etcd_url: of its etcd.
+        bare: for a cluster without controllers, whose nodes are objects alone. Nobody would take away the taint that
+            nodes get at their creation, or make a ServiceAccount in each namespace. Upstream's scheduler_perf does
+            without the same admission.
+        audited: whether it writes an audit log, which takes a share of every request.
+    """
     serving = authority.server("kube-apiserver")
     signing = authority.signing_key("service-account")
     port = host.ports.reserve()
@@ -63,11 +75,16 @@ def start_apiserver(host: Host, authority: Authority, etcd_url: str) -> ApiServe
         "service-account-signing-key-file": signing,
         "allow-privileged": True,
         "profiling": False,
-        "audit-policy-file": content("clusters", "audit-policy.yaml"),
-        "audit-log-path": audit_log,
-        # Blocking: whoever sees the effect of a request soon finds its line; batches would come seconds later.
-        "audit-log-mode": "blocking",
     }
+    if bare:
+        options["disable-admission-plugins"] = "ServiceAccount,TaintNodesByCondition"
+    if audited:
+        options |= {
+            "audit-policy-file": content("clusters", "audit-policy.yaml"),
+            "audit-log-path": audit_log,
+            # Blocking: whoever sees the effect of a request soon finds its line; batches would come seconds later.
+            "audit-log-mode": "blocking",
+        }
     process = host.start("kube-apiserver", ["kube-apiserver", *flags(options)])
     admin = authority.client("schedproof-admin", "system:masters")
     return ApiServer(process, port, authority, admin, signing, audit_log)

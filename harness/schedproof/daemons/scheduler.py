@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from schedproof.daemons.daemon import Host, flags, insecure_tls, wait_http
@@ -13,7 +14,13 @@ if TYPE_CHECKING:
 
     from schedproof.foundation.sandbox import Process
 
-__all__ = ["Scheduler", "start_scheduler"]
+__all__ = ["LOG_ATTEMPTS", "LOG_SCORES", "Scheduler", "start_scheduler"]
+
+LOG_SCORES: Mapping[str, str] = MappingProxyType({"vmodule": "schedule_one=10,extender=5"})
+"""The flags for a log of the scores that each node was given (FACTS: level 10 of the scheduling cycle; the rest stays
+at 2, because client-go prints request bodies from level 8 on)."""
+LOG_ATTEMPTS: Mapping[str, str] = MappingProxyType({"vmodule": "schedule_one=3"})
+"""Those for a line a pod: that its scheduling cycle begins (pkg/scheduler/schedule_one.go)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,12 +43,12 @@ def start_scheduler(
     *,
     binary: str = "kube-scheduler",
     logs: Path | None = None,
+    more: Mapping[str, str] = LOG_SCORES,
 ) -> Scheduler:
     """Start a kube-scheduler on a KubeSchedulerConfiguration; returns at once.
 
-    The config file carries everything but the serving port, which has no field there. Its log tells the
-    scores that each node was given (FACTS: level 10 of the scheduling cycle; the rest stays at 2, because
-    client-go prints request bodies from level 8 on).
+    The config file carries everything but the serving port, which has no field there. `more` are flags beside
+    the usual ones.
     """
     port = host.ports.reserve()
     file = host.sandbox.scratch / f"{name}.json"
@@ -55,7 +62,7 @@ def start_scheduler(
         "secure-port": port,
         "cert-dir": host.sandbox.scratch / name,
         "v": 2,
-        "vmodule": "schedule_one=10,extender=5",
+        **more,
     }
     if logs is not None:
         host = dataclasses.replace(host, logs=logs)

@@ -141,6 +141,11 @@ class Sandbox:
         self._reader = threading.Thread(target=self._read, name="sandbox-reader", daemon=True)
         self._reader.start()
 
+    @property
+    def outer_pid(self) -> int:
+        """Our own child, whose child is process 1."""
+        return self._outer.pid
+
     def _hello(self) -> Path:
         self._control.settimeout(SANDBOX_REPLY.seconds)
         try:

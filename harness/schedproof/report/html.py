@@ -7,7 +7,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.report.terminal import SYMBOLS
+from schedproof.report.matrix import anchor, matrix, told
+from schedproof.report.style import STYLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,27 +18,14 @@ if TYPE_CHECKING:
 
 __all__ = ["render"]
 
-_STYLE = """
-:root { color-scheme: light dark; --line: #8884; --dim: #888; --pass: #1a7f37; --fail: #cf222e; --warn: #9a6700;
-  --invalid: #8250df; --bar: #0969da66; }
-@media (prefers-color-scheme: dark) { :root { --pass: #3fb950; --fail: #f85149; --warn: #d29922; --invalid: #bc8cff;
-  --bar: #4493f866; } }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 0 auto; padding: 1rem; }
-h1 { font-size: 1.5rem; }
-h2 { font-size: 1.2rem; margin-top: 2.5rem; border-top: 1px solid var(--line); padding-top: 1rem; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; } caption { text-align: left; color: var(--dim); }
-th, td { text-align: left; padding: .25rem .75rem; border-bottom: 1px solid var(--line); vertical-align: top; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
-td.bar { background: linear-gradient(to right, var(--bar) var(--share), transparent var(--share)); }
-.passed { color: var(--pass); } .failed { color: var(--fail); font-weight: bold; } .stale { color: var(--fail); }
-.excluded, .skipped { color: var(--warn); } .invalid { color: var(--invalid); font-weight: bold; }
-.not-claimed { color: var(--dim); } tr.chosen td:first-child::after { content: " \\2190 chosen"; color: var(--fail); }
+_STYLE = (
+    STYLE
+    + """
+tr.chosen td:first-child::after { content: " \\2190 chosen"; color: var(--fail); }
 tr.expected td:first-child::after { content: " \\2190 expected"; color: var(--pass); }
 tr.chosen.expected td:first-child::after { content: " \\2190 expected, chosen"; color: var(--pass); }
-pre { overflow-x: auto; font-size: .8rem; line-height: 1.35; } blockquote { margin-left: 0; padding-left: 1rem;
-  border-left: 3px solid var(--line); } code { overflow-wrap: anywhere; }
-@media print { body { max-width: none; } details { display: block; } h2 { break-after: avoid; } }
 """
+)
 
 
 def render(result: RunResult) -> str:
@@ -46,7 +34,7 @@ def render(result: RunResult) -> str:
         _verdict(result, name, verdict)
         for name, one in result.candidates.items()
         for verdict in one.verdicts
-        if verdict.outcome in ("failed", "invalid", "excluded") or verdict.stale
+        if told(verdict)
     ]
     errors = [
         f"<h2>{_text(name)} could not be brought up</h2><pre>{_text(str(one.error))}</pre>"
@@ -60,34 +48,11 @@ def render(result: RunResult) -> str:
         f"<title>schedproof report</title><style>{_STYLE}</style></head><body>\n"
         f"<h1>schedproof: {_text(', '.join(result.candidates))}</h1>\n"
         f"<p>cluster {_text(result.cluster)}; seed {result.seed}; {_text(versions)}</p>\n"
-        + "\n".join([_matrix(result), *errors, *sections])
+        + "\n".join(
+            [matrix({name: one.verdicts for name, one in result.candidates.items()}, linked=True), *errors, *sections]
+        )
         + "\n</body></html>\n"
     )
-
-
-def _matrix(result: RunResult) -> str:
-    verdicts = {(name, v.clause): v for name, one in result.candidates.items() for v in one.verdicts}
-    head = "".join(f'<th scope="col">{_text(name)}</th>' for name in result.candidates)
-    rows = []
-    for clause in CATALOGUE.values():
-        row = [verdicts.get((name, clause.id)) for name in result.candidates]
-        if any(row):
-            cells = "".join(_cell(name, verdict) for name, verdict in zip(result.candidates, row, strict=True))
-            rows.append(f'<tr><th scope="row" title="{_text(clause.guarantee)}">{clause.id}</th>{cells}</tr>')
-    return (
-        '<div class="scroll"><table><caption>clauses by candidates</caption>'
-        f'<thead><tr><th scope="col">clause</th>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
-    )
-
-
-def _cell(name: str, verdict: Verdict | None) -> str:
-    if verdict is None:
-        return "<td></td>"
-    word = "STALE" if verdict.stale else SYMBOLS[verdict.outcome][0]
-    kind = "stale" if verdict.stale else verdict.outcome
-    if verdict.outcome in ("failed", "invalid", "excluded") or verdict.stale:
-        word = f'<a class="{kind}" href="#{_anchor(name, verdict)}">{word}</a>'
-    return f'<td class="{kind}" title="{_text(verdict.summary)}">{word}</td>'
 
 
 def _verdict(result: RunResult, name: str, verdict: Verdict) -> str:
@@ -95,7 +60,7 @@ def _verdict(result: RunResult, name: str, verdict: Verdict) -> str:
     candidate = result.candidates[name].candidate
     outcome = f'<span class="{verdict.outcome}">{verdict.outcome}</span>'
     parts = [
-        f'<h2 id="{_anchor(name, verdict)}">{_text(name)}: {verdict.clause} {outcome}</h2>',
+        f'<h2 id="{anchor(name, verdict)}">{_text(name)}: {verdict.clause} {outcome}</h2>',
         f"<blockquote>{_text(CATALOGUE[verdict.clause].guarantee)}</blockquote><p>{_text(verdict.summary)}</p>",
         *(_decision(decision) for decision in evidence.get("decisions", ())),
         *(_scoring(scoring) for scoring in evidence.get("scorings", ())),
@@ -169,10 +134,6 @@ def _share(value: str | float) -> float:
     except ValueError:
         return 0.0
     return number if 0 < number < math.inf else 0.0
-
-
-def _anchor(name: str, verdict: Verdict) -> str:
-    return html.escape(f"{name}-{verdict.clause}".replace("/", "-"))
 
 
 def _lines(lines: Iterable[str]) -> str:

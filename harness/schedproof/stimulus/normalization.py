@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.candidates.kinds import ExtenderSpec, PluginSpec
 from schedproof.foundation.deadlines import BIND, REACTION
-from schedproof.foundation.errors import DeadlineExceededError, UsageError
+from schedproof.foundation.errors import CandidateError, DeadlineExceededError, UsageError
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.metrics.series import Counter
 from schedproof.stimulus.network import NetworkCase, sample_step, scripted_past
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from schedproof.candidates.ways.part import Part
     from schedproof.normalization.answer import Readings, Surface
     from schedproof.stimulus.pods import Pod
     from schedproof.stimulus.trial import Trial
@@ -145,6 +146,9 @@ class NormalizationCase(NetworkCase):
         unwilling = self._unwillingness(pod)
         node = self.node_of(pod)
         self.trial.attachment.catch_up()
+        # The line of its Binding follows those of its scores: where it has arrived, so have they. A container's log may
+        # be behind what its process has written, also where the pod is bound.
+        feasible = log.feasible(name, self.trial.attachment.parts) if node else None
         scores = log.scores(name)
         # A goroutine of scoring that panics is counted as done, and the cycle may go on to a Binding before the process
         # has ended. What it told of the panic came before that (apimachinery, util/runtime, HandleCrash).
@@ -157,7 +161,7 @@ class NormalizationCase(NetworkCase):
             unschedulable=not node and unwilling.get("reason") == "Unschedulable",
             scores=scores,
             calls=calls,
-            feasible=log.feasible(name) if node and not scores else None,
+            feasible=feasible,
             crash=ended(),
         )
 
@@ -227,8 +231,8 @@ class _Log:
             file.seek(self._end)
             return file.read().decode(errors="replace")
 
-    def feasible(self, pod: str) -> int | None:
-        """How many nodes a pod that is bound could have been bound to; None: it does not say.
+    def feasible(self, pod: str, parts: Sequence[Part]) -> int | None:
+        """How many nodes a pod that is bound could have been bound to; None: it does not say, or one of `parts` ended.
 
         The line follows the Binding (pkg/scheduler/schedule_one.go, bindingCycle), so it may still be on its way.
         """
@@ -242,8 +246,8 @@ class _Log:
             return int(found[1])
 
         try:
-            return wait_for(told, REACTION, what=f"{self.path.name} to tell of {pod}")
-        except DeadlineExceededError:
+            return wait_for(told, REACTION, what=f"{self.path.name} to tell of {pod}", watching=parts)
+        except (DeadlineExceededError, CandidateError):
             return None
 
     def close(self) -> None:

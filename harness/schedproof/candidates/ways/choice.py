@@ -8,22 +8,34 @@ from schedproof.candidates.kinds import ExtenderSpec, PluginSpec
 from schedproof.candidates.scheduler_config import DEFAULT_SCHEDULER, served_by
 from schedproof.candidates.ways.processes import ProcessWay
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
+from schedproof.daemons.scheduler import LOG_SCORES
 from schedproof.foundation.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from schedproof.candidates.descriptor import Candidate
     from schedproof.candidates.ways.way import Way
-    from schedproof.clusters.cluster import Cluster, Identity
+    from schedproof.clusters.cluster import Identity, Site
 
 __all__ = ["choose_way"]
 
 _FILES = ("certFile", "keyFile", "caFile")
 
 
-def choose_way(cluster: Cluster, candidate: Candidate, identity: Identity, logs: Path, deploy: str | None) -> Way:
+def choose_way(
+    cluster: Site,
+    candidate: Candidate,
+    identity: Identity,
+    logs: Path,
+    deploy: str | None,
+    *,
+    flags: Mapping[str, str] = LOG_SCORES,
+) -> Way:
     """The way that `deploy` names; None: pods where the cluster hosts them, else processes of this machine.
+
+    `flags` are for processes; see `ProcessWay`.
 
     Raises:
         UsageError: this candidate cannot run that way on this cluster.
@@ -42,7 +54,7 @@ def choose_way(cluster: Cluster, candidate: Candidate, identity: Identity, logs:
         # A run that was killed may have left another scheduler in a cluster that is kept.
         restore_scheduler(cluster.api, hosting.static_pods)
     if deploy == "process":
-        return ProcessWay(cluster, candidate, identity, logs)
+        return ProcessWay(cluster, candidate, identity, logs, flags=flags)
     if hosting is None:
         raise UsageError(
             f"--deploy {deploy}: no candidate runs as a pod of a cluster of kind {cluster.name}",

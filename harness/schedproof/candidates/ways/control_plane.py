@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from schedproof.candidates.kinds import CommandSpec
     from schedproof.candidates.ways.way import Served, WayName
     from schedproof.clusters.api import Api
-    from schedproof.clusters.cluster import Cluster, Hosting, Identity, StaticPods
+    from schedproof.clusters.cluster import Hosting, Identity, Site, StaticPods
 
 __all__ = ["ControlPlaneWay", "restore_scheduler"]
 
@@ -49,7 +49,7 @@ class ControlPlaneWay:
     values: Mapping[str, str] = {"kubeconfig": _KUBECONFIG, "python": "python3"}
 
     def __init__(
-        self, cluster: Cluster, hosting: Hosting, static_pods: StaticPods, candidate: Candidate, logs: Path
+        self, cluster: Site, hosting: Hosting, static_pods: StaticPods, candidate: Candidate, logs: Path
     ) -> None:
         self._cluster = cluster
         self._hosting = hosting

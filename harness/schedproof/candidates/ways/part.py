@@ -25,6 +25,14 @@ class Part(Protocol):
     def name(self) -> str: ...
 
     @property
+    def pid(self) -> int | None:
+        """Its pid in the sandbox, where it is a process of this machine."""
+
+    @property
+    def scheduler_port(self) -> int | None:
+        """Where a kube-scheduler that is a process of this machine serves its metrics, by TLS on loopback."""
+
+    @property
     def log(self) -> Path:
         """What it prints, as it prints it."""
 

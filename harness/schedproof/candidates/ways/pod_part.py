@@ -47,6 +47,8 @@ class PodPart:
         answers: raises `NotYet` until it can be reached, once it is ready.
     """
 
+    pid = scheduler_port = None
+
     def __init__(
         self,
         api: Api,

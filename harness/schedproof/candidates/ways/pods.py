@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from schedproof.candidates.descriptor import Candidate
     from schedproof.clusters.api import Manifest
-    from schedproof.clusters.cluster import Cluster, Hosting, Identity
+    from schedproof.clusters.cluster import Hosting, Identity, Site
 
 __all__ = ["PodWay"]
 
@@ -50,9 +50,7 @@ class PodWay:
     name: Final[WayName] = "pod"
     acts_as = ""
 
-    def __init__(
-        self, cluster: Cluster, hosting: Hosting, candidate: Candidate, identity: Identity, logs: Path
-    ) -> None:
+    def __init__(self, cluster: Site, hosting: Hosting, candidate: Candidate, identity: Identity, logs: Path) -> None:
         self._cluster = cluster
         self._hosting = hosting
         self._candidate = candidate

@@ -11,7 +11,7 @@ from schedproof.candidates.kinds import CommandSpec
 from schedproof.candidates.placeholders import fill
 from schedproof.candidates.ways.part import probe
 from schedproof.candidates.ways.way import Served, WayName
-from schedproof.daemons.scheduler import start_scheduler
+from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.sandbox import Command, CommandNotStartedError, Process
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.candidates.descriptor import Candidate
-    from schedproof.clusters.cluster import Cluster, Identity
+    from schedproof.clusters.cluster import Identity, Site
     from schedproof.foundation.errors import SchedproofError
 
 __all__ = ["ProcessWay"]
@@ -36,13 +36,23 @@ class ProcessWay:
     Args:
         identity: the candidate's own.
         logs: the folder for its logs.
+        flags: more of its kube-scheduler's; see `start_scheduler`.
     """
 
     name: Final[WayName] = "process"
     acts_as = ""
 
-    def __init__(self, cluster: Cluster, candidate: Candidate, identity: Identity, logs: Path) -> None:
+    def __init__(
+        self,
+        cluster: Site,
+        candidate: Candidate,
+        identity: Identity,
+        logs: Path,
+        *,
+        flags: Mapping[str, str] = LOG_SCORES,
+    ) -> None:
         self._host = cluster.host
+        self._flags = flags
         self._candidate = candidate
         self._logs = logs
         self.values = {"address": _LOOPBACK, "python": sys.executable, "kubeconfig": str(identity.kubeconfig)}
@@ -87,13 +97,19 @@ class ProcessWay:
         name = f"scheduler-{self._candidate.name}"
         try:
             scheduler = start_scheduler(
-                self._host, name, configuration, identity.kubeconfig, binary=binary, logs=self._logs
+                self._host,
+                name,
+                configuration,
+                identity.kubeconfig,
+                binary=binary,
+                logs=self._logs,
+                more=self._flags,
             )
         except CommandNotStartedError as error:
             raise CandidateError(
                 error.message, remedy=f"spec.plugin.binary in {self._candidate.path} must be a program of this machine"
             ) from error
-        return _ProcessPart(scheduler.process, scheduler.wait_ready)
+        return _ProcessPart(scheduler.process, scheduler.wait_ready, scheduler.port)
 
     def close(self) -> None:
         """Nothing is left once its processes have been stopped."""
@@ -102,11 +118,13 @@ class ProcessWay:
 class _ProcessPart:
     """A process, and how it is waited for."""
 
-    def __init__(self, process: Process, wait_ready: Callable[[], None]) -> None:
+    def __init__(self, process: Process, wait_ready: Callable[[], None], port: int | None = None) -> None:
         self._process = process
         self.wait_ready = wait_ready
+        self.scheduler_port = port
         self.name = process.command.name
         self.log = process.command.log
+        self.pid = process.pid
         self.stop = process.stop
         self.log_tail = process.log_tail
 

@@ -1,0 +1,234 @@
+"""A benchmark: all candidates and the baseline on the same stages, in the same minutes, in random order."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import random
+import statistics
+import time
+from typing import TYPE_CHECKING, Any
+
+from schedproof.benchmark.comparing import knee_of
+from schedproof.benchmark.contender import Contender
+from schedproof.benchmark.rounds import Order, measure
+from schedproof.benchmark.stage import Stage
+from schedproof.benchmark.tapped import trace
+from schedproof.candidates.kinds import PluginSpec
+from schedproof.candidates.plugin_build import scheduler_binary
+from schedproof.foundation.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.benchmark.round import Mode, Round
+    from schedproof.benchmark.tapped import Trace
+    from schedproof.candidates.descriptor import Candidate
+    from schedproof.foundation.progress import Progress
+    from schedproof.workloads.workload import Workload
+
+__all__ = ["Bench", "Plan", "Sweep", "contestants"]
+
+_SHARE = 0.5
+"""The rate of an open loop at which all are compared, as a part of what the slowest of them drains: enough for the
+queue to matter, and far from where it grows without end."""
+
+_SWEEP = (0.25, 0.5, 0.7, 0.85, 1.0, 1.15)
+"""Rates of the sweep to the knee, as parts of what that candidate drains."""
+
+_SINGLE = 100
+"""Pods of a round one at a time, at most."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What to measure. `contestants` by name, the baseline first; `blocks` rounds of each of them in each mode.
+
+    `families`: by the name of each workload, what it is called however many nodes it has.
+    """
+
+    contestants: Mapping[str, Candidate]
+    workloads: Sequence[Workload]
+    families: Mapping[str, str]
+    modes: Sequence[Mode]
+    blocks: int
+    seed: int
+    folder: Path
+    kubernetes: str
+    binaries: Mapping[str, Path]
+    sweep: bool = False
+    phases: bool = False
+
+    @property
+    def baseline(self) -> str:
+        return next(iter(self.contestants))
+
+
+@dataclasses.dataclass(frozen=True)
+class Sweep:
+    """Open-loop rounds of one candidate at rising rates."""
+
+    workload: str
+    candidate: str
+    rounds: Sequence[Round]
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"workload": self.workload, "candidate": self.candidate, **knee_of(self.rounds)}
+
+
+def contestants(baseline: Candidate, candidates: Sequence[Candidate]) -> dict[str, Candidate]:
+    """By name, the baseline first. A candidate that is the baseline itself competes under another name: the difference
+    that is shown then is one of the measuring.
+
+    Raises:
+        UsageError: two candidates have the same name.
+    """
+    found = {baseline.name: baseline}
+    for candidate in candidates:
+        name = candidate.name
+        if candidate.path == baseline.path:
+            name = f"{name}-again"
+            candidate = dataclasses.replace(candidate, name=name)  # noqa: PLW2901 - its namesake
+        if name in found:
+            raise UsageError(f"two candidates have the name {name}", remedy="metadata.name tells them apart")
+        found[name] = candidate
+    return found
+
+
+class Bench:
+    """`run` measures all that the plan asks for; what it has found is here, also where it was interrupted."""
+
+    def __init__(self, plan: Plan, progress: Progress) -> None:
+        self.plan = plan
+        self.rounds: list[Round] = []
+        self.sweeps: list[Sweep] = []
+        self.traces: list[Trace] = []
+        self.ceilings: list[float] = []
+        """Bindings per second, of each block of drains; see `Stage.ceiling`."""
+        self.client_limits: dict[str, Mapping[str, Any]] = {}
+        self.versions: dict[str, str] = {}
+        self.seconds = 0.0
+        self._hopeless: set[tuple[str, str]] = set()
+        """Workload and candidate that has bound nothing in a round: every other would take a minute of waiting."""
+        self._progress = progress
+        self._random = random.Random(plan.seed)  # noqa: S311 - an order to be repeated, not a secret
+
+    def run(self) -> None:
+        """Measure.
+
+        Raises:
+            SchedproofError: a candidate cannot be brought up, or a cluster is broken.
+        """
+        begin = time.monotonic()
+        try:
+            self._compile()
+            for workload in self.plan.workloads:
+                self._measure(workload)
+                if self.plan.phases:
+                    self._trace(workload)
+        finally:
+            self.seconds = time.monotonic() - begin
+
+    def _compile(self) -> None:
+        """Have schedulers built before anything is measured."""
+        for name, candidate in self.plan.contestants.items():
+            if isinstance(candidate.spec, PluginSpec):
+                scheduler_binary(candidate.spec, name=name, kubernetes=self.plan.kubernetes, progress=self._progress)
+
+    @contextlib.contextmanager
+    def _stage(self, workload: Workload, folder: str, *, audited: bool = False) -> Iterator[Stage]:
+        with self._progress.step(
+            f"setting up {workload.name}",
+            why=f"{workload.nodes} nodes, {workload.initial_pods} pods that the stock scheduler places",
+        ):
+            stage = Stage(
+                workload, self.plan.kubernetes, self.plan.binaries, self.plan.folder / folder / workload.name,
+                seed=self.plan.seed, audited=audited,
+            )  # fmt: skip
+        with contextlib.closing(stage):
+            self.versions.update(stage.cluster.versions())
+            yield stage
+
+    def _measure(self, workload: Workload) -> None:
+        with self._stage(workload, "stages") as stage, contextlib.ExitStack() as undo:
+            contenders = []
+            for name, candidate in self.plan.contestants.items():
+                folder = self.plan.folder / "candidates" / name / workload.name
+                contenders.append(Contender(stage, name, candidate, folder))
+                undo.callback(contenders[-1].close)
+            modes, drained = self.plan.modes, {}
+            if "drain" in modes:
+                self._blocks(stage, contenders, "drain", None)
+            if "open-loop" in modes or self.plan.sweep:
+                drained = self._drained(stage, contenders)
+            if "open-loop" in modes:
+                rate = _rounded(_SHARE * min(drained.values(), default=0.0))
+                self._blocks(stage, contenders, "open-loop", rate)
+            if "one-at-a-time" in modes:
+                self._blocks(stage, contenders, "one-at-a-time", None)
+            for contender in contenders if self.plan.sweep else ():
+                if contender.name in drained:
+                    self._sweep(stage, contender, drained[contender.name])
+            self.client_limits |= {one.name: one.client_limits for one in contenders}
+
+    def _blocks(self, stage: Stage, contenders: Sequence[Contender], mode: Mode, rate: float | None) -> None:
+        offered = "" if rate is None else f" at {rate:g} pods/s"
+        what = f"{stage.workload.name}, {mode}{offered}: {self.plan.blocks} rounds of {len(contenders)} schedulers"
+        with self._progress.step(what):
+            for block in range(self.plan.blocks):
+                seed = self._random.randrange(1 << 32)
+                if mode == "drain":
+                    # In every block, as what the machine can do changes from minute to minute.
+                    stage.measure_ceiling()
+                    self.ceilings.append(stage.ceiling)
+                # No more pods than the workload has: those need not fit.
+                count = min(_SINGLE, stage.workload.pods) if mode == "one-at-a-time" else None
+                for order, contender in enumerate(self._shuffled(contenders)):
+                    if (stage.workload.name, contender.name) in self._hopeless:
+                        continue
+                    one = measure(stage, contender, Order(mode, block, order, seed, rate, count))
+                    self.rounds.append(one)
+                    if not one.bound:
+                        self._hopeless.add((one.workload, one.candidate))
+
+    def _shuffled(self, contenders: Sequence[Contender]) -> list[Contender]:
+        return self._random.sample(contenders, len(contenders))
+
+    def _drained(self, stage: Stage, contenders: Sequence[Contender]) -> dict[str, float]:
+        """The median throughput of each contender's drains, but for those that left pods behind.
+
+        Where there are no drains, each is drained once, uncounted: a rate has to be known that it can follow.
+        """
+        workload = stage.workload.name
+        drains = [one for one in self.rounds if one.workload == workload and one.mode == "drain"]
+        if not drains:
+            orders = enumerate(self._shuffled(contenders))
+            drains = [measure(stage, contender, Order("drain", 0, order, 0)) for order, contender in orders]
+        found: dict[str, list[float]] = {}
+        for one in drains:
+            if not one.unbound:
+                found.setdefault(one.candidate, []).append(one.throughput)
+        return {name: statistics.median(values) for name, values in found.items()}
+
+    def _sweep(self, stage: Stage, contender: Contender, drained: float) -> None:
+        with self._progress.step(f"{stage.workload.name}, sweep of {contender.name} to the knee"):
+            seed = self._random.randrange(1 << 32)
+            rounds = [
+                measure(stage, contender, Order("open-loop", number, 0, seed, _rounded(share * drained)))
+                for number, share in enumerate(_SWEEP)
+            ]
+        self.sweeps.append(Sweep(stage.workload.name, contender.name, rounds))
+
+    def _trace(self, workload: Workload) -> None:
+        """A pass of its own, because what it takes to see so much costs time."""
+        with self._stage(workload, "tapped", audited=True) as stage:
+            for name, candidate in self.plan.contestants.items():
+                folder = self.plan.folder / "candidates" / name / f"{workload.name}-tapped"
+                with self._progress.step(f"{workload.name}, phases of {name}"):
+                    self.traces.append(trace(stage, name, candidate, folder))
+
+
+def _rounded(rate: float) -> float:
+    """Two digits: nobody wants to read more, and the next run may well offer the same."""
+    return float(f"{max(rate, 1.0):.2g}")

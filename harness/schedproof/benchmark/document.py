@@ -1,0 +1,137 @@
+"""bench.json: all that a benchmark has found, as one document."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedproof import __version__
+from schedproof.benchmark.comparing import ALPHA, MINIMUM_EFFECT, comparisons, measurements
+from schedproof.statistics.gate import evaluate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from schedproof.benchmark.bench import Bench
+    from schedproof.benchmark.round import Round
+    from schedproof.statistics.gate import Gate
+
+__all__ = ["SCHEMA", "bench_document", "exit_code", "pod_rows"]
+
+SCHEMA = "schedproof.bench/v1"
+
+EXIT_PASSED, EXIT_FAILED, EXIT_ERROR, EXIT_UNPROVED = 0, 1, 2, 3
+
+
+def bench_document(
+    bench: Bench,
+    *,
+    command: str,
+    gates: Sequence[Gate] = (),
+    conformance: Sequence[Mapping[str, Any]] | None = None,
+    error: str = "",
+) -> dict[str, Any]:
+    """Build it.
+
+    Args:
+        bench: what was measured, also where that was cut short.
+        command: what to type to have it measured again.
+        gates: what must not be shown.
+        conformance: the candidates of a report.json, to be shown beside.
+        error: why it was cut short.
+    """
+    plan = bench.plan
+    compared = comparisons(bench.rounds, plan.baseline, seed=plan.seed)
+    results = [evaluate(gate, compared).as_dict() for gate in gates]
+    swept = [one for sweep in bench.sweeps for one in sweep.rounds]
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "run": {
+            "seed": plan.seed, "cluster": "embedded", "command": command, "baseline": plan.baseline, "alpha": ALPHA,
+            "minimum_effect": MINIMUM_EFFECT, "seconds": bench.seconds,
+            "versions": {"schedproof": __version__, **bench.versions}, "environment": _environment(),
+            "client_limits": {name: dict(limits) for name, limits in bench.client_limits.items()},
+            "ceiling": {"binds_per_second": statistics.median(bench.ceilings)} if bench.ceilings else None,
+            **({"error": error} if error else {}),
+        },
+        "candidates": [{"name": name, "kind": one.kind} for name, one in plan.contestants.items()],
+        "conformance": None if conformance is None else list(conformance),
+        "workloads": [workload.as_dict() for workload in plan.workloads],
+        "measurements": measurements(bench.rounds, list(plan.contestants)),
+        "comparisons": compared,
+        "knees": [sweep.as_dict() for sweep in bench.sweeps],
+        "scaling": _scaling(bench),
+        "phases": [one.phases_as_dict() for one in bench.traces],
+        "queries": [one.queries_as_dict() for one in bench.traces if one.prometheus or one.extender],
+        "gates": results,
+    }  # fmt: skip
+    wrong = any(one.wrong for one in (*bench.rounds, *swept))
+    document["run"]["exit_code"] = exit_code(compared, results, wrong=wrong, error=bool(error))
+    return document
+
+
+def exit_code(
+    compared: Sequence[Mapping[str, Any]], gates: Sequence[Mapping[str, Any]], *, wrong: bool, error: bool
+) -> int:
+    """0: all that was asked for was measured, and no gate has failed. 1: a gate has failed, or pods are where they must
+    not be. 2: it was cut short. 3: a comparison is invalid, or a gate could not be decided.
+    """
+    if error:
+        return EXIT_ERROR
+    if wrong or any(gate["outcome"] == "failed" for gate in gates):
+        return EXIT_FAILED
+    unproved = any(one["verdict"] == "invalid" for one in compared)
+    return EXIT_UNPROVED if unproved or any(gate["outcome"] == "unproved" for gate in gates) else EXIT_PASSED
+
+
+def _scaling(bench: Bench) -> list[dict[str, Any]]:
+    """Where one workload was measured with different numbers of nodes: medians would hide how few; these are means."""
+    found: dict[tuple[str, str], dict[int, list[Round]]] = {}
+    nodes = {workload.name: workload.nodes for workload in bench.plan.workloads}
+    for one in bench.rounds:
+        if not one.invalid:
+            by_nodes = found.setdefault((bench.plan.families[one.workload], one.candidate), {})
+            by_nodes.setdefault(nodes[one.workload], []).append(one)
+    return [
+        {"workload": workload, "candidate": candidate, "points": [_point(*one) for one in sorted(by_nodes.items())]}
+        for (workload, candidate), by_nodes in found.items()
+        if len(by_nodes) > 1
+    ]
+
+
+def _point(nodes: int, rounds: Sequence[Round]) -> dict[str, Any]:
+    from schedproof.statistics.quantiles import summary
+
+    drains = [one.throughput for one in rounds if one.mode == "drain"]
+    point: dict[str, Any] = {"nodes": nodes, "throughput": statistics.fmean(drains) if drains else None}
+    latency = summary([value for one in rounds if one.mode == "one-at-a-time" for value in one.latencies])
+    return point | {name: latency.get(name) for name in ("p50", "p99")}
+
+
+def pod_rows(rounds: Sequence[Round]) -> Iterator[list[Any]]:
+    """Every pod of every round, for pods.csv; seconds from the round's beginning."""
+    for one in rounds:
+        for row in one.rows:
+            moments = (row.intended, row.sent, row.answered, row.seen)
+            yield [
+                one.candidate, one.workload, one.mode, one.rate, one.block, row.pod,
+                *(None if moment is None else round(moment - one.began, 6) for moment in moments), row.node,
+            ]  # fmt: skip
+
+
+def _environment() -> dict[str, Any]:
+    return {
+        "cpu": _cpu(), "cores": len(os.sched_getaffinity(0)),
+        "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        "kernel": platform.release(), "python": platform.python_version(),
+    }  # fmt: skip
+
+
+def _cpu() -> str:
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.machine()

@@ -1,0 +1,85 @@
+"""What a round costs, what its scheduler says of it, and what else the machine was doing meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from typing import TYPE_CHECKING
+
+from schedproof.benchmark import own_metrics
+from schedproof.benchmark.usage import MachineSample, Meter, Usage, host_pids, noise
+from schedproof.foundation.deadlines import OWN_METRICS
+from schedproof.foundation.errors import DeadlineExceededError
+from schedproof.foundation.waiting import NotYet, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from schedproof.benchmark.contender import Contender
+    from schedproof.benchmark.own_metrics import OwnMetrics
+    from schedproof.benchmark.stage import Stage
+
+__all__ = ["Gauges", "Readings"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Readings:
+    """From the creation of `Gauges` until they were read.
+
+    `usage`: by the name of the process. `own`: of the candidate's kube-scheduler; None where it has none. `throttled`
+    and `noise` are sentences; empty: not so.
+    """
+
+    usage: Mapping[str, Usage]
+    own: OwnMetrics | None
+    throttled: str
+    noise: str
+
+
+class Gauges:
+    """Begin with their creation; to be read before the contender is halted, whose processes they look at.
+
+    Args:
+        since_start: whether what its scheduler counts is to be all since that has started, and not from now on.
+    """
+
+    def __init__(self, stage: Stage, contender: Contender, *, since_start: bool) -> None:
+        ours = host_pids(stage.cluster.host.sandbox.outer_pid)
+        inside = {name: part.pid for name, part in contender.parts.items()}
+        inside |= {process.command.name: process.pid for process in stage.cluster.daemons}
+        pids = {name: ours[pid] for name, pid in inside.items() if pid in ours}
+        self._token = stage.cluster.token
+        self._scheduler = contender.scheduler
+        self._own_before = own_metrics.NONE if since_start else self._own() or own_metrics.NONE
+        self._meter = Meter({**pids, "driver": stage.driver.pid})
+        self._machine = MachineSample.take()
+        self.began = time.monotonic()
+
+    def _own(self) -> OwnMetrics | None:
+        if self._scheduler is None or self._scheduler.exit_code is not None:
+            return None
+        assert self._scheduler.scheduler_port is not None
+        return own_metrics.fetch(self._scheduler.scheduler_port, self._token)
+
+    def _own_since(self, bound: int) -> OwnMetrics | None:
+        """What the scheduler says of that many pods: it takes note of a binding after the watch has shown it."""
+        newest: OwnMetrics | None = None
+
+        def probe() -> None:
+            nonlocal newest
+            newest = self._own()
+            if newest is not None and newest.since(self._own_before).sli.count < bound:
+                raise NotYet
+
+        # Should it never say so, the cross-check will.
+        with contextlib.suppress(DeadlineExceededError):
+            wait_for(probe, OWN_METRICS, what="kube-scheduler to count its bindings")
+        return None if newest is None else newest.since(self._own_before)
+
+    def read(self, bound: int) -> Readings:
+        """After so many pods were seen bound."""
+        load = self._machine.until(MachineSample.take())
+        usage = self._meter.read()
+        own = self._own_since(bound)
+        return Readings(usage, own, "" if own is None else own_metrics.throttled(own, load.seconds), noise(load))

@@ -1,0 +1,125 @@
+"""What `schedproof bench`, and pytest's options, ask for; and the plan that comes of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from schedproof.benchmark.bench import Plan, contestants
+from schedproof.benchmark.driver import BINARY
+from schedproof.benchmark.round import MODES
+from schedproof.binaries.lock import DEFAULT_KUBERNETES
+from schedproof.binaries.resolve import resolve
+from schedproof.candidates.shipped import find_candidate
+from schedproof.candidates.suggestions import did_you_mean
+from schedproof.clusters.lean import BINARIES
+from schedproof.foundation.errors import HostError, UsageError
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.statistics.ratio import FEWEST_BLOCKS
+from schedproof.workloads.reader import load_workload
+from schedproof.workloads.scheduler_perf import import_case
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.benchmark.round import Mode
+    from schedproof.foundation.progress import Progress
+    from schedproof.workloads.workload import Workload
+
+__all__ = ["DEFAULT_BASELINE", "DEFAULT_WORKLOAD", "Request", "prepare"]
+
+DEFAULT_BASELINE = "stock"
+DEFAULT_WORKLOAD = "basic"
+_MOST_ROUNDS = 1_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """`candidates` and `baseline`: files, folders or names.
+
+    `workloads`: files or names; with `scheduler_perf`, cases in that file. `nodes` and `pods`: in place of the
+    workload's own numbers; with several numbers of nodes it is measured with each. No `modes`: all.
+    """
+
+    candidates: Sequence[str]
+    folder: Path
+    seed: int
+    rounds: int
+    baseline: str = DEFAULT_BASELINE
+    workloads: Sequence[str] = ()
+    scheduler_perf: Path | None = None
+    modes: Sequence[str] = ()
+    nodes: Sequence[int] = ()
+    pods: int | None = None
+    sweep: bool = False
+    phases: bool = False
+
+
+def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) -> Plan:
+    """Read all that is asked for, and obtain the binaries.
+
+    Args:
+        request: what is asked for.
+        binaries: those that were named on the command line.
+        progress: is told of builds.
+
+    Raises:
+        UsageError: something is not there, or not right; nothing has been started.
+        HostError: the folder for the report cannot be written, or a binary cannot be had.
+    """
+    if not FEWEST_BLOCKS <= request.rounds <= _MOST_ROUNDS:
+        raise UsageError(
+            f"--rounds {request.rounds}: {FEWEST_BLOCKS} to {_MOST_ROUNDS}",
+            remedy=f"fewer than {FEWEST_BLOCKS} cannot tell a difference from noise",
+        )
+    modes: list[Mode] = [mode for mode in MODES if mode in request.modes or not request.modes]
+    for mode in request.modes:
+        if mode not in MODES:
+            raise UsageError(f"--mode {mode}: no such mode", remedy=did_you_mean(mode, MODES))
+    baseline = find_candidate(request.baseline, clauses=CATALOGUE)
+    found = [find_candidate(text, clauses=CATALOGUE) for text in request.candidates]
+    families: dict[str, str] = {}
+    names = request.workloads or (DEFAULT_WORKLOAD,)
+    workloads = [one for name in names for one in _workloads(name, request, families)]
+    plan = Plan(
+        contestants(baseline, found), workloads, families, modes, request.rounds, request.seed, request.folder,
+        DEFAULT_KUBERNETES, {}, sweep=request.sweep, phases=request.phases,
+    )  # fmt: skip
+    _require_folder(request.folder)
+    resolved = resolve((*BINARIES, BINARY), kubernetes=DEFAULT_KUBERNETES, explicit=binaries, progress=progress)
+    return dataclasses.replace(plan, binaries={name: one.path for name, one in resolved.items()})
+
+
+def _workloads(name: str, request: Request, families: dict[str, str]) -> list[Workload]:
+    given = {} if request.pods is None else {"pods": request.pods}
+    if len(request.nodes) == 1:
+        given["nodes"] = request.nodes[0]
+    if request.scheduler_perf is not None:
+        if request.nodes or request.pods:
+            raise UsageError(
+                "--nodes and --pods do not go with --scheduler-perf",
+                remedy="its cases say how many: choose another one",
+            )
+        found = [import_case(request.scheduler_perf, name)]
+    elif len(request.nodes) > 1:
+        found = [load_workload(name, parameters={**given, "nodes": nodes}) for nodes in request.nodes]
+        found = [dataclasses.replace(one, name=f"{one.name}-{one.nodes}") for one in found]
+    else:
+        found = [load_workload(name, parameters=given)]
+    families.update((one.name, name) for one in found)
+    return found
+
+
+def _require_folder(folder: Path) -> None:
+    if (folder / "bench.json").exists():
+        raise UsageError(
+            f"{folder} holds the results of an earlier benchmark",
+            remedy="choose another folder with --report, or remove that one",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HostError(
+            f"cannot keep results in {folder}: {error.strerror}", remedy="choose another folder with --report"
+        ) from error

@@ -1,0 +1,118 @@
+"""What one round has shown: one candidate, one workload, one mode."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from schedproof.statistics.quantiles import summary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from schedproof.benchmark.driver import Row
+    from schedproof.benchmark.usage import Usage
+
+__all__ = ["MODES", "Mode", "Round"]
+
+Mode = Literal["drain", "open-loop", "one-at-a-time"]
+MODES: tuple[Mode, ...] = get_args(Mode)
+
+_WARM_UP = 10
+"""One pod in so many is the warm-up: connections open, caches and interpreters warm up, schedulers find their queue."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Round:
+    """Moments are of CLOCK_MONOTONIC, in seconds.
+
+    `began`: when the candidate was started on its full queue (drain), or the first pod was intended. `counted_from`:
+    when the CPU time in `usage` began to count, of all processes, of which `own_processes` are the candidate's.
+    `pods`: how many were to be bound; `rows` has those that were sent. `rate`: offered, in pods per second; None where
+    pods do not arrive by a clock. `invalid`: why it proves nothing. `wrong`: what is wrong with where the pods are;
+    `not_judged`: rules that decide about it, at which nobody looked.
+    """
+
+    workload: str
+    mode: Mode
+    rate: float | None
+    candidate: str
+    block: int
+    order: int
+    began: float
+    counted_from: float
+    pods: int
+    rows: Sequence[Row]
+    usage: Mapping[str, Usage] = dataclasses.field(default_factory=dict)
+    own_processes: tuple[str, ...] = ()
+    own_metrics: Mapping[str, Any] | None = None
+    invalid: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+    not_judged: tuple[str, ...] = ()
+
+    @property
+    def bound(self) -> list[Row]:
+        """The pods that were seen bound, in the order in which they were."""
+        return sorted((row for row in self.rows if row.seen is not None), key=lambda row: row.seen or 0.0)
+
+    @property
+    def unbound(self) -> int:
+        """How many pods were never seen bound, those included that were not even sent."""
+        return self.pods - len(self.bound)
+
+    @property
+    def warm_up(self) -> int:
+        """So many of the first pods bound count neither for throughput nor for latency."""
+        return len(self.bound) // _WARM_UP
+
+    @property
+    def seconds(self) -> float:
+        """From the end of the warm-up to the last binding."""
+        bound = self.bound
+        if len(bound) < 2:
+            return 0.0
+        return _seen(bound[-1]) - _seen(bound[max(0, self.warm_up - 1)])
+
+    @property
+    def throughput(self) -> float:
+        """Pods bound per second after the warm-up; 0 where that cannot be told."""
+        counted = len(self.bound) - max(1, self.warm_up)
+        return counted / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def latencies(self) -> list[float]:
+        """Seconds of each pod after the warm-up.
+
+        From the moment that its creation was intended, sent or not, to the moment that its binding was seen: what a
+        late creation delays is counted (no coordinated omission). In a drain from its beginning.
+        """
+        counted = self.bound[self.warm_up :]
+        if self.mode == "drain":
+            return [_seen(row) - self.began for row in counted]
+        return [_seen(row) - row.intended for row in counted]
+
+    def cpu_per_pod(self, process: str) -> float:
+        """CPU seconds that a process took for each pod that was bound meanwhile."""
+        pods = sum(_seen(row) >= self.counted_from for row in self.bound)
+        return self.usage[process].cpu / pods if pods and process in self.usage else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """What bench.json says about it."""
+        bound = self.bound
+        return {
+            "block": self.block, "order": self.order, "seconds": self.seconds, "pods": self.pods,
+            "bound": len(bound), "unaccounted": self.unbound, "warm_up": self.warm_up,
+            "throughput": self.throughput, "latency": summary(self.latencies) if self.latencies else {},
+            "usage": {
+                name: {"cpu": one.cpu, "peak": one.peak, "cpu_per_pod": self.cpu_per_pod(name)}
+                for name, one in self.usage.items()
+            },
+            "own_processes": list(self.own_processes),
+            "own_metrics": None if self.own_metrics is None else dict(self.own_metrics),
+            "invalid": list(self.invalid), "wrong": list(self.wrong), "not_judged": list(self.not_judged),
+        }  # fmt: skip
+
+
+def _seen(row: Row) -> float:
+    assert row.seen is not None
+    return row.seen

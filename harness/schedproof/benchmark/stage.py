@@ -1,0 +1,240 @@
+"""A workload's cluster, set up: nodes, and pods that are there before anything is measured."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import random
+from typing import TYPE_CHECKING, Any
+
+from schedproof.benchmark.driver import Driver, Pods
+from schedproof.candidates.scheduler_config import scheduler_configuration
+from schedproof.clusters import bootstrap
+from schedproof.clusters.bootstrap import SCHEDULER_RBAC
+from schedproof.clusters.lean import LeanCluster
+from schedproof.daemons.scheduler import start_scheduler
+from schedproof.foundation.deadlines import CANDIDATE_STOP
+from schedproof.foundation.errors import HostError, UsageError
+from schedproof.metrics.readings import node_labels
+from schedproof.workloads.operations import Barrier, CreateObjects, CreatePods, DeletePods
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.benchmark.driver import Row
+    from schedproof.benchmark.placement import Placed
+    from schedproof.foundation.waiting import Watched
+    from schedproof.workloads.operations import Manifest
+    from schedproof.workloads.workload import Workload
+
+__all__ = ["NOBODY", "Stage", "scheduled_by"]
+
+NOBODY = "schedproof-nobody"
+"""The schedulerName of pods that the driver binds by itself."""
+
+_SET_UP = "schedproof-set-up"
+"""That of pods that are there before anything is measured. The stock scheduler places them, whoever is measured."""
+
+_SLICE = 0.5
+"""Seconds for which the driver waits before we look whether everybody is alive."""
+
+_STUCK = 30.0
+"""Seconds without a single binding after which no more is to be expected: longer than kube-scheduler's longest back-off
+of 10 s, and than an extender's or a query's default timeouts."""
+
+_CEILING_PODS = 1_000
+
+
+class Stage:
+    """Rounds come and go on it; `close` ends everything.
+
+    Args:
+        workload: what it is set up for.
+        kubernetes: the minor version.
+        binaries: those of a lean cluster, and `driver`.
+        folder: for logs, and what the driver writes.
+        seed: of the order of the nodes' traffic.
+        audited: as for `LeanCluster`.
+
+    Raises:
+        SchedproofError: it cannot be had; nothing is left behind.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        kubernetes: str,
+        binaries: Mapping[str, Path],
+        folder: Path,
+        *,
+        seed: int,
+        audited: bool = False,
+    ) -> None:
+        self.workload = workload
+        self._folder = folder
+        self.nodes = [dict(manifest) for group in workload.node_groups() for manifest in group.manifests()]
+        self.node_names = [node["metadata"]["name"] for node in self.nodes]
+        self._random = random.Random(seed)  # noqa: S311 - order, no secrets
+        gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in workload.feature_gates.items())
+        self.scheduler_flags = {"feature-gates": gates} if gates else {}
+        """Of every kube-scheduler here."""
+        self.initial: list[Placed] = []
+        """The pods of the set-up, and where each is."""
+        self.ceiling = math.inf
+        """Bindings per second that the apiserver can take, once that was measured."""
+        self.readings: dict[str, float] = {}
+        """Bytes per second by node; empty where the workload has none."""
+        if workload.readings is not None:
+            self.readings = workload.readings.of(self.node_names, seed=seed)
+        self._labels = {name: node_labels(name, f"198.19.{n >> 8}.{n & 255}") for n, name in enumerate(self.node_names)}
+        self._closing = contextlib.ExitStack()
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.close)
+            self.cluster = LeanCluster(kubernetes, binaries, folder, audited=audited)
+            self._closing.callback(self.cluster.close)
+            self.driver = Driver(binaries["driver"], folder)
+            self._closing.callback(self.driver.close)
+            self.driver.connect(self.cluster.admin_kubeconfig)
+            self._set_up()
+            undo.pop_all()
+
+    def _set_up(self) -> None:
+        for namespace, labels in self.workload.namespaces.items():
+            bootstrap.namespace(self.cluster.api, namespace)
+            if labels:
+                self.cluster.api.merge("namespaces", namespace, {"metadata": {"labels": dict(labels)}})
+        for group in self.workload.node_groups():
+            self.driver.create_nodes(group.template, group.names, group.labels)
+        for operation in self.workload.set_up:
+            if isinstance(operation, CreateObjects):
+                for manifest in operation.manifests:
+                    self._create(manifest)
+        self._place_pods()
+
+    def _create(self, manifest: Manifest) -> None:
+        kind, metadata = manifest["kind"], manifest["metadata"]
+        resource = f"{kind.lower()}{'es' if kind.endswith('s') else 's'}"
+        try:
+            self.cluster.api.create_or_keep(resource, dict(manifest), metadata.get("namespace", ""))
+        except KeyError:
+            raise UsageError(
+                f"workload {self.workload.name}: objects of kind {kind} cannot be created here",
+                remedy="leave them out, or use another workload",
+            ) from None
+
+    def _place_pods(self) -> None:
+        steps = [step for step in self.workload.set_up if isinstance(step, (CreatePods, DeletePods, Barrier))]
+        if not steps:
+            return
+        placed: list[Pods] = []
+        with self._stock() as scheduler:
+            for number, step in enumerate(steps):
+                if isinstance(step, DeletePods):
+                    self.driver.delete_all(step.namespace)
+                    placed = [pods for pods in placed if pods.namespace != step.namespace]
+                elif isinstance(step, Barrier):
+                    self._await_placed(placed, scheduler)
+                else:
+                    placed.append(self.pods(f"initial-{number}", step, _SET_UP))
+                    self.driver.create(placed[-1], watching=self.cluster.daemons)
+                    if step.wait:
+                        self._await_placed(placed[-1:], scheduler)
+        for pods in placed:
+            self.initial += [(self.manifest(pods, n), row.node or None) for n, row in enumerate(self.rows(pods.group))]
+
+    def _await_placed(self, placed: Sequence[Pods], scheduler: Watched) -> None:
+        for pods in placed:
+            if not self.await_bound(pods.group, (scheduler, *self.cluster.daemons)):
+                raise HostError(
+                    f"workload {self.workload.name}: the stock scheduler did not place all of its initial pods",
+                    remedy="do they fit on its nodes?",
+                )
+
+    @contextlib.contextmanager
+    def _stock(self) -> Iterator[Watched]:
+        identity = self.cluster.identity(_SET_UP, SCHEDULER_RBAC)
+        scheduler = start_scheduler(
+            self.cluster.host, "set-up", scheduler_configuration([_SET_UP], identity.kubeconfig), identity.kubeconfig,
+            more=self.scheduler_flags,
+        )  # fmt: skip
+        try:
+            scheduler.wait_ready()
+            yield scheduler.process
+        finally:
+            scheduler.process.stop(CANDIDATE_STOP.seconds)
+
+    def restore(self) -> None:
+        """Make the set-up anew where a round may have used it up."""
+        if self.workload.spends_set_up:
+            for namespace in self.workload.namespaces:
+                self.driver.delete_all(namespace)
+            self.initial.clear()
+            self._place_pods()
+
+    def await_bound(self, group: str, watching: Sequence[Watched]) -> bool:
+        """Until all pods of a group are bound: true; or none has been for so long that no more is to be expected.
+
+        Raises:
+            SchedproofError: one of those `watching` has ended.
+        """
+        before, idle = -1, 0.0
+        while idle < _STUCK:
+            answer = self.driver.wait(group, _SLICE)
+            if answer.bound == answer.pods:
+                return True
+            for one in watching:
+                if (error := one.exit_error()) is not None:
+                    raise error
+            idle = idle + _SLICE if answer.bound == before else 0.0
+            before = answer.bound
+        return False
+
+    def pods(self, group: str, step: CreatePods, scheduler_name: str, count: int | None = None) -> Pods:
+        """The pods of an operation, or the first `count` of them, for a scheduler."""
+        templates = [scheduled_by(template, scheduler_name) for template in step.templates]
+        return Pods(group, step.namespace, f"{group}-", step.count if count is None else count, templates)
+
+    def manifest(self, pods: Pods, number: int) -> dict[str, Any]:
+        """Pod `number` of a group, counted from 0, as it was created."""
+        template = pods.templates[number % len(pods.templates)]
+        name = {"name": f"{pods.prefix}{number}", "namespace": pods.namespace}
+        return {**template, "metadata": {**template["metadata"], **name}}
+
+    def rows(self, group: str) -> tuple[Row, ...]:
+        """What became of a group's pods."""
+        return self.driver.rows(group, self._folder / "rows.csv")
+
+    def bystanders(self, pods: Pods) -> list[Placed]:
+        """Pods that are not of this group, and where each is: what is there still of the set-up, and churn."""
+        if not self.workload.spends_set_up and not self.workload.churns:
+            return self.initial
+        return [
+            (pod, pod["spec"].get("nodeName"))
+            for pod in self.cluster.api.list("pods")["items"]
+            if pod["metadata"]["namespace"] != pods.namespace or not pod["metadata"]["name"].startswith(pods.prefix)
+        ]
+
+    def put_readings(self, metric: str, device: str, window: float) -> None:
+        """Have Prometheus tell the workload's readings, as a candidate looks for them."""
+        if self.readings:
+            self.cluster.readings.put(metric, device, window, self._labels, list(self.readings.items()))
+
+    def measure_ceiling(self) -> None:
+        """Learn how many bindings a second this machine's apiserver takes from somebody who decides nothing."""
+        pods = self.pods("ceiling", self.workload.measured, NOBODY, min(_CEILING_PODS, 2 * self.workload.pods))
+        self.driver.create(pods)
+        bound = self.driver.bind(pods.group, self.node_names)
+        self.driver.delete(pods.group)
+        self.ceiling = bound.pods / bound.seconds
+
+    def close(self) -> None:
+        """End everything. Safe to call twice."""
+        self._closing.close()
+
+
+def scheduled_by(template: Manifest, scheduler_name: str) -> dict[str, Any]:
+    """A pod's template with a schedulerName; anything else as it is."""
+    if template["kind"] != "Pod":
+        return dict(template)
+    return {**template, "spec": {**template["spec"], "schedulerName": scheduler_name}}

@@ -1,0 +1,166 @@
+"""The charts of one trial: its rounds, and how its latencies are distributed."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from schedproof.report.bench.markup import Cell, Row, figure, number, table, text
+from schedproof.report.bench.plot import HEIGHT, WIDTH, Axis, Plot, axis_over
+from schedproof.report.bench.units import duration, figures, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from schedproof.report.bench.document import Metric, Trial
+    from schedproof.report.bench.plot import Series
+
+__all__ = ["cdf_chart", "histogram_chart", "rounds_chart"]
+
+_QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
+_NOT_FROM_ZERO = 3.0
+"""An axis begins at zero where the largest value is this many times the smallest: then drift is seen all the same."""
+_RIDGE = 44.0
+_DODGE = 0.09
+"""By how many blocks the candidates of a block are apart, so that equal numbers do not cover each other."""
+
+
+def rounds_chart(trial: Trial, series: Mapping[str, Series]) -> str:
+    """A mark for each round, by block: a drift of the machine shows as a slope that all candidates share."""
+    metric = trial.lead
+    points = [
+        (series[measured["candidate"]], one, value)
+        for measured in trial.measurements
+        for one in measured.get("rounds") or ()
+        if (value := metric.of(one)) is not None
+    ]
+    values = [value for _, _, value in points]
+    if not values:
+        return ""
+    zero = min(values) <= 0 or max(values) / min(values) > _NOT_FROM_ZERO
+    unit = "pods/s" if metric.name == "throughput" else "latency"
+    show = figures if metric.name == "throughput" else duration
+    ordinate = axis_over(
+        f"{metric.name}, {unit}" if unit == "pods/s" else metric.name, values, show, log=False, zero=zero
+    )
+    blocks = [one["block"] for _, one, _ in points]
+    abscissa = Axis("block", min(blocks) - 0.5, max(blocks) + 0.5, False, lambda tick: f"{tick:g}")
+    assert ordinate is not None
+    title = f"Each round's {metric.name}"
+    plot = Plot(
+        f"{trial.anchor}-rounds", f"{trial.workload}, {trial.title}: {title}",
+        f"A mark for each round of each candidate, by block; {metric.better} is better.", abscissa, ordinate,
+    )  # fmt: skip
+    middle = (len(trial.measurements) - 1) / 2
+    places = {measured["candidate"]: (n - middle) * _DODGE for n, measured in enumerate(trial.measurements)}
+    for name, group in itertools.groupby(points, key=lambda point: point[0].name):
+        drawn = [(one["block"] + places[name], value, one) for _, one, value in group]
+        plot.line(series[name], [(x, y) for x, y, one in drawn if not one.get("invalid")], thin=True)
+        for x, y, one in drawn:
+            doubt = "invalid" if one.get("invalid") else "wrong" if one.get("wrong") else ""
+            says = f"{name}, block {one['block']}: {metric.show(y)}{f' ({doubt})' if doubt else ''}"
+            plot.mark(series[name], x, y, says, doubt=doubt)
+    note = "The axis does not begin at zero." if not zero else ""
+    doubted = {name for name in ("invalid", "wrong") for _, one, _ in points if one.get(name)}
+    said = {"invalid": "A thin cross is an invalid round.", "wrong": "A ring is a round with wrong placements."}
+    note = " ".join([note, *(said[name] for name in ("invalid", "wrong") if name in doubted)]).strip()
+    return figure(title, plot.svg(), _by_block(title, trial, metric), note)
+
+
+def cdf_chart(trial: Trial, series: Mapping[str, Series]) -> str:
+    """The share of pods that were bound within a time; all valid rounds together."""
+    curves = {one["candidate"]: [tuple(point) for point in one.get("cdf") or ()] for one in trial.measurements}
+    curves = {name: [(x, y) for x, y in points if x > 0] for name, points in curves.items()}
+    curves = {name: points for name, points in curves.items() if points}
+    abscissa = axis_over(
+        "latency (log scale)", [x for points in curves.values() for x, _ in points], duration, log=True
+    )
+    if abscissa is None:
+        return ""
+    title = "Latency: share of pods bound within a time"
+    plot = Plot(
+        f"{trial.anchor}-cdf", f"{trial.workload}, {trial.title}: {title}",
+        "A rising curve for each candidate; the further left, the faster.",
+        abscissa, Axis("share of pods", 0.0, 1.0, False, percent),
+    )  # fmt: skip
+    for name, points in curves.items():
+        plot.curve(series[name], points, lambda x, y: f"{percent(y)} within {duration(x)}")
+    rows: list[Row] = [
+        [text(name), *(number(value := _within(points, share), duration(value)) for share in _QUANTILES)]
+        for name, points in curves.items()
+    ]
+    heads = ["candidate", *(percent(share) for share in _QUANTILES[:-1]), "all"]
+    return figure(title, plot.svg(), table(f"{title}: this share of the pods was bound within", heads, rows))
+
+
+def histogram_chart(trial: Trial, series: Mapping[str, Series]) -> str:
+    """A row for each candidate, above one common axis: candidates' bins need not be alike, so they are not laid upon
+    each other. Heights are relative to each candidate's own fullest bin.
+    """
+    bins = {
+        one["candidate"]: (found["edges"], found["counts"])
+        for one in trial.measurements
+        if (found := one.get("histogram")) and sum(found["counts"]) and found["edges"][0] > 0
+    }
+    abscissa = axis_over(
+        "latency (log scale)", [edge for edges, _ in bins.values() for edge in edges], duration, log=True
+    )
+    if abscissa is None:
+        return ""
+    title = "Latency: how often"
+    height = max(HEIGHT, _RIDGE * len(bins) + 70)
+    plot = Plot(
+        f"{trial.anchor}-histogram", f"{trial.workload}, {trial.title}: {title}",
+        "For each candidate a row of bars over the logarithm of the latency; heights are relative within a row.",
+        abscissa, None, height=height,
+    )  # fmt: skip
+    rise = (height - 64) / len(bins)
+    for place, (name, (edges, counts)) in enumerate(bins.items()):
+        foot = 14 + rise * (place + 1)
+        plot.add(series[name], _ridge(plot, series[name], edges, counts, foot, rise - 22))
+        plot.add(series[name], f'<text class="row" x="14" y="{foot - rise + 17:.1f}">{text(name)}</text>')
+    rows: list[Row] = [
+        [text(name), number(edges[n], duration(edges[n])), number(edges[n + 1], duration(edges[n + 1])),
+         number(count, f"{count:,}")]
+        for name, (edges, counts) in bins.items() for n, count in enumerate(counts) if count
+    ]  # fmt: skip
+    note = "Heights are relative within a row."
+    return figure(title, plot.svg(), table(title, ["candidate", "from", "to", "pods"], rows), note)
+
+
+def _ridge(
+    plot: Plot, series: Series, edges: Sequence[float], counts: Sequence[int], foot: float, height: float
+) -> str:
+    most, total = max(counts), sum(counts)
+    bars = []
+    for n, count in enumerate(counts):
+        left, right = plot.x(edges[n]), plot.x(edges[n + 1])
+        tall = height * count / most
+        if count:
+            says = f"{series.name}: {percent(count / total)} from {duration(edges[n])} to {duration(edges[n + 1])}"
+            bars.append(
+                f'<rect class="bin {series.classes}" x="{left:.1f}" y="{foot - tall:.1f}" '
+                f'width="{max(0.5, right - left - 0.6):.1f}" height="{tall:.1f}"><title>{text(says)}</title></rect>'
+            )
+    return "".join(bars) + f'<line class="grid" x1="14" x2="{WIDTH - 14}" y1="{foot:.1f}" y2="{foot:.1f}"/>'
+
+
+def _by_block(title: str, trial: Trial, metric: Metric) -> str:
+    names = [one["candidate"] for one in trial.measurements]
+    values: dict[int, dict[str, Any]] = {}
+    for measured in trial.measurements:
+        for one in measured.get("rounds") or ():
+            values.setdefault(one["block"], {})[measured["candidate"]] = one
+    rows: list[Row] = []
+    for block, ones in sorted(values.items()):
+        row: Row = [Cell(str(block), key=block)]
+        for name in names:
+            one = ones.get(name)
+            value = metric.of(one) if one else None
+            row.append(number(value, metric.show(value) + (" (invalid)" if one and one.get("invalid") else "")))
+        rows.append(row)
+    return table(title, ["block", *map(text, names)], rows)
+
+
+def _within(points: Sequence[tuple[float, float]], share: float) -> float | None:
+    return next((x for x, y in points if y >= share - 1e-9), None)

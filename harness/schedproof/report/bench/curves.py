@@ -1,0 +1,157 @@
+"""What happens when something grows: the arrival rate until the knee, the nodes, the cost of questions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from schedproof.report.bench.markup import Row, figure, number, table, text
+from schedproof.report.bench.panels import key
+from schedproof.report.bench.plot import Plot, axis_over
+from schedproof.report.bench.units import NONE, data, duration, figures, throughput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from schedproof.report.bench.plot import Series
+
+__all__ = ["knees", "queries", "scaling"]
+
+Points = dict[str, list[tuple[float, float]]]
+"""By candidate."""
+
+
+def knees(document: Any, series: Mapping[str, Series]) -> str:
+    """Latency and completed pods against the offered rate, and the rate up to which a candidate keeps up."""
+    parts = []
+    for place, (workload, ones) in enumerate(_by_workload(document, "knees")):
+        charts = []
+        for name, title, label, show in (
+            ("p99", "Latency (p99) at each rate", "latency, p99 (log scale)", duration),
+            ("completed", "Completed at each rate", "completed, pods/s (log scale)", figures),
+        ):
+            points = {one["candidate"]: _points(one, "rate", name) for one in ones}
+            charts.append(
+                _chart(
+                    f"knee{place}-{name}", title, points, series, "offered, pods/s (log scale)", label, show,
+                    rules={one["candidate"]: one["knee"] for one in ones if one.get("knee")},
+                )
+            )  # fmt: skip
+        rows: list[Row] = [[text(one["candidate"]), number(one.get("knee"), _knee(one))] for one in ones]
+        found = table(
+            f"{workload}: the knee, where latency leaves its plateau or pods pile up", ["candidate", "knee"], rows
+        )
+        parts.append(_group(workload, ones, series, charts, found))
+    return "".join(parts)
+
+
+def scaling(document: Any, series: Mapping[str, Series]) -> str:
+    parts = []
+    for place, (workload, ones) in enumerate(_by_workload(document, "scaling")):
+        charts = []
+        for name, title, label, show in (
+            ("throughput", "Throughput against nodes", "pods/s (log scale)", figures),
+            ("p99", "Latency (p99) against nodes", "latency, p99 (log scale)", duration),
+        ):
+            points = {one["candidate"]: _points(one, "nodes", name) for one in ones}
+            charts.append(_chart(f"scaling{place}-{name}", title, points, series, "nodes (log scale)", label, show))
+        rows: list[Row] = [
+            [text(one["candidate"]), number(point["nodes"], f"{point['nodes']:,}"),
+             number(point.get("throughput"), throughput(point.get("throughput"))),
+             *(number(point.get(name), duration(point.get(name))) for name in ("p50", "p99"))]
+            for one in ones for point in one.get("points") or ()
+        ]  # fmt: skip
+        caption = f"{workload}: throughput of drains, latency one at a time, with more and more nodes"
+        heads = ["candidate", "nodes", "throughput", "p50", "p99"]
+        parts.append(_group(workload, ones, series, charts, table(caption, heads, rows, sortable=True)))
+    return "".join(parts)
+
+
+def queries(document: Any, series: Mapping[str, Series]) -> str:
+    """Questions to Prometheus and calls of an extender, for each pod; how they grow with the nodes."""
+    ones = sorted(document.get("queries") or (), key=lambda one: one["nodes"])
+    if not ones:
+        return ""
+    kinds = (
+        ("prometheus", "queries", "Prometheus queries per pod", figures),
+        ("prometheus", "bytes", "bytes from Prometheus per pod", data),
+        ("extender", "round_trips", "extender round trips per pod", figures),
+        ("extender", "bytes", "bytes to and from the extender per pod", data),
+    )
+    charts = []
+    for part, name, title, show in kinds:
+        points: Points = {}
+        for one in ones:
+            if (value := (one.get(part) or {}).get(name)) is not None:
+                points.setdefault(one["candidate"], []).append((one["nodes"], value))
+        label = f"{'bytes' if name == 'bytes' else name.replace('_', ' ')} (log scale)"
+        charts.append(_chart(f"queries-{part}-{name}", title, points, series, "nodes (log scale)", label, show))
+    rows: list[Row] = [
+        [text(one["candidate"]), text(one["workload"]), number(one["nodes"], f"{one['nodes']:,}"),
+         *(number(value := (one.get(part) or {}).get(name), show(value)) for part, name, _, show in kinds)]
+        for one in ones
+    ]  # fmt: skip
+    heads = ["candidate", "workload", "nodes", *(title for _, _, title, _ in kinds)]
+    caption = "questions, for each pod that is scheduled; a dash: no such questions"
+    return _group("", ones, series, charts, table(caption, heads, rows, sortable=True))
+
+
+def _chart(
+    name: str, title: str, points: Points, series: Mapping[str, Series], across: str, up: str,
+    show: Callable[[float | None], str], *, rules: Mapping[str, float] | None = None,
+) -> str:  # fmt: skip
+    """Lines on logarithmic axes; nothing where nothing grows. What is zero has no place there, only in the table."""
+    drawn = {name: [(x, y) for x, y in ones if x > 0 and y > 0] for name, ones in points.items()}
+    drawn = {name: ones for name, ones in drawn.items() if ones}
+    everywhere = [point for ones in drawn.values() for point in ones]
+    if len({x for x, _ in everywhere}) < 2:
+        return ""
+    abscissa = axis_over(across, [*(x for x, _ in everywhere), *(rules or {}).values()], figures, log=True)
+    ordinate = axis_over(up, [y for _, y in everywhere], show, log=True)
+    assert abscissa is not None
+    assert ordinate is not None
+    plot = Plot(name, title, f"A line for each candidate: {up} over {across}.", abscissa, ordinate)
+    for candidate, ones in drawn.items():
+        plot.curve(series[candidate], ones, lambda x, y: f"{show(y)} at {figures(x)}")
+    for candidate, value in (rules or {}).items():
+        plot.rule(series[candidate], value, f"{candidate}: knee at {throughput(value)}")
+    rows: list[Row] = [
+        [text(candidate), number(x, figures(x)), number(y, show(y))]
+        for candidate, ones in points.items()
+        for x, y in ones
+    ]
+    note = "A vertical line is a candidate's knee." if rules else ""
+    return figure(
+        title[0].upper() + title[1:],
+        plot.svg(),
+        table(
+            title, ["candidate", text(across.removesuffix(" (log scale)")), text(up.removesuffix(" (log scale)"))], rows
+        ),
+        note,
+    )
+
+
+def _group(workload: str, ones: Sequence[Any], series: Mapping[str, Series], charts: Iterable[str], found: str) -> str:
+    names = dict.fromkeys(one["candidate"] for one in ones)
+    shown = "".join(charts)
+    head = f"<h3>{text(workload)}</h3>" if workload else ""
+    return f"{head}{key({name: series[name] for name in names}) if shown else ''}" + (
+        f'<div class="charts">{shown}</div>{found}' if shown else found
+    )
+
+
+def _by_workload(document: Any, part: str) -> list[tuple[str, list[Any]]]:
+    groups: dict[str, list[Any]] = {}
+    for one in document.get(part) or ():
+        groups.setdefault(one["workload"], []).append(one)
+    return list(groups.items())
+
+
+def _points(one: Any, across: str, up: str) -> list[tuple[float, float]]:
+    return [(point[across], point[up]) for point in one.get("points") or () if point.get(up) is not None]
+
+
+def _knee(one: Any) -> str:
+    if one.get("knee"):
+        return throughput(one["knee"])
+    rates = [point["rate"] for point in one.get("points") or ()]
+    return f"none up to {throughput(max(rates))}" if rates else NONE

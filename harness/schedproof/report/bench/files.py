@@ -1,0 +1,85 @@
+"""bench.json, bench.html, summary.md, benchstat.txt and pods.csv."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.errors import HostError
+from schedproof.report.bench.benchstat import benchstat
+from schedproof.report.bench.markdown import summary
+from schedproof.report.bench.page import render_bench
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+__all__ = ["POD_COLUMNS", "write_bench", "write_pods"]
+
+POD_COLUMNS = (
+    "candidate", "workload", "mode", "rate", "block", "pod", "intended", "sent", "answered", "seen", "node",
+)  # fmt: skip
+"""`intended` to `seen` are seconds since the round's start."""
+
+
+def write_bench(document: Any, folder: Path) -> None:
+    """Write all but pods.csv into a folder, which is made where it is missing.
+
+    Raises:
+        HostError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        # The numbers first: they are there even if one of the others should not know what to do with them.
+        for name, render in (
+            ("bench.json", _as_json),
+            ("benchstat.txt", benchstat),
+            ("summary.md", summary),
+            ("bench.html", render_bench),
+        ):
+            (folder / name).write_text(render(document), encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+
+
+def write_pods(rows: Iterable[Sequence[Any]], folder: Path) -> int:
+    """Write pods.csv, a row for each pod, in the order of `POD_COLUMNS`; None is an empty cell. How many there were.
+
+    Rows are taken one by one, so that they need not fit into memory.
+
+    Raises:
+        HostError: the folder cannot be written.
+    """
+    count = 0
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "pods.csv").open("w", encoding="utf-8", errors="replace", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(POD_COLUMNS)
+            for count, row in enumerate(rows, 1):  # noqa: B007 - the last number is the count
+                writer.writerow(f"{cell:.6f}" if isinstance(cell, float) else cell for cell in row)
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    return count
+
+
+def _as_json(document: Any) -> str:
+    return json.dumps(_finite(document), indent=1, allow_nan=False) + "\n"
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no way to write what is no finite number, and nothing was measured where one came out."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _cannot_write(folder: Path, error: OSError) -> HostError:
+    return HostError(
+        f"cannot write the report to {folder}: {error.strerror}",
+        remedy="free some space, or choose another folder with --report",
+    )

@@ -1,0 +1,67 @@
+"""What is wrong or in doubt in a trial, in its own words; what differs in numbers only is said once."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import TYPE_CHECKING
+
+from schedproof.report.bench.document import doubts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.report.bench.document import Trial
+
+__all__ = ["WORDS", "Finding", "findings"]
+
+WORDS = {
+    "wrong": "WRONG placement", "lost": "UNACCOUNTED", "invalid": "invalid round", "own": "own metrics differ",
+    "unjudged": "placement not judged",
+}  # fmt: skip
+"""By kind; the worst first."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """`where`: candidate and block of the first of its like. `more`: how many others there are, as words, or ""."""
+
+    kind: str
+    where: str
+    said: str
+    more: str = ""
+
+    @property
+    def word(self) -> str:
+        return WORDS[self.kind]
+
+
+def findings(trial: Trial) -> list[Finding]:
+    """The worst first. Placements are the doing of a candidate; a noisy machine is shared by all."""
+    groups: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}
+    for kind, candidate, where, said in _all(trial):
+        shape = re.sub(r"\d+(\.\d+)?", "#", said)
+        key = (kind, shape) if kind in ("invalid", "unjudged") else (kind, shape, candidate)
+        groups.setdefault(key, []).append((candidate, where, said))
+    found = []
+    for (kind, *_), members in groups.items():
+        (_, where, said), others = members[0], len(members) - 1
+        names = len({candidate for candidate, _, _ in members})
+        more = f"(and {others} more like it{f', of {names} candidates' if names > 1 else ''})" if others else ""
+        found.append(Finding(kind, where, said, more))
+    return sorted(found, key=lambda one: list(WORDS).index(one.kind))
+
+
+def _all(trial: Trial) -> Iterator[tuple[str, str, str, str]]:
+    for measured in trial.measurements:
+        name = measured["candidate"]
+        for one in measured.get("rounds") or ():
+            where = f"{name}, block {one['block']}"
+            yield from (("wrong", name, where, said) for said in one.get("wrong") or ())
+            yield from (("unjudged", name, where, said) for said in one.get("not_judged") or ())
+            yield from (("invalid", name, where, said) for said in one.get("invalid") or ())
+            own = one.get("own_metrics")
+            if own and not own.get("agrees", True):
+                yield "own", name, where, own.get("explanation") or "no explanation"
+        if lost := doubts(measured).unaccounted:
+            yield "lost", name, name, f"{lost:,} pods are neither bound nor accounted for"

@@ -1,0 +1,96 @@
+"""Ratios with their intervals as bars on one logarithmic axis."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+from schedproof.report.bench.markup import kind, text
+from schedproof.report.bench.units import ratio
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["RatioAxis", "has_ratio", "interval"]
+
+_WIDTH, _HEIGHT, _EDGE = 220.0, 24.0, 16.0
+_WIDEST = 100.0
+_LEAST = 1.25
+"""The axis reaches at least this far from 1 to both sides, so that noise does not look like a difference."""
+_LEAST_WIDE = 5.0
+
+
+@dataclasses.dataclass(frozen=True)
+class RatioAxis:
+    """From `1 / reach` to `reach`."""
+
+    reach: float
+
+    @classmethod
+    def over(cls, comparisons: Iterable[Any]) -> RatioAxis:
+        values = [
+            one[name] for one in comparisons if has_ratio(one) for name in ("ratio", "low", "high") if one.get(name)
+        ]
+        reach = max((max(value, 1 / value) for value in values), default=_LEAST)
+        return cls(min(_WIDEST, max(_LEAST, reach * 1.06)))
+
+    def bar(self, comparison: Any) -> str:
+        """The interval, and the ratio in it."""
+        which = kind(comparison["verdict"])
+        value = comparison["ratio"]
+        low, high = comparison.get("low") or value, comparison.get("high") or value
+        says = f"{comparison['verdict']}: ratio {ratio(value)}, from {ratio(low)} to {ratio(high)}"
+        left, right = self._x(low), self._x(high)
+        # However sure a ratio is, its interval stays visible.
+        wide = max(_LEAST_WIDE, right - left)
+        return (
+            f'<svg class="interval {which}" viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{text(says)}">'
+            f'{self._grid(0, _HEIGHT)}<rect class="band" x="{(left + right - wide) / 2:.1f}" y="7" width="{wide:.1f}" '
+            f'height="10" rx="2"/><rect class="point" x="{self._x(value) - 1:.1f}" y="4" width="2" height="16"/></svg>'
+        )
+
+    def head(self) -> str:
+        """The axis itself, for the head of the column."""
+        labels = "".join(
+            f'<text x="{self._x(tick):.1f}" y="14" text-anchor="middle">{ratio_tick(tick)}</text>'
+            for tick in self._ticks()
+        )
+        return (
+            f'<svg class="interval" viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" '
+            f'aria-label="interval of the ratio, on a logarithmic axis">{labels}'
+            f"{self._grid(18, _HEIGHT)}</svg>"
+        )
+
+    def _grid(self, top: float, foot: float) -> str:
+        return "".join(
+            f'<line class="{"one" if tick == 1 else "grid"}" x1="{self._x(tick):.1f}" x2="{self._x(tick):.1f}" '
+            f'y1="{top:g}" y2="{foot:g}"/>'
+            for tick in self._ticks()
+        )
+
+    def _x(self, value: float) -> float:
+        share = (math.log(value) / math.log(self.reach) + 1) / 2
+        return _EDGE + max(0.0, min(1.0, share)) * (_WIDTH - 2 * _EDGE)
+
+    def _ticks(self) -> list[float]:
+        """1, and two or four others that lie symmetrically around it."""
+        steps = next((steps for limit, steps in _STEPS if self.reach >= limit), ())
+        return [*(1 / step for step in reversed(steps)), 1.0, *steps]
+
+
+_STEPS = ((30.0, (5.0, 25.0)), (10.0, (3.0, 10.0)), (4.0, (2.0, 4.0)), (2.0, (2.0,)), (1.5, (1.5,)), (1.0, (1.2,)))
+
+
+def ratio_tick(tick: float) -> str:
+    return f"{tick:.2g}\N{MULTIPLICATION SIGN}"
+
+
+def interval(comparison: Any) -> str:
+    """Both ends."""
+    return f"{ratio(comparison.get('low'))}\N{EN DASH}{ratio(comparison.get('high'))}"
+
+
+def has_ratio(comparison: Any) -> bool:
+    """An invalid comparison may have no ratio."""
+    return bool(comparison.get("ratio")) and comparison["ratio"] > 0

@@ -1,0 +1,118 @@
+"""summary.md: what a pull request is told."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from schedproof.report.bench.document import baseline, candidates, confidence, doubts, trials, typical
+from schedproof.report.bench.findings import WORDS, findings
+from schedproof.report.bench.interval import has_ratio, interval
+from schedproof.report.bench.units import duration, times
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.report.bench.document import Trial
+
+__all__ = ["summary"]
+
+_ROWS, _LINES = 20, 8
+"""Of the table, and of each list: with the text around them at most 60 lines."""
+_SYMBOLS = {"faster": "\N{BLACK UP-POINTING TRIANGLE}", "slower": "\N{BLACK DOWN-POINTING TRIANGLE}"}
+
+
+def summary(document: Any) -> str:
+    """At most 60 lines of Markdown: the trials, what is wrong or in doubt, the gates; the rest is in bench.html."""
+    run = document.get("run") or {}
+    found = trials(document)
+    parts = [
+        [f"### schedproof bench: {_text(', '.join(candidates(document)) or 'nothing')}"],
+        [f"**The run broke down:** {_text(run['error'])}"] if run.get("error") else [],
+        _table(document, found),
+        _listed("Wrong or in doubt", _worries(found)),
+        _listed("Conformance", _broken(document)),
+        _listed("Gates", [_gate(one) for one in document.get("gates") or ()]),
+        [_method(document, run)],
+        [f"`{run['command']}`"] if run.get("command") else [],
+    ]
+    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+
+
+def _table(document: Any, found: Sequence[Trial]) -> list[str]:
+    names = candidates(document)
+    first = baseline(document)
+    rows = []
+    for trial in found[:_ROWS]:
+        metric = trial.lead
+        cells = [f"{_text(trial.workload)}, {_text(trial.title)}: {metric.name}"]
+        for name in names:
+            measured = trial.of(name)
+            said = [metric.show(typical(measured, metric))] if measured is not None else []
+            if name != first and (one := trial.compared(name, metric.name)) is not None:
+                said.append(_compared(one))
+            said += [f"**{words}**" for _, words in doubts(measured).words]
+            cells.append("<br>".join(said))
+        rows.append(f"| {' | '.join(cells)} |")
+    if not rows:
+        return ["Nothing was measured."]
+    head = ["workload, mode", *(f"{_text(name)}{' (baseline)' if name == first else ''}" for name in names)]
+    more = [f"\n... and {len(found) - _ROWS} more in bench.html"] if len(found) > _ROWS else []
+    return [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *rows, *more]
+
+
+def _compared(one: Any) -> str:
+    if not has_ratio(one):
+        return f"**{one['verdict']}**: {_text(one.get('reason', ''))}"
+    word = f"{_SYMBOLS.get(one['verdict'], '')} {one['verdict']}".strip()
+    return f"**{word}** {times(one['ratio'])} ({interval(one)})"
+
+
+def _worries(found: Sequence[Trial]) -> list[str]:
+    worries = [(trial, one) for trial in found for one in findings(trial)]
+    worries.sort(key=lambda pair: list(WORDS).index(pair[1].kind))
+    return [
+        f"**{one.word}**: {_text(f'{trial.workload}, {trial.title}, {one.where}: {one.said} {one.more}')}"
+        for trial, one in worries
+    ]
+
+
+def _broken(document: Any) -> list[str]:
+    return [
+        f"**{clause['outcome']}**: {_text(one['name'])}, `{clause['id']}`: {_text(clause['summary'])}"
+        for one in document.get("conformance") or ()
+        for clause in one["clauses"]
+        if clause["outcome"] in ("failed", "invalid")
+    ]
+
+
+def _gate(one: Any) -> str:
+    outcome = one["outcome"] if one["outcome"] == "passed" else f"**{one['outcome'].upper()}**"
+    return f"{outcome}: `{one['gate']}`: {_text(one.get('detail', ''))}"
+
+
+def _listed(title: str, lines: Sequence[str]) -> list[str]:
+    if not lines:
+        return []
+    more = [f"- ... and {len(lines) - _LINES} more"] if len(lines) > _LINES else []
+    return [f"**{title}**", "", *(f"- {line}" for line in lines[:_LINES]), *more]
+
+
+def _method(document: Any, run: Any) -> str:
+    host = run.get("environment") or {}
+    facts = [
+        f"ratio to {baseline(document)} with its {confidence(document)} interval",
+        f"a difference counts from {100 * run['minimum_effect']:g} % on" if run.get("minimum_effect") else "",
+        f"cluster {run['cluster']}" if run.get("cluster") else "",
+        f"{host['cores']} cores" if host.get("cores") else "",
+        f"{duration(run['seconds'])} in all" if run.get("seconds") else "",
+        f"seed {run['seed']}" if "seed" in run else "",
+    ]
+    return f"<sub>{_text('; '.join(fact for fact in facts if fact))}</sub>"
+
+
+def _text(value: object) -> str:
+    """What somebody else wrote: on one line, and no markup of any kind."""
+    line = " ".join(str(value).split())
+    for mark in "\\`*_|[]~#":
+        line = line.replace(mark, f"\\{mark}")
+    return line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

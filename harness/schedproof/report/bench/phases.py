@@ -1,0 +1,37 @@
+"""Where a pod's time goes, from the call that creates it until it is seen bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from schedproof.report.bench.markup import Row, figure, number, table, text
+from schedproof.report.bench.stacked import stacked_bars
+from schedproof.report.bench.units import duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["phases"]
+
+
+def phases(document: Any) -> str:
+    """Means of a separate pass with taps, of which the timed rounds know nothing."""
+    groups: dict[str, list[Any]] = {}
+    for one in document.get("phases") or ():
+        if one.get("phases"):
+            groups.setdefault(one["workload"], []).append(one)
+    shown = "".join(_figure(f"phases{place}", *group) for place, group in enumerate(groups.items()))
+    return f'<div class="charts">{shown}</div>' if shown else ""
+
+
+def _figure(name: str, workload: str, ones: Sequence[Any]) -> str:
+    title = f"{workload}: mean time of a pod by phase"
+    bars = {one["candidate"]: {phase["name"]: phase["mean"] for phase in one["phases"]} for one in ones}
+    rows: list[Row] = [
+        [text(one["candidate"]), text(phase["name"]),
+         *(number(phase.get(what), duration(phase.get(what))) for what in ("mean", "p50", "p99")),
+         number(one["pods"], f"{one['pods']:,}")]
+        for one in ones for phase in one["phases"]
+    ]  # fmt: skip
+    numbers = table(title, ["candidate", "phase", "mean", "p50", "p99", "pods"], rows)
+    return figure(title, stacked_bars(name, title, "mean time of a pod", bars), numbers)

@@ -1,0 +1,68 @@
+"""What each process cost: CPU time and memory, for each pod."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from typing import TYPE_CHECKING, Any
+
+from schedproof.report.bench.document import cpu_per_pod, valid
+from schedproof.report.bench.markup import Row, figure, number, table, text
+from schedproof.report.bench.stacked import stacked_bars
+from schedproof.report.bench.units import data, duration
+
+if TYPE_CHECKING:
+    from schedproof.report.bench.document import Trial
+
+__all__ = ["usage_chart"]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Cost:
+    candidate: str
+    process: str
+    cpu: float
+    """Seconds for each pod: the median of the valid rounds."""
+    peak: float
+    """Bytes: the largest of the valid rounds."""
+    pods: int
+
+
+def usage_chart(trial: Trial) -> str:
+    """CPU time by process as bars, memory in the table; nothing where nothing was measured."""
+    costs = [cost for measured in trial.measurements for cost in _costs(measured)]
+    if not costs:
+        return ""
+    bars: dict[str, dict[str, float]] = {}
+    for one in costs:
+        bars.setdefault(one.candidate, {})[one.process] = one.cpu
+    most_cpu, most_peak = max(one.cpu for one in costs) or 1.0, max(one.peak for one in costs) or 1.0
+    rows: list[Row] = [
+        [
+            text(one.candidate),
+            text(one.process),
+            number(one.cpu, duration(one.cpu), share=one.cpu / most_cpu),
+            number(one.peak, data(one.peak), share=one.peak / most_peak),
+            number(one.peak / one.pods, data(one.peak / one.pods)),
+        ]
+        for one in costs
+    ]
+    caption = "CPU time for each pod (median of the valid rounds) and largest resident memory"
+    numbers = table(caption, ["candidate", "process", "CPU per pod", "memory", "memory per pod"], rows, sortable=True)
+    picture = stacked_bars(f"{trial.anchor}-cpu", f"{trial.workload}, {trial.title}: CPU", "CPU time per pod", bars)
+    return figure("CPU time per pod, by process", picture, numbers, summary="the numbers, and memory")
+
+
+def _costs(measurement: Any) -> list[_Cost]:
+    found: dict[str, list[tuple[float, float, int]]] = {}
+    for one in valid(measurement):
+        for process, usage in (one.get("usage") or {}).items():
+            if (cpu := cpu_per_pod(one, process)) is not None and one.get("bound"):
+                found.setdefault(process, []).append((cpu, usage["peak"], one["bound"]))
+    return [
+        _Cost(
+            measurement["candidate"], process, statistics.median(cpu for cpu, _, _ in used),
+            max(peak for _, peak, _ in used), used[0][2],
+        )
+        for process, used in found.items()
+    ]  # fmt: skip
