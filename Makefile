@@ -8,7 +8,7 @@ BIN := .venv/bin
 
 help:
 	@echo "make run        judge the stock kube-scheduler and the reference extender (sets everything up first)"
-	@echo "make test       lint, types, layers, fast tests, then tests on live embedded clusters, then on kind"
+	@echo "make test       lint, types, layers, fast tests, then tests in a browser, on live embedded clusters, and on kind"
 	@echo "make check      the same without the live tests: seconds"
 	@echo "make defects    judge every planted defect, and write docs/defects.md: minutes"
 	@echo "make scores     what property tests of scores find in the described systems, and docs/scores.md: minutes"
@@ -28,9 +28,10 @@ check: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -m "not live"
+	$(BIN)/python -m pytest -m "not live and not browser"
 
 test: check
+	$(BIN)/python -m pytest -m browser
 	$(BIN)/python -m pytest -m "live and not kind"
 	$(BIN)/python -m pytest -m kind
 

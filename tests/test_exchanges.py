@@ -38,6 +38,7 @@ def called(asked: Any, answer: Any, *, path: str = "/filter", **more: Any) -> di
 def test_a_query_is_told_by_its_expression_however_it_was_sent(exchange: Exchange) -> None:
     assert describe_query(exchange) == {
         "request": QUERY, "path": "/api/v1/query", "status": 200, "answer": "{}", "seconds": 0.25,
+        "bytes": len(exchange.path) + len(exchange.body) + 2,
     }  # fmt: skip
 
 
@@ -67,6 +68,7 @@ def test_a_filter_call_by_names() -> None:
     )
     answer = record.pop("answer")
     assert json.loads(answer)["NodeNames"] == ["b"]
+    assert record.pop("bytes") > len("/v1/filter") + len(answer)
     assert record == {
         "request": "v1/filter", "by": "scheduler", "pod": "sp-tested/probe-1", "asked": ["a", "b"], "answered": ["b"],
         "mode": "names", "answered_mode": "names", "scores": None, "error": "", "json": True, "status": 200,

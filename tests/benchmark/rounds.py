@@ -1,0 +1,38 @@
+"""Rounds for tests: made up, as no test of arithmetic needs a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from schedproof.benchmark.driver import Row
+from schedproof.benchmark.round import Round
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.benchmark.round import Mode
+
+
+def row(number: int, *, intended: float = 0.0, late: float = 0.0, seen: float | None = None) -> Row:
+    sent = intended + late
+    return Row(f"pod-{number}", f"uid-{number}", intended, sent, sent + 0.001, seen, "node-1" if seen else "")
+
+
+def drain(candidate: str, block: int, *, seconds: float, pods: int = 100, **more: Any) -> Round:
+    """Pods that are bound at equal distances, in so many seconds from the round's beginning at 100."""
+    rows = [row(n, seen=100 + (n + 1) * seconds / pods) for n in range(pods)]
+    return a_round(candidate, "drain", rows, block=block, **more)
+
+
+def singles(candidate: str, block: int, latencies: Sequence[float], **more: Any) -> Round:
+    """Pods that arrive a second from each other."""
+    rows = [row(n, intended=100 + n, seen=100 + n + latency) for n, latency in enumerate(latencies)]
+    return a_round(candidate, more.pop("mode", "one-at-a-time"), rows, block=block, **more)
+
+
+def a_round(candidate: str, mode: Mode, rows: Sequence[Row], **more: Any) -> Round:
+    fields: dict[str, Any] = {
+        "workload": "basic", "rate": None, "block": 0, "order": 0, "began": 100.0, "counted_from": 100.0,
+        "pods": len(rows),
+    }  # fmt: skip
+    return Round(candidate=candidate, mode=mode, rows=rows, **{**fields, **more})

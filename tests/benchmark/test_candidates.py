@@ -1,0 +1,72 @@
+"""The candidates to measure are what their README says, and nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from schedproof.candidates.kinds import CommandSpec, ExtenderSpec, PluginSpec
+from schedproof.candidates.scheduler_config import own_configuration
+from schedproof.candidates.shipped import find_candidate, shipped_names
+from schedproof.foundation.content import content
+from schedproof.judge.catalogue import CATALOGUE
+
+NAMES = [name for name in shipped_names() if name.startswith("benchmark/")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_a_scheduler_of_its_own_name_that_the_readme_tells_of(name: str) -> None:
+    candidate = find_candidate(name, clauses=CATALOGUE)
+    assert candidate.name == candidate.scheduler_name == name.partition("/")[2]
+    assert isinstance(candidate.spec, CommandSpec if name.endswith("-go") else PluginSpec)
+    assert (
+        f"[{candidate.name}]({candidate.name})"
+        in content("fixtures", "candidates", "benchmark", "README.md").read_text()
+    )
+
+
+def test_there_are_two_slow_ones_and_two_in_go() -> None:
+    assert NAMES == [
+        "benchmark/delayed",
+        "benchmark/least-traffic-controller-go",
+        "benchmark/least-traffic-extender-go",
+        "benchmark/throttled",
+    ]
+
+
+@pytest.mark.parametrize("name", ["least-traffic-controller", "least-traffic-extender"])
+def test_the_same_in_go_is_asked_claims_and_may_do_the_same(name: str) -> None:
+    """It differs from the one in Python in its program, and in nothing that a comparison would have to mention."""
+    python, go = find_candidate(name), find_candidate(f"benchmark/{name}-go")
+    assert isinstance(python.spec, CommandSpec)
+    assert isinstance(go.spec, CommandSpec)
+    assert (go.claims, go.rbac, go.spec.ready) == (python.claims, python.rbac, python.spec.ready)
+    assert go.spec.command[:2] == ("sh", "{here}/start.sh")
+    assert go.spec.command[2:] == python.spec.command[2:]
+    if isinstance(python.spec, ExtenderSpec):
+        assert isinstance(go.spec, ExtenderSpec)
+        assert go.spec.config == python.spec.config
+
+
+def test_the_two_in_go_are_started_in_the_same_way() -> None:
+    folder = content("fixtures", "candidates", "benchmark")
+    extender, controller = (
+        (folder / name / "start.sh").read_text()
+        for name in ("least-traffic-extender-go", "least-traffic-controller-go")
+    )
+    assert controller == extender.replace("least-traffic-extender-go", "least-traffic-controller-go")
+
+
+def test_delayed_is_compiled_with_its_delay_as_an_argument() -> None:
+    spec = find_candidate("benchmark/delayed").spec
+    assert isinstance(spec, PluginSpec)
+    assert spec.args == {"delay": "2ms"}
+
+
+def test_throttled_keeps_the_limits_of_its_own_configuration() -> None:
+    """And differs from what the harness writes for the stock scheduler in nothing else that counts."""
+    document = own_configuration(find_candidate("benchmark/throttled"), Path("kubeconfig"), {})
+    assert document["clientConnection"] == {"qps": 20, "burst": 20, "kubeconfig": "kubeconfig"}
+    assert document["percentageOfNodesToScore"] == 100
+    assert document["profiles"] == [{"schedulerName": "throttled"}]

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from schedproof.benchmark.bench import contestants
+from schedproof.benchmark.request import Request, prepare
+from schedproof.candidates.shipped import find_candidate
+from schedproof.foundation.errors import HostError, UsageError
+from schedproof.foundation.progress import SilentProgress
+
+
+@pytest.fixture(autouse=True)
+def _no_builds(monkeypatch) -> None:
+    monkeypatch.setattr("schedproof.benchmark.request.resolve", lambda *_, **__: {})
+
+
+def _prepare(tmp_path: Path, **fields):
+    request = Request(candidates=["stock"], folder=tmp_path / "report", seed=1, rounds=10)
+    return prepare(dataclasses.replace(request, **fields), {}, SilentProgress())
+
+
+def test_what_is_not_said_is_the_basic_workload_in_all_modes_against_stock(tmp_path) -> None:
+    plan = _prepare(tmp_path, candidates=["least-traffic-extender"])
+    assert plan.baseline == "stock"
+    assert list(plan.contestants) == ["stock", "least-traffic-extender"]
+    assert [workload.name for workload in plan.workloads] == ["basic"]
+    assert list(plan.modes) == ["drain", "open-loop", "one-at-a-time"]
+
+
+def test_a_candidate_that_is_the_baseline_competes_with_itself() -> None:
+    stock = find_candidate("stock")
+    assert list(contestants(stock, [stock])) == ["stock", "stock-again"]
+
+
+def test_the_same_candidate_twice_is_refused(tmp_path) -> None:
+    with pytest.raises(UsageError, match="two candidates have the name"):
+        _prepare(tmp_path, candidates=["stock", "stock"])
+
+
+def test_several_numbers_of_nodes_are_several_workloads_of_one_family(tmp_path) -> None:
+    plan = _prepare(tmp_path, nodes=[10, 100], pods=20)
+    assert [(one.name, one.nodes, one.pods) for one in plan.workloads] == [("basic-10", 10, 20), ("basic-100", 100, 20)]
+    assert plan.families == {"basic-10": "basic", "basic-100": "basic"}
+
+
+def test_one_number_of_nodes_keeps_the_name(tmp_path) -> None:
+    (workload,) = _prepare(tmp_path, nodes=[7]).workloads
+    assert (workload.name, workload.nodes) == ("basic", 7)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"modes": ["drian"]}, "--mode drian: no such mode"),
+        ({"rounds": 4}, "--rounds 4: 5 to"),
+        ({"workloads": ["bsaic"]}, "bsaic"),
+        ({"candidates": ["no-such"]}, "no-such"),
+        ({"scheduler_perf": Path("x.yaml"), "nodes": [5]}, "--nodes and --pods do not go with"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_and_nothing_is_written(tmp_path, fields, said) -> None:
+    with pytest.raises(UsageError, match=said):
+        _prepare(tmp_path, **fields)
+    assert not list(tmp_path.iterdir())
+
+
+def test_results_are_never_overwritten(tmp_path) -> None:
+    (tmp_path / "report").mkdir()
+    (tmp_path / "report" / "bench.json").write_text("{}")
+    with pytest.raises(UsageError, match="results of an earlier benchmark"):
+        _prepare(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_said(tmp_path) -> None:
+    (tmp_path / "report").write_text("a file")
+    with pytest.raises(HostError, match="cannot keep results"):
+        _prepare(tmp_path)

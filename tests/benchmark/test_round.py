@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+
+from schedproof.benchmark.usage import Usage
+
+from .rounds import a_round, drain, row, singles
+
+
+def test_throughput_is_of_the_pods_after_the_warm_up() -> None:
+    one = drain("stock", 0, seconds=2.0, pods=100)
+    assert one.warm_up == 10
+    assert one.throughput == pytest.approx(50.0)
+    assert one.seconds == pytest.approx(1.8)
+
+
+def test_a_slow_beginning_does_not_count_but_a_slow_end_does() -> None:
+    steady = [row(n, seen=110 + n * 0.01) for n in range(100)]
+    slow_start = [row(n, seen=100 + n) if n < 10 else row(n, seen=109 + (n - 9) * 0.01) for n in range(100)]
+    assert a_round("x", "drain", slow_start).throughput == pytest.approx(a_round("x", "drain", steady).throughput)
+    straggler = [*steady[:-1], row(99, seen=150)]
+    assert a_round("x", "drain", straggler).throughput < a_round("x", "drain", steady).throughput / 10
+
+
+def test_latency_counts_from_the_intended_moment_not_from_the_sending() -> None:
+    late = [row(n, intended=100 + n, late=0.5, seen=100 + n + 0.7) for n in range(20)]
+    assert a_round("x", "open-loop", late).latencies == pytest.approx([0.7] * 18)
+
+
+def test_pods_that_were_never_bound_are_accounted_for() -> None:
+    rows = [*(row(n, seen=101 + n) for n in range(10)), row(10)]
+    document = a_round("x", "drain", rows, pods=15).as_dict()  # four were not even sent
+    assert (document["pods"], document["bound"], document["unaccounted"]) == (15, 10, 5)
+
+
+def test_nothing_bound_is_no_throughput_and_no_latency() -> None:
+    one = a_round("x", "drain", [row(0), row(1)])
+    assert (one.throughput, one.latencies, one.as_dict()["latency"]) == (0.0, [], {})
+
+
+def test_cpu_per_pod_is_of_the_pods_that_were_bound_while_it_was_counted() -> None:
+    one = drain("x", 0, seconds=10.0, pods=100, counted_from=105.0, usage={"kube-scheduler": Usage(5.1, 1 << 20)})
+    assert one.cpu_per_pod("kube-scheduler") == pytest.approx(0.1)
+    assert one.cpu_per_pod("controller") == 0.0
+
+
+def test_one_at_a_time_is_from_creation_to_binding() -> None:
+    assert singles("x", 0, [0.2] * 10).latencies == pytest.approx([0.2] * 9)

@@ -1,0 +1,194 @@
+"""CPU and memory of real processes, which do something and wait to be told to end; nothing is timed."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.benchmark.usage import Load, MachineSample, Meter, Usage, family, host_pids, noise
+from schedproof.foundation.sandbox import Command, Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MEGABYTE = 1 << 20
+
+BURN = "import time\nwhile time.process_time() < {seconds}: pass\n"
+"""At least so many CPU seconds of the process that runs it, its start included."""
+SAY = "print('ready', flush=True)\n"
+AWAIT = "import sys; sys.stdin.read()\n"
+
+
+@contextlib.contextmanager
+def running(code: str) -> Iterator[subprocess.Popen[str]]:
+    """A Python process that has said that it is ready, and ends with us."""
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdin is not None
+        try:
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.stdin.close()
+            process.wait()
+
+
+def told(process: subprocess.Popen[str]) -> None:
+    """Let it go on, and await its next word."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("on\n")
+    process.stdin.flush()
+    process.stdout.readline()
+
+
+GOES_ON = "import sys; sys.stdin.readline()\n"
+
+
+def test_what_a_process_burns_from_now_on_is_counted():
+    code = BURN.format(seconds=0.3) + SAY + GOES_ON + BURN.format(seconds=0.5) + SAY + AWAIT
+    with running(code) as process:
+        meter = Meter({"it": process.pid})
+        told(process)
+        # What it burned before is not in it; a tick is lost at either end.
+        assert 0.17 <= meter.read()["it"].cpu <= 0.35
+
+
+def test_a_childs_time_is_its_parents_while_it_runs_and_once_it_ended():
+    child = BURN.format(seconds=0.2) + SAY + AWAIT
+    code = f"""
+import subprocess, sys
+print("ready", flush=True)
+sys.stdin.readline()
+child = subprocess.Popen([sys.executable, "-S", "-c", {child!r}], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+child.stdout.readline()
+print("it burned", flush=True)
+sys.stdin.readline()
+child.communicate()
+print("it ended", flush=True)
+sys.stdin.read()
+"""
+    with running(code) as process:
+        meter = Meter({"it": process.pid})
+        told(process)
+        assert len(family(process.pid)) == 2
+        alive = meter.read()["it"]
+        assert alive.cpu >= 0.17
+        told(process)
+        assert len(family(process.pid)) == 1
+        ended = meter.read()["it"]
+        assert ended.cpu >= alive.cpu - 0.02
+        assert ended.peak < alive.peak
+
+
+def test_a_daemonized_worker_is_of_the_family():
+    code = """
+import os, sys
+if os.fork() == 0:
+    if os.fork():
+        os._exit(0)
+    sys.stdin.read()
+    os._exit(0)
+os.wait()
+print("ready", flush=True)
+sys.stdin.read()
+"""
+    with running(code) as process:
+        orphans = family(process.pid) - {process.pid}
+        assert len(orphans) == 1
+        assert f"PPid:\t{process.pid}\n" not in Path(f"/proc/{orphans.pop()}/status").read_text()
+
+
+def test_the_peak_is_what_was_resident_since_the_meter_began():
+    grow = f"print('filled', bytearray(b'x') * {64 * MEGABYTE} == b'', flush=True)\n"
+    with running(SAY + GOES_ON + grow + GOES_ON + SAY + AWAIT) as process:
+        meter = Meter({"it": process.pid})
+        told(process)
+        assert meter.read()["it"].peak > 64 * MEGABYTE
+        # Freed: a later meter starts from what is resident now.
+        assert Meter({"it": process.pid}).read()["it"].peak < 64 * MEGABYTE
+
+
+def test_a_process_that_is_gone_is_left_out():
+    with running(SAY + AWAIT) as process:
+        meter = Meter({"it": process.pid, "we": os.getpid()})
+    assert family(process.pid) == set()
+    assert set(meter.read()) == {"we"}
+    assert Meter({"it": process.pid}).read() == {}
+
+
+def test_any_name_of_a_process_is_read():
+    """It is in parentheses in /proc/PID/stat, whatever it is."""
+    with running("open('/proc/self/comm', 'w').write(') R 1 (')\n" + SAY + AWAIT) as process:
+        assert family(process.pid) == {process.pid}
+        assert process.pid in family(os.getpid())
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with contextlib.closing(Sandbox()) as opened:
+        yield opened
+
+
+def test_processes_of_a_sandbox_are_found_under_our_own_pids(sandbox: Sandbox, tmp_path):
+    command = Command("sleep", ("sleep", "1000"), tmp_path / "log", tmp_path, {"PATH": os.environ["PATH"]})
+    process = sandbox.spawn(command)
+    try:
+        pids = host_pids(sandbox.outer_pid)
+        assert set(pids) == {1, process.pid}
+        assert Path(f"/proc/{pids[process.pid]}/comm").read_text() == "sleep\n"
+        assert set(pids.values()) < family(os.getpid())
+        assert set(Meter({"it": pids[process.pid]}).read()) == {"it"}
+    finally:
+        process.stop(5)
+    assert set(host_pids(sandbox.outer_pid)) == {1}
+
+
+def test_a_namespace_that_nobody_made_has_no_pids():
+    with running(SAY + AWAIT) as process:
+        assert host_pids(process.pid) == {}
+    assert host_pids(process.pid) == {}
+
+
+def test_what_a_process_of_the_sandbox_used_is_ours_still_when_it_has_ended(sandbox: Sandbox, tmp_path):
+    before = MachineSample.take()
+    burn = Command("burn", (sys.executable, "-S", "-c", BURN.format(seconds=0.3)), tmp_path / "log", tmp_path)
+    assert sandbox.spawn(burn).wait(60)
+    load = before.until(MachineSample.take())
+    assert load.ours >= 0.27
+    assert load.busy >= 0.25
+    assert load.stolen >= 0
+    assert (load.seconds > 0, load.cores) == (True, os.cpu_count())
+
+
+@pytest.mark.parametrize(
+    ("load", "reason"),
+    [
+        (Load(10, 2, busy=15, stolen=0.5, ours=14), ""),
+        (Load(10, 2, busy=15, stolen=1, ours=13), ""),
+        (
+            Load(10, 2, busy=15, stolen=1.4, ours=15),
+            "the hypervisor took 7% of the machine's CPU time; 5% are allowed",
+        ),
+        (
+            Load(10, 2, busy=18, stolen=0, ours=13),
+            "other processes used 25% of the machine's CPU time; 10% are allowed",
+        ),
+        (Load(0, 2, busy=0, stolen=0, ours=0), "no time passed between the samples of the machine's load"),
+    ],
+)
+def test_noise_names_who_took_the_machine(load, reason):
+    assert noise(load) == reason
+
+
+def test_usage_is_plain_data():
+    assert Usage(1.5, MEGABYTE) == Usage(cpu=1.5, peak=MEGABYTE)

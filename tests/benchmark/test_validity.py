@@ -1,0 +1,63 @@
+from __future__ import annotations
+
+import math
+
+from schedproof.benchmark.gauges import Readings
+from schedproof.benchmark.own_metrics import NONE
+from schedproof.benchmark.validity import doubts
+
+from .rounds import a_round, drain, row, singles
+
+QUIET = Readings({}, NONE, "", "")
+
+
+def _doubts(one, readings: Readings = QUIET, ceiling: float = math.inf, capped: int = 0) -> list[str]:
+    return list(doubts(one, readings, ceiling=ceiling, capped=capped))
+
+
+def test_a_quiet_round_far_from_every_limit_is_valid() -> None:
+    assert _doubts(drain("x", 0, seconds=1.0), ceiling=1000.0) == []
+    assert _doubts(singles("x", 0, [0.01] * 20)) == []
+
+
+def test_a_drain_close_to_what_the_apiserver_can_take_says_nothing_of_the_scheduler() -> None:
+    (reason,) = _doubts(drain("x", 0, seconds=1.0), ceiling=120.0)
+    assert reason.startswith("the apiserver was the limit: 100 pods/s were bound, of the 120")
+
+
+def test_a_drain_faster_than_anybody_can_be_was_not_seen_as_it_was() -> None:
+    """Thirty pods, of which the watch told at one go."""
+    (reason,) = _doubts(drain("x", 0, seconds=0.0002, pods=30), ceiling=1200.0)
+    assert reason == (
+        "the round was too short to be measured: after the warm-up, 27 pods were seen bound within 0.18 ms; "
+        "send more pods"
+    )
+
+
+def test_a_round_without_a_binding_proves_nothing() -> None:
+    assert _doubts(a_round("x", "drain", [row(0)])) == ["no pod was bound"]
+
+
+def test_pods_that_were_sent_late_are_the_clients_fault() -> None:
+    late = [row(n, intended=100 + n, late=0.02, seen=100.1 + n) for n in range(20)]
+    (reason,) = _doubts(a_round("x", "open-loop", late, rate=1.0))
+    assert reason == "the client was the limit: pods were sent 20.00 ms late, of 100.00 ms latency"
+    in_time = [row(n, intended=100 + n, late=0.001, seen=100.1 + n) for n in range(20)]
+    assert _doubts(a_round("x", "open-loop", in_time, rate=1.0)) == []
+
+
+def test_pods_that_had_to_wait_to_be_sent_are_the_clients_fault() -> None:
+    (reason,) = _doubts(singles("x", 0, [0.01] * 20, mode="open-loop", rate=1.0), capped=3)
+    assert reason == "the client was the limit: 3 pods had to wait for others to be created"
+
+
+def test_what_the_gauges_say_is_a_reason() -> None:
+    readings = Readings({}, NONE, "its client was throttled", "others used the machine")
+    assert _doubts(drain("x", 0, seconds=1.0), readings) == ["its client was throttled", "others used the machine"]
+
+
+def test_a_round_that_left_pods_behind_is_not_compared_by_those_that_it_bound() -> None:
+    rows = [*(row(n, seen=101 + n) for n in range(9)), row(9)]
+    assert _doubts(a_round("x", "drain", rows)) == [
+        "1 of 10 pods were not bound: numbers of the others would flatter it"
+    ]

@@ -1,0 +1,432 @@
+"""Benchmarks as users run them: what is measured, what is called wrong or invalid, and what is left behind.
+
+No number is asserted that depends on how fast a machine is: a busy one may make any round invalid, so that exit code 3
+is as good as 0 wherever a test is not about that.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.benchmark.contender import Contender
+from schedproof.benchmark.driver import BINARY
+from schedproof.benchmark.round import MODES
+from schedproof.benchmark.rounds import Order, measure
+from schedproof.benchmark.stage import Stage
+from schedproof.benchmark.tapped import PHASES
+from schedproof.binaries.lock import DEFAULT_KUBERNETES
+from schedproof.binaries.resolve import resolve
+from schedproof.candidates.shipped import find_candidate
+from schedproof.clusters.lean import BINARIES
+from schedproof.foundation.content import content
+from schedproof.foundation.progress import ConsoleProgress
+from schedproof.workloads.reader import load_workload
+
+if TYPE_CHECKING:
+    from conftest import Ended, Shell
+
+pytestmark = pytest.mark.live
+
+SUITE = Path(__file__).parents[2] / "suites" / "benchmark"
+RIGHT = ("stock", "stock-again", "least-traffic-extender")
+MEASURED = (0, 3)
+"""Exit codes where nothing is wrong: a busy machine may leave it unproved."""
+
+PODS = 60
+BLOCKS = 5
+
+ROOM = """\
+apiVersion: schedproof/v1
+kind: Workload
+metadata: {name: room}
+spec:
+  description: Most nodes take one pod, two take all that are left.
+  parameters: {pods: 30}
+  operations:
+    - createNodes:
+        count: 8
+        template: {apiVersion: v1, kind: Node, status: {capacity: {cpu: "4", memory: 8Gi, pods: "1"}}}
+    - createNodes:
+        count: 2
+        template: {apiVersion: v1, kind: Node, status: {capacity: {cpu: "4", memory: 8Gi, pods: "110"}}}
+    - createPods:
+        count: "{pods}"
+        measured: true
+        template:
+          apiVersion: v1
+          kind: Pod
+          spec:
+            containers:
+              - {name: main, image: pause, resources: {requests: {cpu: 10m, memory: 10Mi}}}
+"""
+"""All pods fit, for a scheduler that counts them."""
+
+QUITTER = """\
+import sys
+
+from kubernetes import client, config, watch
+
+kubeconfig, scheduler_name = sys.argv[1:]
+config.load_kube_config(kubeconfig)
+api = client.CoreV1Api()
+node = next(one.metadata.name for one in api.list_node().items if one.status.allocatable["pods"] != "1")
+bound = 0
+for event in watch.Watch().stream(api.list_pod_for_all_namespaces):
+    pod = event["object"]
+    if event["type"] != "ADDED" or pod.spec.scheduler_name != scheduler_name or pod.spec.node_name:
+        continue
+    target = {"apiVersion": "v1", "kind": "Node", "name": node}
+    body = {"metadata": {"name": pod.metadata.name}, "target": target}
+    api.create_namespaced_pod_binding(pod.metadata.name, pod.metadata.namespace, body, _preload_content=False)
+    bound += 1
+    if bound == 5:
+        sys.exit("five are enough")
+"""
+QUITS: dict[str, Any] = {
+    "apiVersion": "schedproof/v1",
+    "kind": "Candidate",
+    "metadata": {"name": "quitter"},
+    "spec": {
+        "schedulerName": "quitter",
+        "controller": {"command": ["{python}", "{here}/quitter.py", "{kubeconfig}", "{schedulerName}"]},
+        "rbac": {
+            "rules": [
+                {"apiGroups": [""], "resources": ["pods", "nodes"], "verbs": ["list", "watch"]},
+                {"apiGroups": [""], "resources": ["pods/binding"], "verbs": ["create"]},
+            ]
+        },
+        "claims": {"profiles": ["core"]},
+    },
+}
+
+PERFORMANCE_CONFIG = """\
+- name: SchedulingFew
+  defaultPodTemplatePath: pod.yaml
+  workloadTemplate:
+  - opcode: createNodes
+    countParam: $initNodes
+  - opcode: createPods
+    countParam: $initPods
+  - opcode: createPods
+    countParam: $measurePods
+    collectMetrics: true
+  workloads:
+  - name: 5Nodes
+    labels: [short]
+    threshold: 270
+    params: {initNodes: 5, initPods: 2, measurePods: 30}
+"""
+PERFORMANCE_POD = """\
+apiVersion: v1
+kind: Pod
+metadata: {generateName: pod-}
+spec:
+  containers:
+    - {name: main, image: pause, resources: {requests: {cpu: 10m, memory: 10Mi}}}
+"""
+
+
+def bench_json(shell: Shell, folder: str = "report") -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((shell.work / folder / "bench.json").read_text())
+    return document
+
+
+def rounds_of(document: dict[str, Any], **fields: str) -> list[dict[str, Any]]:
+    """The rounds of all measurements that have these fields."""
+    return [
+        one
+        for measurement in document["measurements"]
+        if all(measurement[name] == value for name, value in fields.items())
+        for one in measurement["rounds"]
+    ]
+
+
+def told(rounds: list[dict[str, Any]], kind: str) -> str:
+    """All that is `wrong` with rounds, or that makes them `invalid`."""
+    return "\n".join(sentence for one in rounds for sentence in one[kind])
+
+
+# -- a run of everything
+
+
+@pytest.fixture(scope="module")
+def benched(shells: Any) -> tuple[Shell, Ended]:
+    """All modes, and phases, of the baseline, of the same again, and of an extender."""
+    shell = shells()
+    options = ("--nodes=20", f"--pods={PODS}", f"--rounds={BLOCKS}", "--phases", "--report=report")
+    return shell, shell.schedproof("bench", "stock", "least-traffic-extender", *options)
+
+
+def test_a_benchmark_of_right_schedulers_passes_and_leaves_nothing(benched: tuple[Shell, Ended]) -> None:
+    shell, ended = benched
+    assert ended.code in MEASURED, ended.said
+    assert "report: " in ended.out
+    shell.expect_nothing_left()
+    document = bench_json(shell)
+    assert document["schema"] == "schedproof.bench/v1"
+    assert document["run"]["exit_code"] == ended.code
+    assert "error" not in document["run"]
+    assert [one["name"] for one in document["candidates"]] == list(RIGHT)
+    assert document["run"]["client_limits"]["stock"]["qps"] > 0
+
+
+def test_every_pod_of_every_round_is_accounted_for(benched: tuple[Shell, Ended]) -> None:
+    shell, ended = benched
+    document = bench_json(shell)
+    assert {(one["mode"], one["candidate"]) for one in document["measurements"]} == {
+        (mode, name) for mode in MODES for name in RIGHT
+    }
+    with (shell.work / "report" / "pods.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert all(row["seen"] and row["node"] for row in rows)
+    for measurement in document["measurements"]:
+        mode, name = measurement["mode"], measurement["candidate"]
+        assert [one["block"] for one in measurement["rounds"]] == list(range(BLOCKS))
+        for one in measurement["rounds"]:
+            assert one["pods"] == one["bound"] == PODS, ended.said
+            assert one["unaccounted"] == 0
+            assert one["wrong"] == []
+            assert one["warm_up"] == PODS // 10
+        ours = [row["pod"] for row in rows if row["mode"] == mode and row["candidate"] == name]
+        assert len(ours) == len(set(ours)) == PODS * BLOCKS
+
+
+def test_rounds_are_interleaved_in_random_order(benched: tuple[Shell, Ended]) -> None:
+    document = bench_json(benched[0])
+    orders = set()
+    for mode in MODES:
+        for block in range(BLOCKS):
+            places = {
+                one["candidate"]: next(r["order"] for r in one["rounds"] if r["block"] == block)
+                for one in document["measurements"]
+                if one["mode"] == mode
+            }
+            assert sorted(places.values()) == [0, 1, 2]
+            orders.add(tuple(sorted(places, key=lambda name: places[name])))
+    # That 15 draws of one of six orders are all the same happens once in 6^14.
+    assert len(orders) > 1
+
+
+def test_all_are_compared_with_the_baseline(benched: tuple[Shell, Ended]) -> None:
+    document = bench_json(benched[0])
+    compared = {(one["mode"], one["metric"], one["candidate"]) for one in document["comparisons"]}
+    for name in RIGHT[1:]:
+        assert {("drain", "throughput", name), ("open-loop", "p99", name), ("one-at-a-time", "p50", name)} <= compared
+    assert {one["baseline"] for one in document["comparisons"]} == {"stock"}
+    rates = {one["rate"] for one in document["measurements"] if one["mode"] == "open-loop"}
+    assert len(rates) == 1
+
+
+def test_phases_and_what_is_asked_of_others(benched: tuple[Shell, Ended]) -> None:
+    document = bench_json(benched[0])
+    assert [one["candidate"] for one in document["phases"]] == list(RIGHT)
+    for traced in document["phases"]:
+        assert [phase["name"] for phase in traced["phases"]] == list(PHASES)
+        assert traced["pods"] == PODS
+    (asked,) = document["queries"]
+    assert asked["candidate"] == "least-traffic-extender"
+    # As its descriptor and README say: one query per decision, and kube-scheduler asks it to filter and to prioritize.
+    assert asked["prometheus"]["queries"] == 1
+    assert asked["extender"]["round_trips"] == 2
+    assert asked["extender"]["bytes"] > 0
+
+
+def test_the_report_is_one_file_and_fetches_nothing(benched: tuple[Shell, Ended]) -> None:
+    folder = benched[0].work / "report"
+    page = (folder / "bench.html").read_text()
+    assert not re.findall(r"""(?:src|href|action)\s*=\s*["']?(?:https?:)?//[^"'\s>]*|@import|url\(\s*["']?http""", page)
+    assert not re.search(r"\bfetch\(|XMLHttpRequest", page)
+    summary = (folder / "summary.md").read_text()
+    for name in RIGHT:
+        assert name in page
+        assert name in summary
+    assert (folder / "benchstat.txt").is_file()
+
+
+# -- what is wrong, and what proves nothing
+
+
+def test_fast_but_wrong_is_wrong_and_who_ends_is_told(shell: Shell) -> None:
+    """One that ignores how many pods a node takes, and one that ends in the middle; the others are measured on."""
+    (shell.work / "room.yaml").write_text(ROOM)
+    (shell.work / "candidate.yaml").write_text(json.dumps(QUITS))
+    (shell.work / "quitter.py").write_text(QUITTER)
+    wrong = "described/d6-random-controller/ignores-resources"
+    options = ("--workload=room.yaml", "--rounds=5", "--mode=drain", "--report=report")
+    ended = shell.schedproof("bench", wrong, "candidate.yaml", *options)
+    assert ended.code == 1, ended.said
+    document = bench_json(shell)
+    placed = rounds_of(document, candidate="d6-ignores-resources")
+    assert [one["bound"] for one in placed] == [30] * 5
+    assert re.search(r"drain-\d+-\d+-\d+.*node-\d+|node-\d+.*drain-\d+-\d+-\d+", told(placed, "wrong")), ended.said
+    quit_ = rounds_of(document, candidate="quitter")
+    assert [one["bound"] for one in quit_] == [5] * 5
+    assert all("ended" in "\n".join(one["wrong"]) for one in quit_), told(quit_, "wrong")
+    stock = rounds_of(document, candidate="stock")
+    assert [(one["bound"], one["wrong"]) for one in stock] == [(30, [])] * 5
+    for name in ("d6-ignores-resources", "quitter"):
+        assert any(name in line and "WRONG" in line for line in ended.out.splitlines()), ended.said
+
+
+def test_a_throttled_scheduler_proves_nothing_on_an_imported_case(shell: Shell) -> None:
+    """Upstream's case under upstream's name; its gate is unproved, and does not pass."""
+    (shell.work / "performance-config.yaml").write_text(PERFORMANCE_CONFIG)
+    (shell.work / "pod.yaml").write_text(PERFORMANCE_POD)
+    gate = "throughput ratio < 0.01 vs stock"
+    options = ("--scheduler-perf=performance-config.yaml", "--workload=SchedulingFew/5Nodes", "--mode=drain")
+    ended = shell.schedproof(
+        "bench", "benchmark/throttled", *options, "--rounds=5", f"--fail-if={gate}", "--report=report"
+    )
+    assert ended.code == 3, ended.said
+    document = bench_json(shell)
+    (workload,) = document["workloads"]
+    assert (workload["name"], workload["nodes"], workload["pods"]) == ("SchedulingFew/5Nodes", 5, 30)
+    throttled = rounds_of(document, candidate="throttled")
+    assert [one["bound"] for one in throttled] == [30] * 5
+    assert all("was throttled" in "\n".join(one["invalid"]) for one in throttled), ended.said
+    assert "was throttled" not in told(rounds_of(document, candidate="stock"), "invalid")
+    assert {one["verdict"] for one in document["comparisons"]} == {"invalid"}
+    assert [one["outcome"] for one in document["gates"]] == ["unproved"]
+    assert gate in ended.out
+    assert document["run"]["client_limits"]["throttled"] == {"qps": 20, "burst": 20}
+
+
+def test_a_candidate_that_does_not_start_is_told_by_its_own_words(shell: Shell) -> None:
+    """Also where none of the round's pods have been created yet."""
+    (shell.work / "candidate.yaml").write_text(json.dumps(QUITS))
+    (shell.work / "quitter.py").write_text('import sys; sys.exit("not today")')
+    (shell.work / "room.yaml").write_text(ROOM)
+    options = ("--workload=room.yaml", "--mode=one-at-a-time", "--rounds=5", "--report=report")
+    ended = shell.schedproof("bench", "candidate.yaml", *options)
+    error = bench_json(shell)["run"]["error"]
+    assert ended.code == 2, ended.said
+    assert "quitter" in error
+    assert "there is no group" not in error
+
+
+def test_ctrl_c_ends_everything_and_keeps_what_was_measured(shell: Shell) -> None:
+    command = shell.start(
+        "schedproof", "bench", "stock", "--nodes=20", "--pods=60", "--mode=drain", "--rounds=1000", "--report=report"
+    )
+    command.says("basic, drain: 1000 rounds of 2 schedulers")
+    shell.watch()
+    command.interrupt()
+    ended = command.ends()
+    assert ended.code == 130, ended.said
+    assert "Traceback" not in ended.err
+    assert "interrupted" in ended.out + ended.err
+    assert "interrupted" in bench_json(shell)["run"]["error"]
+    assert (shell.work / "report" / "bench.html").is_file()
+    shell.expect_nothing_left()
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--workload=bsic",), "basic"),
+        (("--mode=drian",), "drain"),
+        (("--rounds=3",), "fewer than 5 cannot tell a difference from noise"),
+        (("--fail-if=p98 ratio > 1.2 vs stock",), "no metric 'p98'"),
+        (("--fail-if=p99 > 20ms",), "p99 ratio"),
+        (("--baseline=stok",), "stock"),
+        (("--scheduler-perf=missing.yaml", "--workload=A/B"), "missing.yaml"),
+        (("--conformance=missing.json",), "schedproof run"),
+        (("--nodes=0",), "nodes"),
+        (("--workload=anti-affinity", "--nodes=-1"), "nodes"),
+    ],
+)
+def test_what_cannot_be_meant_starts_nothing(shell: Shell, options: tuple[str, ...], says: str) -> None:
+    ended = shell.schedproof("bench", "stock", *options, "--report=report")
+    assert ended.code == 2, ended.said
+    assert says in ended.err
+    assert "Traceback" not in ended.err
+    assert "setting up" not in ended.err
+    assert list(shell.work.iterdir()) == []
+
+
+# -- under pytest
+
+
+def test_pytest_benchmark_carries_the_rounds(shell: Shell) -> None:
+    options = ("--sched-candidate=stock", "--sched-nodes=20", "--sched-pods=60", "--sched-rounds=5")
+    ended = shell.start(
+        "pytest", str(SUITE), "-k", "drain", *options, "--sched-report=report", "--benchmark-json=b.json"
+    ).ends()
+    # Where all rounds of a noisy minute are invalid, the test of that scheduler fails.
+    assert ended.code in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED), ended.said
+    benchmarks = json.loads((shell.work / "b.json").read_text())["benchmarks"]
+    assert [one["extra_info"]["candidate"] for one in benchmarks] == ["stock", "stock-again"]
+    rounds = {
+        one["candidate"]: [r for r in one["rounds"] if not r["invalid"]] or one["rounds"]
+        for one in bench_json(shell)["measurements"]
+    }
+    for one in benchmarks:
+        info, counted = one["extra_info"], rounds[one["extra_info"]["candidate"]]
+        assert (info["mode"], info["pods"], info["bound"], info["wrong"]) == ("drain", 300, 300, [])
+        assert {"mean", "p50", "p90", "p99"} <= set(info["latency"])
+        assert one["stats"]["rounds"] == len(counted) <= 5
+        assert sorted(one["stats"]["data"]) == pytest.approx(sorted(r["seconds"] for r in counted))
+
+
+def test_pytest_refuses_xdist(shell: Shell) -> None:
+    if importlib.util.find_spec("xdist") is None:
+        pytest.skip("pytest-xdist is not installed")
+    ended = shell.start("pytest", str(SUITE), "--sched-candidate=stock", "-n", "2").ends()
+    assert ended.code == pytest.ExitCode.USAGE_ERROR, ended.said
+    assert "xdist" in ended.err
+
+
+def test_benchmarks_are_not_collected_with_the_suites(shell: Shell) -> None:
+    collected = {}
+    for folder in (SUITE.parent, SUITE):
+        command = shell.start("pytest", str(folder), "--collect-only", "-q", "--sched-candidate=stock")
+        ended = command.ends()
+        assert ended.code == pytest.ExitCode.OK, ended.said
+        collected[folder] = ended.out.count("test_speed.py::")
+    assert collected == {SUITE.parent: 0, SUITE: 6}
+
+
+# -- every shipped workload
+
+TINY: dict[str, dict[str, int]] = {
+    "affinity": {"nodes": 10, "initialPods": 10, "pods": 20},
+    "anti-affinity": {"nodes": 30, "initialPods": 5, "pods": 20},
+    "basic": {"nodes": 10, "initialPods": 10, "pods": 20},
+    "bursts": {"nodes": 10, "initialPods": 10, "pods": 20, "burst": 5},
+    "mixed-sizes": {"nodes": 10, "initialPods": 5, "pods": 12},
+    "network-aware": {"nodes": 10, "pods": 10},
+    "node-churn": {"nodes": 10, "initialPods": 10, "pods": 20, "churningNodes": 2},
+    "preemption": {"nodes": 5, "initialPods": 20, "pods": 5},
+    "taints": {"nodes": 10, "taintedNodes": 10, "initialPods": 10, "pods": 20},
+    "topology-spread": {"nodes": 9, "initialPods": 9, "pods": 18},
+    "unschedulable-churn": {"nodes": 10, "initialPods": 5, "pods": 20},
+}
+"""docs/workloads.md says what must fit what."""
+
+
+def test_each_shipped_workload_can_be_drained(tmp_path: Path) -> None:
+    shipped = {file.stem for file in content("fixtures", "workloads").glob("*.yaml")}
+    assert set(TINY) == shipped
+    resolved = resolve((*BINARIES, BINARY), kubernetes=DEFAULT_KUBERNETES, progress=ConsoleProgress())
+    binaries = {name: one.path for name, one in resolved.items()}
+    stock = find_candidate("stock")
+    for name, parameters in TINY.items():
+        folder = tmp_path / name
+        stage = Stage(load_workload(name, parameters=parameters), DEFAULT_KUBERNETES, binaries, folder, seed=1)
+        try:
+            contender = Contender(stage, "stock", stock, folder / "stock")
+            stage.measure_ceiling()
+            one = measure(stage, contender, Order("drain", 0, 0, seed=1))
+            contender.close()
+        finally:
+            stage.close()
+        assert (name, len(one.bound), one.wrong) == (name, parameters["pods"], ())
+        shutil.rmtree(folder)

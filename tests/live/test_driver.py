@@ -1,0 +1,427 @@
+"""The driver against a real apiserver: what it says of pods is what the apiserver says, and it misses nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.benchmark.driver import BINARY, Bound, Churn, Driver, Pods
+from schedproof.binaries.resolve import resolve
+from schedproof.clusters.api import NotFound
+from schedproof.clusters.lean import BINARIES, LeanCluster
+from schedproof.foundation.deadlines import Deadline
+from schedproof.foundation.errors import CandidateError, HostError
+from schedproof.foundation.ports import listening_socket
+from schedproof.foundation.progress import ConsoleProgress
+from schedproof.foundation.waiting import NotYet, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from schedproof.clusters.api import Api
+
+pytestmark = pytest.mark.live
+
+NODES = tuple(f"node-{n}" for n in range(10))
+SIZE = {"cpu": "4", "memory": "32Gi", "pods": "110"}
+NODE: dict[str, Any] = {
+    "apiVersion": "v1", "kind": "Node", "metadata": {"name": "node"},
+    "status": {
+        "capacity": SIZE, "allocatable": SIZE, "conditions": [{"type": "Ready", "status": "True"}],
+        "addresses": [{"type": "Hostname", "address": "node"}],
+    },
+}  # fmt: skip
+POD: dict[str, Any] = {
+    "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "pod", "labels": {"size": "small"}},
+    "spec": {"schedulerName": "nobody", "containers": [{"name": "pause", "image": "registry.k8s.io/pause:3.10"}]},
+}  # fmt: skip
+LARGE = {**POD, "metadata": {"labels": {"size": "large"}}}
+
+SEEN = Deadline("seen", 60, "an event takes milliseconds; on a busy machine more")
+ENOUGH = 60.0
+"""Seconds that a wait may take at most; none takes them unless it fails."""
+
+
+@pytest.fixture(scope="module")
+def binaries() -> dict[str, Path]:
+    return {name: found.path for name, found in resolve((*BINARIES, BINARY), progress=ConsoleProgress()).items()}
+
+
+@pytest.fixture(scope="module")
+def cluster(binaries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[LeanCluster]:
+    with contextlib.closing(LeanCluster("1.36", binaries, tmp_path_factory.mktemp("cluster"))) as running:
+        yield running
+
+
+@pytest.fixture
+def driving(binaries: dict[str, Path], tmp_path: Path) -> Iterator[Callable[[Path], Driver]]:
+    """Gives a driver of its own for a kubeconfig; ends it."""
+    with contextlib.ExitStack() as ending:
+
+        def start(kubeconfig: Path) -> Driver:
+            driver = ending.enter_context(contextlib.closing(Driver(binaries[BINARY], tmp_path / "logs")))
+            driver.connect(kubeconfig)
+            return driver
+
+        yield start
+
+
+@pytest.fixture(scope="module")
+def shared(
+    cluster: LeanCluster, binaries: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Driver]:
+    with contextlib.closing(Driver(binaries[BINARY], tmp_path_factory.mktemp("driver"))) as driver:
+        driver.connect(cluster.admin_kubeconfig)
+        driver.create_nodes(NODE, NODES, {"zone": ("a", "b", "c")})
+        driver.create_namespaces(("bench", "bench"))
+        yield driver
+
+
+@pytest.fixture
+def driver(shared: Driver) -> Iterator[Driver]:
+    """Connected to a cluster with `NODES` and an empty namespace `bench`."""
+    yield shared
+    shared.delete_all("bench")
+
+
+def pods(group: str, count: int, *templates: dict[str, Any]) -> Pods:
+    return Pods(group, "bench", f"{group}-", count, templates or (POD,))
+
+
+def existing(api: Api, resource: str = "pods") -> dict[str, dict[str, Any]]:
+    namespace = "" if resource == "nodes" else "bench"
+    return {item["metadata"]["name"]: item for item in api.list(resource, namespace)["items"]}
+
+
+@contextlib.contextmanager
+def binder(api: Api) -> Iterator[None]:
+    """A scheduler that knows one node."""
+    watch = api.watch("pods", api.list("pods")["metadata"]["resourceVersion"], "bench")
+
+    def bind() -> None:
+        for event in watch:
+            if event["type"] == "ADDED":
+                api.bind("bench", event["object"]["metadata"]["name"], NODES[0])
+
+    thread = threading.Thread(target=bind)
+    thread.start()
+    try:
+        yield
+    finally:
+        watch.close()
+        thread.join()
+
+
+def test_nodes_are_the_template_but_for_name_and_labels(driver: Driver, cluster: LeanCluster) -> None:
+    found = existing(cluster.api, "nodes")
+    assert sorted(found) == sorted(NODES)
+    for number, name in enumerate(NODES):
+        assert found[name]["metadata"]["labels"] == {"kubernetes.io/hostname": name, "zone": "abc"[number % 3]}
+        assert found[name]["status"]["allocatable"] == SIZE
+        assert found[name]["status"]["addresses"] == [{"type": "Hostname", "address": name}]
+
+
+def test_nodes_are_deleted_if_they_exist(driver: Driver, cluster: LeanCluster) -> None:
+    driver.create_nodes(NODE, ["extra"])
+    driver.delete_nodes(["extra", "never-was"])
+    assert "extra" not in existing(cluster.api, "nodes")
+
+
+def test_a_namespace_has_the_account_that_pods_need(driver: Driver, cluster: LeanCluster) -> None:
+    assert cluster.api.get("serviceaccounts", "default", "bench")
+
+
+def test_rows_say_what_the_apiserver_says(driver: Driver, cluster: LeanCluster, tmp_path: Path) -> None:
+    created = driver.create(pods("g", 100, POD, LARGE))
+    assert driver.wait("g", 0.0) == Bound(0, 100)
+    assert driver.bind("g", NODES).pods == 100
+    assert driver.wait("g", ENOUGH) == Bound(100, 100)
+    rows = driver.rows("g", tmp_path / "rows.csv")
+    assert [row.pod for row in rows] == [f"g-{number}" for number in range(100)]
+    found = existing(cluster.api)
+    assert len(found) == 100
+    for number, row in enumerate(rows):
+        pod = found[row.pod]
+        assert (row.uid, row.node) == (pod["metadata"]["uid"], pod["spec"]["nodeName"])
+        assert row.node == NODES[number % 10]
+        assert pod["metadata"]["labels"]["size"] == ("small", "large")[number % 2]
+        assert row.answered is not None
+        assert row.seen is not None
+        assert created.started <= row.sent == row.intended < row.answered <= created.started + created.seconds
+        assert row.answered < row.seen
+
+
+def test_a_group_goes_on_where_it_has_pods(driver: Driver, tmp_path: Path) -> None:
+    driver.create(pods("g", 2))
+    driver.create(pods("g", 2))
+    assert [row.pod for row in driver.rows("g", tmp_path / "rows.csv")] == ["g-0", "g-1", "g-2", "g-3"]
+
+
+def test_arrivals_are_sent_when_they_are_due(driver: Driver, tmp_path: Path) -> None:
+    arrivals = [0.0, 0.0, 0.01, 0.2, 0.2]
+    created = driver.arrive(pods("g", 5), arrivals)
+    assert created.capped == 0
+    rows = driver.rows("g", tmp_path / "rows.csv")
+    assert [round(row.intended - created.started, 5) for row in rows] == arrivals
+    for row in rows:
+        assert row.answered is not None
+        assert row.intended <= row.sent < row.answered
+
+
+def test_one_at_a_time_waits_for_each_binding(driver: Driver, cluster: LeanCluster, tmp_path: Path) -> None:
+    with binder(cluster.api):
+        assert driver.one_at_a_time(pods("g", 5), ENOUGH) == Bound(5, 5)
+    rows = driver.rows("g", tmp_path / "rows.csv")
+    for before, row in itertools.pairwise(rows):
+        assert before.seen is not None
+        assert before.seen < row.sent
+
+
+def test_one_at_a_time_ends_with_a_pod_that_nobody_binds(driver: Driver) -> None:
+    assert driver.one_at_a_time(pods("g", 5), 0.1) == Bound(0, 1)
+
+
+def test_deleting_a_group_spares_others(driver: Driver, cluster: LeanCluster) -> None:
+    driver.create(pods("g", 20))
+    driver.create(pods("h", 1))
+    assert driver.delete("g").pods == 20
+    assert list(existing(cluster.api)) == ["h-0"]
+    with pytest.raises(HostError, match='there is no group "g"'):
+        driver.wait("g", 0.0)
+    driver.create(pods("g", 1))  # the names are free again
+    assert driver.wait("g", 0.0) == Bound(0, 1)
+
+
+def test_emptying_a_namespace_takes_all_pods(
+    driver: Driver, driving: Callable[[Path], Driver], cluster: LeanCluster
+) -> None:
+    """Also those of others, from before it was connected."""
+    driver.create(pods("g", 5))
+    assert driving(cluster.admin_kubeconfig).delete_all("bench").pods == 5
+    assert not existing(cluster.api)
+
+
+REFUSED: dict[str, tuple[Pods, str]] = {
+    "a namespace that does not exist": (Pods("nowhere", "nowhere", "x-", 3, [POD]), 'namespaces "nowhere" not found'),
+    "a field that does not exist": (pods("x", 3, {**POD, "spec": {**POD["spec"], "nodeNam": ""}}), "spec.nodeNam"),
+    "what admission or validation refuses": (pods("x", 3, {**POD, "spec": {}}), "spec.containers"),
+    "a name that is taken": (Pods("x", "bench", "g-", 3, [POD]), "pod bench/g-0 exists"),
+    "no template": (Pods("x", "bench", "x-", 3, []), "a template"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_cannot_be_created_is_told(what: str, driver: Driver) -> None:
+    driver.create(pods("g", 1))
+    asked, expected = REFUSED[what]
+    with pytest.raises(HostError, match=expected):
+        driver.create(asked)
+    with pytest.raises(HostError, match=expected):
+        driver.arrive(asked, [0.0, 0.0, 0.0])
+
+
+def churned(driver: Driver, churn: Churn, enough: Callable[[], bool]) -> Any:
+    driver.start_churn("one", churn)
+
+    def probe() -> None:
+        if not enough():
+            raise NotYet("less")
+
+    wait_for(probe, SEEN, what="the churn to do its work")
+    return driver.stop_churn("one")
+
+
+def test_churn_creates_so_many_and_then_stops(driver: Driver, cluster: LeanCluster) -> None:
+    churn = Churn("create", 3, [{**NODE, "metadata": {"generateName": "churn-"}}, POD], 0.01, "bench")
+    result = churned(driver, churn, lambda: len(existing(cluster.api)) == 3)
+    assert (result.created, result.failed) == (6, 0)
+    assert sorted(existing(cluster.api, "nodes")) == sorted(NODES)
+    assert not existing(cluster.api)
+
+
+def test_churn_recreates_what_it_has_deleted(driver: Driver, cluster: LeanCluster) -> None:
+    service = {
+        "apiVersion": "v1", "kind": "Service", "metadata": {"generateName": "service-churn-"},
+        "spec": {"ports": [{"port": 80}]},
+    }  # fmt: skip
+    names: set[str] = set()
+    most = 0
+
+    def enough() -> bool:
+        nonlocal most
+        found = existing(cluster.api, "services")
+        most = max(most, len(found))
+        names.update(found)
+        return len(names) > 4
+
+    result = churned(driver, Churn("recreate", 2, [service], 0.02, "bench"), enough)
+    assert most <= 2
+    assert result.created - result.deleted in (0, 1, 2)
+    assert result.failed == 0
+    assert not existing(cluster.api, "services")
+
+
+def test_churn_that_fails_says_so(driver: Driver, cluster: LeanCluster) -> None:
+    begun = [POD, {**POD, "spec": {}}]
+    result = churned(driver, Churn("create", 2, begun, 0.01, "bench"), lambda: len(existing(cluster.api)) == 2)
+    assert result.created == 2
+    assert result.failed > 0
+    assert "spec.containers" in result.failure
+
+
+class Dead:
+    def exit_error(self) -> CandidateError:
+        return CandidateError("the scheduler has ended")
+
+
+def test_a_command_that_is_given_up_is_over(driver: Driver, cluster: LeanCluster) -> None:
+    with pytest.raises(CandidateError, match="the scheduler has ended"):
+        driver.arrive(pods("g", 2), [0.0, 3600.0], watching=(Dead(),))
+    assert driver.wait("g", 0.0).bound == 0  # is answered, an hour before the second pod
+    driver.delete("g")
+    assert not existing(cluster.api)
+
+
+class Relay:
+    """Passes on what comes for the apiserver, until it drops all connections."""
+
+    def __init__(self, kubeconfig: Path, own: Path) -> None:
+        document = json.loads(kubeconfig.read_text())
+        place = document["clusters"][0]["cluster"]
+        self._port = int(place["server"].rpartition(":")[2])
+        self._listener = listening_socket()
+        self._lines: list[tuple[socket.socket, threading.Thread]] = []
+        place["server"] = f"https://127.0.0.1:{self._listener.getsockname()[1]}"
+        own.write_text(json.dumps(document))
+        self._accepting = threading.Thread(target=self._accept)
+        self._accepting.start()
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):  # it is closed
+            while True:
+                client, _ = self._listener.accept()
+                thread = threading.Thread(target=self._pass_on, args=(client,))
+                thread.start()
+                self._lines.append((client, thread))
+
+    def _pass_on(self, client: socket.socket) -> None:
+        """Until either side ends the connection."""
+        with client, socket.create_connection(("127.0.0.1", self._port)) as server:
+            back = threading.Thread(target=self._pump, args=(server, client))
+            back.start()
+            self._pump(client, server)
+            _shut(server)
+            back.join()
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65_536):
+                sink.sendall(data)
+
+    def drop(self) -> None:
+        """Returns when all connections that there were have ended."""
+        dropped, self._lines = self._lines, []
+        for client, _ in dropped:
+            _shut(client)
+        for _, thread in dropped:
+            thread.join()
+
+    def close(self) -> None:
+        """Refuse connections, and drop those that there are. Safe to call twice."""
+        _shut(self._listener)
+        self._accepting.join()
+        self._listener.close()
+        self.drop()
+
+
+def _shut(one: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it is shut
+        one.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.fixture
+def relay(cluster: LeanCluster, tmp_path: Path) -> Iterator[Relay]:
+    running = Relay(cluster.admin_kubeconfig, tmp_path / "kubeconfig")
+    yield running
+    running.close()
+
+
+def test_a_watch_that_breaks_goes_on_where_it_was(
+    driver: Driver, driving: Callable[[Path], Driver], relay: Relay, tmp_path: Path
+) -> None:
+    behind = driving(tmp_path / "kubeconfig")
+    behind.create(pods("g", 3))
+    relay.drop()
+    driver.delete_all("bench")  # past the relay
+    assert behind.delete("g").pods <= 3  # which it could not say had it missed what happened meanwhile
+    behind.create(pods("h", 3))
+    behind.bind("h", NODES)
+    assert behind.wait("h", ENOUGH) == Bound(3, 3)
+
+
+def test_a_watch_that_is_lost_is_told_at_every_command(
+    driver: Driver, driving: Callable[[Path], Driver], relay: Relay, tmp_path: Path
+) -> None:
+    behind = driving(tmp_path / "kubeconfig")
+    behind.create(pods("g", 1))
+    relay.close()
+    with pytest.raises(HostError, match="the watch of pods has ended, and cannot be resumed"):
+        behind.wait("g", ENOUGH)
+    with pytest.raises(HostError, match="the watch of pods has ended"):
+        behind.create(pods("h", 1))
+
+
+def test_a_cluster_that_is_not_there(driving: Callable[[Path], Driver], relay: Relay, tmp_path: Path) -> None:
+    relay.close()
+    with pytest.raises(HostError, match=r"connect: .+refused"):
+        driving(tmp_path / "kubeconfig")
+
+
+HOLDS = """\
+import pathlib, sys
+from schedproof.benchmark.driver import Driver, Pods
+binary, kubeconfig, folder, template = sys.argv[1:]
+driver = Driver(pathlib.Path(binary), pathlib.Path(folder))
+driver.connect(pathlib.Path(kubeconfig))
+print(driver.pid, flush=True)
+driver.arrive(Pods("killed", "bench", "killed-", 2, [__import__("json").loads(template)]), [0.0, 3600.0])
+"""
+
+
+def test_it_ends_with_a_harness_that_is_killed(
+    driver: Driver, cluster: LeanCluster, binaries: dict[str, Path], tmp_path: Path
+) -> None:
+    """Amid a command."""
+    argv = (str(binaries[BINARY]), str(cluster.admin_kubeconfig), str(tmp_path), json.dumps(POD))
+    with subprocess.Popen((sys.executable, "-c", HOLDS, *argv), stdout=subprocess.PIPE, text=True) as harness:
+        assert harness.stdout is not None
+        pid = int(harness.stdout.readline())
+        os.kill(pid, 0)
+
+        def created() -> None:
+            try:
+                cluster.api.get("pods", "killed-0", "bench")
+            except NotFound as error:
+                raise NotYet(str(error)) from error
+
+        wait_for(created, SEEN, what="the first of two pods")
+        harness.send_signal(signal.SIGKILL)
+
+    def gone() -> None:
+        with contextlib.suppress(FileNotFoundError):
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            if state != "Z":  # it has ended, and nobody has asked how
+                raise NotYet(f"{pid} lives")
+
+    wait_for(gone, SEEN, what="the driver to end")

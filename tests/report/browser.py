@@ -1,0 +1,115 @@
+"""A Chromium of the tests' own, and what it would have asked the network."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from selenium.webdriver import Chrome
+
+BROWSERS, DRIVERS = ("chromium", "chromium-browser", "google-chrome"), ("chromedriver",)
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars",
+)  # fmt: skip
+"""`--no-sandbox`: CI runs as root. Nothing but our own file is opened."""
+DESKTOP, PHONE = (1200, 900), (360, 740)
+
+
+class Browser:
+    """One window. Sizes are CSS pixels."""
+
+    def __init__(self, driver: Chrome) -> None:
+        self.driver = driver
+
+    def open(self, page: Path, size: tuple[int, int] = DESKTOP, *, scheme: str = "light", media: str = "") -> None:
+        """Show a page from its file, as it is after its scripts ran."""
+        self._tell("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1], deviceScaleFactor=1,
+                   mobile=size == PHONE)  # fmt: skip
+        self._tell(
+            "Emulation.setEmulatedMedia", media=media, features=[{"name": "prefers-color-scheme", "value": scheme}]
+        )
+        self.driver.get(page.as_uri())
+
+    def print_as(self, media: str) -> None:
+        self._tell("Emulation.setEmulatedMedia", media=media)
+
+    def scripts(self, *, enabled: bool) -> None:
+        self._tell("Emulation.setScriptExecutionDisabled", value=not enabled)
+
+    def run(self, script: str, *arguments: Any) -> Any:
+        return self.driver.execute_script(script, *arguments)
+
+    def all(self, selector: str) -> list[Any]:
+        return list(self.driver.find_elements("css selector", selector))
+
+    def one(self, selector: str) -> Any:
+        return self.driver.find_element("css selector", selector)
+
+    def styled(self, selector: str, name: str) -> str:
+        return str(self.one(selector).value_of_css_property(name))
+
+    def complaints(self) -> list[str]:
+        """What the console says, since last asked."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self, page: Path) -> list[str]:
+        """Addresses that a page has asked for, its own among them; the browser's own pages do so too."""
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return [one["request"]["url"] for one in asked if one["documentURL"] == page.as_uri()]
+
+    def picture(self, file: Path, height: int, *, under: str = "html", scale: float = 1.0) -> None:
+        """A PNG of the page, of so many pixels from the top of an element."""
+        width = self._tell("Page.getLayoutMetrics")["cssContentSize"]["width"]
+        top = self.run("return document.querySelector(arguments[0]).getBoundingClientRect().top + scrollY", under)
+        clip = {"x": 0, "y": top, "width": width, "height": height, "scale": scale}
+        shot = self._tell("Page.captureScreenshot", captureBeyondViewport=True, clip=clip)
+        file.write_bytes(base64.b64decode(shot["data"]))
+
+    def pdf(self) -> bytes:
+        """What the printer gets."""
+        return base64.b64decode(self._tell("Page.printToPDF", printBackground=True)["data"])
+
+    def _tell(self, command: str, **parameters: Any) -> Any:
+        return self.driver.execute_cdp_cmd(command, parameters)
+
+
+@contextlib.contextmanager
+def browser(folder: Path) -> Iterator[Browser]:
+    """Skips where there is none, unless SCHEDPROOF_REQUIRE_BROWSER says that there must be."""
+    program, driver = _first(BROWSERS), _first(DRIVERS)
+    if program is None or driver is None:
+        said = "no Chromium with its driver (Debian: chromium, chromium-driver)"
+        if os.environ.get("SCHEDPROOF_REQUIRE_BROWSER") == "1":
+            pytest.fail(f"SCHEDPROOF_REQUIRE_BROWSER is set: {said}")
+        pytest.skip(said)
+    # Not at the head: those who have no browser need not have selenium either.
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
+    options = ChromeOptions()
+    options.binary_location = program
+    for flag in (*FLAGS, f"--user-data-dir={folder / 'profile'}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
+    chrome = Chrome(options=options, service=Service(driver))
+    try:
+        yield Browser(chrome)
+    finally:
+        chrome.quit()
+
+
+def _first(names: tuple[str, ...]) -> str | None:
+    return next((found for name in names if (found := shutil.which(name))), None)

@@ -1,0 +1,108 @@
+"""Upstream's scheduler_perf and ours, the same case by turns on one machine: throughput, and wall time of it all.
+
+Upstream's benchmark is compiled from the pinned module, into a folder of its own, at the first call: some minutes.
+
+    python tools/beside_upstream.py --case SchedulingBasic/500Nodes --times 3
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from schedproof.benchmark.contender import Contender
+from schedproof.benchmark.driver import BINARY
+from schedproof.benchmark.rounds import Order, measure
+from schedproof.benchmark.stage import Stage
+from schedproof.binaries.cache import cache_dir
+from schedproof.binaries.lock import DEFAULT_KUBERNETES, load
+from schedproof.binaries.resolve import resolve
+from schedproof.candidates.shipped import find_candidate
+from schedproof.clusters.lean import BINARIES
+from schedproof.foundation.progress import ConsoleProgress
+from schedproof.workloads.scheduler_perf import import_case
+
+PACKAGE = "k8s.io/kubernetes/test/integration/scheduler_perf/misc"
+
+
+def compiled(folder: Path) -> Path:
+    """Upstream's benchmark as a program."""
+    program = folder / "scheduler_perf"
+    if not program.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        module = load().builds(DEFAULT_KUBERNETES)["kube-scheduler"].folder
+        for name in ("go.mod", "go.sum"):
+            shutil.copy(module / name, folder / name)
+        environment = {**os.environ, "GOFLAGS": "-mod=mod", "CGO_ENABLED": "0"}
+        subprocess.run(["go", "test", "-c", "-o", program, PACKAGE], cwd=folder, env=environment, check=True)
+    return program
+
+
+def sources() -> Path:
+    """Of upstream's benchmark: it reads its cases and templates from where it is."""
+    cache = subprocess.run(["go", "env", "GOMODCACHE"], capture_output=True, text=True, check=True).stdout.strip()
+    version = load().builds(DEFAULT_KUBERNETES)["kube-scheduler"].version
+    return Path(cache) / f"k8s.io/kubernetes@{version}" / PACKAGE.removeprefix("k8s.io/kubernetes/")
+
+
+def upstream(program: Path, case: str, etcd: Path) -> float:
+    """Pods per second, on average, as upstream counts them."""
+    command = [
+        program, "-test.run=^$", f"-test.bench=BenchmarkPerfScheduling/{case}$", "-test.benchtime=1ns",
+        "-test.timeout=60m", "-perf-scheduling-label-filter=",
+    ]  # fmt: skip
+    environment = {**os.environ, "PATH": f"{etcd.parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(command, cwd=sources(), env=environment, capture_output=True, text=True, check=True)
+    found = re.search(r"([\d.]+) SchedulingThroughput/Average", done.stdout)
+    assert found, done.stdout[-2_000:]
+    return float(found[1])
+
+
+def ours(case: str, binaries: dict[str, Path]) -> float:
+    """Pods per second of one drain, after its first tenth; with kube-scheduler in a process of its own."""
+    with tempfile.TemporaryDirectory() as scratch:
+        workload = import_case(sources() / "performance-config.yaml", case)
+        stage = Stage(workload, DEFAULT_KUBERNETES, binaries, Path(scratch), seed=1)
+        try:
+            contender = Contender(stage, "stock", find_candidate("stock"), Path(scratch) / "stock")
+            done = measure(stage, contender, Order("drain", 0, 0, 1))
+            contender.close()
+        finally:
+            stage.close()
+        assert len(done.bound) == workload.pods
+        assert not done.wrong
+        return done.throughput
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--case", default="SchedulingBasic/500Nodes")
+    parser.add_argument("--times", type=int, default=3)
+    asked = parser.parse_args()
+    found = resolve((*BINARIES, BINARY), kubernetes=DEFAULT_KUBERNETES, explicit={}, progress=ConsoleProgress())
+    binaries = {name: one.path for name, one in found.items()}
+    program = compiled(cache_dir() / "upstream")
+    say = sys.stdout.write
+    for number in range(asked.times):
+        begin = time.monotonic()
+        theirs = upstream(program, asked.case, binaries["etcd"])
+        middle = time.monotonic()
+        our = ours(asked.case, binaries)
+        end = time.monotonic()
+        say(
+            f"{asked.case} {number + 1}: "
+            f"upstream {theirs:.0f} pods/s in {middle - begin:.1f} s, ours {our:.0f} pods/s in {end - middle:.1f} s: "
+            f"throughput {our / theirs:.2f}, time {(end - middle) / (middle - begin):.2f}\n"
+        )
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
