@@ -84,7 +84,9 @@ class BenchPlugin:
         names = {name for name, family in bench.plan.families.items() if family == workload}
         asked = (one for one in bench.rounds if one.mode == mode and one.candidate == candidate)
         found = Replay([one for one in asked if one.workload in names])
-        assert found.rounds
+        if not found.rounds:
+            broken = (one.said for one in bench.broken if one.candidate == candidate and one.workload in names)
+            pytest.fail(next(broken, f"{candidate} bound no pod in an earlier round"), pytrace=False)
         return found
 
     def _measured(self) -> Bench:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from schedproof.benchmark.bench import Bench, Plan, contestants
+from schedproof.benchmark.bench import Bench, Broken, Plan, contestants
 from schedproof.benchmark.document import bench_document, exit_code, pod_rows
 from schedproof.candidates.shipped import find_candidate
 from schedproof.foundation.progress import SilentProgress
@@ -46,6 +46,13 @@ def test_pods_in_the_wrong_place_fail_however_fast_they_got_there(bench) -> None
 def test_what_was_cut_short_says_so(bench) -> None:
     document = bench_document(bench, command="x", error="interrupted")
     assert (document["run"]["error"], document["run"]["exit_code"]) == ("interrupted", 2)
+
+
+def test_who_could_not_be_brought_up_is_named(bench) -> None:
+    bench.broken.append(Broken("basic", "mine", "mine did not get ready"))
+    run = bench_document(bench, command="x")["run"]
+    assert run["broken"] == [{"workload": "basic", "candidate": "mine", "said": "mine did not get ready"}]
+    assert run["exit_code"] == 2
 
 
 @pytest.mark.parametrize(

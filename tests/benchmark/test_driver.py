@@ -80,9 +80,6 @@ ASKED: dict[str, tuple[Callable[[Driver], Any], dict[str, Any], dict[str, Any], 
         {"op": "nodes", "template": {"kind": "Node"}, "names": ["a", "b"], "labels": {"zone": ["1", "2"]}},
         {}, None,
     ),
-    "nodes are deleted": (
-        lambda driver: driver.delete_nodes(("a",)), {"op": "nodes-delete", "names": ["a"]}, {}, None,
-    ),
     "namespaces": (
         lambda driver: driver.create_namespaces(("bench",)), {"op": "namespaces", "names": ["bench"]}, {}, None,
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import http.server
 import threading
 from typing import TYPE_CHECKING
@@ -127,14 +128,34 @@ def test_means_that_disagree_say_how(own, measured, expected):
     assert (check.agrees, check.explanation) == (False, expected)
 
 
+STOCK = {"qps": 5000, "burst": 10000}
+
+
+def limited(count: float, waited: float) -> OwnMetrics:
+    return dataclasses.replace(NONE, rate_limiter=Total(waited, count))
+
+
 def test_throttled_is_who_waits_for_more_than_5_percent_of_the_round():
     metrics = parse(SERVED)
-    assert throttled(metrics, 53) == ""
-    assert throttled(metrics, 4.8) == (
+    assert throttled(metrics, 53, {}) == ""
+    assert throttled(metrics, 4.8, {}) == (
         "the scheduler's client was throttled: 206 requests waited 2.6 s in all for its QPS limit, in a round of "
         "4.8 s; raise clientConnection.qps and burst"
     )
-    assert throttled(NONE, 0) == ""
+    assert throttled(NONE, 0, {}) == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "waited", "seconds", "limits", "expected"),
+    [
+        pytest.param(65, 0.03, 0.1, STOCK, False, id="preempted in the limiter, in a short round on a busy machine"),
+        pytest.param(49, 30.0, 1.5, {"qps": 20, "burst": 20}, True, id="the burst is used up"),
+        pytest.param(30, 1.4, 1.5, {"qps": 20, "burst": 100}, True, id="one at a time, as many as it lets through"),
+        pytest.param(65, 4.0, 1.0, STOCK, True, id="a plugin's own client waits long"),
+    ],
+)
+def test_who_asks_for_less_than_its_limit_is_not_throttled_by_it(count, waited, seconds, limits, expected):
+    assert bool(throttled(limited(count, waited), seconds, limits)) is expected
 
 
 @contextlib.contextmanager

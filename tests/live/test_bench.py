@@ -312,6 +312,22 @@ def test_a_candidate_that_does_not_start_is_told_by_its_own_words(shell: Shell) 
     assert "there is no group" not in error
 
 
+def test_who_does_not_start_is_left_out_and_the_others_are_measured(shell: Shell) -> None:
+    (shell.work / "candidate.yaml").write_text(json.dumps(QUITS))
+    (shell.work / "quitter.py").write_text('import sys; sys.exit("not today")')
+    (shell.work / "room.yaml").write_text(ROOM)
+    options = ("--workload=room.yaml", "--mode=one-at-a-time", "--rounds=5", "--report=report")
+    ended = shell.schedproof("bench", "stock", "candidate.yaml", *options)
+    assert ended.code == 2, ended.said
+    run = bench_json(shell)["run"]
+    assert [(one["workload"], one["candidate"]) for one in run["broken"]] == [("room", "quitter")]
+    assert "error" not in run
+    for name in ("stock", "stock-again"):
+        assert [one["bound"] for one in rounds_of(bench_json(shell), candidate=name)] == [30] * 5
+    assert "room, quitter: " in ended.out
+    shell.expect_nothing_left()
+
+
 def test_ctrl_c_ends_everything_and_keeps_what_was_measured(shell: Shell) -> None:
     command = shell.start(
         "schedproof", "bench", "stock", "--nodes=20", "--pods=60", "--mode=drain", "--rounds=1000", "--report=report"

@@ -132,12 +132,6 @@ def test_nodes_are_the_template_but_for_name_and_labels(driver: Driver, cluster:
         assert found[name]["status"]["addresses"] == [{"type": "Hostname", "address": name}]
 
 
-def test_nodes_are_deleted_if_they_exist(driver: Driver, cluster: LeanCluster) -> None:
-    driver.create_nodes(NODE, ["extra"])
-    driver.delete_nodes(["extra", "never-was"])
-    assert "extra" not in existing(cluster.api, "nodes")
-
-
 def test_a_namespace_has_the_account_that_pods_need(driver: Driver, cluster: LeanCluster) -> None:
     assert cluster.api.get("serviceaccounts", "default", "bench")
 

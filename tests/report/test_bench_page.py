@@ -147,8 +147,14 @@ def test_a_run_in_which_nothing_was_measured_has_a_page() -> None:
 
 def test_a_run_that_broke_down_says_so() -> None:
     page = Page(render_bench({**EMPTY, "run": {"error": "the apiserver went away"}}))
-    assert "The run broke down: the apiserver went away" in page.text
+    assert "Not all was measured: the apiserver went away" in page.text
     assert any(attributes.get("role") == "alert" for _, attributes in page.elements)
+
+
+def test_who_could_not_be_brought_up_is_named() -> None:
+    broken = [{"workload": "basic", "candidate": "mine", "said": "mine did not get ready"}]
+    page = Page(render_bench({**EMPTY, "run": {"broken": broken}}))
+    assert "Not all was measured: basic, mine: mine did not get ready" in page.text
 
 
 def test_fast_but_wrong_is_shown_beside_the_number() -> None:
@@ -156,7 +162,7 @@ def test_fast_but_wrong_is_shown_beside_the_number() -> None:
     wrong = [cell for cell in cells if "WRONG" in cell]
     # In the headline, and where its trial is shown.
     assert len(wrong) == 2
-    assert re.search(rf"1\.\d\d{TIMES}.*WRONG: 3 placements in 2 rounds", wrong[0])
+    assert re.search(rf"1\.\d\d{TIMES}.*WRONG: 3 violations in 2 rounds", wrong[0])
 
 
 def test_an_invalid_round_is_in_no_number() -> None:

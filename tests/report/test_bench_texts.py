@@ -48,7 +48,7 @@ def test_the_summary_says_who_is_faster_and_what_is_wrong() -> None:
     for words in (
         "slower",
         "0.31",
-        "WRONG: 3 placements in 2 rounds",
+        "WRONG: 3 violations in 2 rounds",
         WRONG,
         INVALID,
         TOO_FEW,

@@ -33,7 +33,7 @@ func (d *driver) do(ctx context.Context, asked command) (map[string]any, error) 
 		return nil, err
 	}
 	switch asked.Op {
-	case "namespaces", "nodes", "nodes-delete":
+	case "namespaces", "nodes":
 		return nil, d.doObjects(ctx, asked)
 	case "create", "one":
 		return d.doCreate(ctx, asked)
@@ -77,11 +77,8 @@ func (d *driver) doObjects(ctx context.Context, asked command) error {
 	if err := asked.take(&said); err != nil {
 		return err
 	}
-	switch asked.Op {
-	case "namespaces":
+	if asked.Op == "namespaces" {
 		return d.namespaces(ctx, said.Names)
-	case "nodes-delete":
-		return d.nodesDelete(ctx, said.Names)
 	}
 	template := &corev1.Node{}
 	if err := takeManifest(said.Template, template); err != nil {

@@ -74,15 +74,6 @@ func (d *driver) nodes(ctx context.Context, template *corev1.Node, names []strin
 	})
 }
 
-func (d *driver) nodesDelete(ctx context.Context, names []string) error {
-	return d.api.each(ctx, len(names), func(ctx context.Context, index int) error {
-		if err := d.api.remove(ctx, "/api/v1/nodes/"+names[index]); !errors.IsNotFound(err) {
-			return err
-		}
-		return nil
-	})
-}
-
 // delete returns when the watch has shown that the pods are gone: those of a group, or all in a namespace.
 func (d *driver) delete(ctx context.Context, name, namespace string) (map[string]any, error) {
 	started := now()

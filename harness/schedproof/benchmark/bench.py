@@ -16,7 +16,7 @@ from schedproof.benchmark.stage import Stage
 from schedproof.benchmark.tapped import trace
 from schedproof.candidates.kinds import PluginSpec
 from schedproof.candidates.plugin_build import scheduler_binary
-from schedproof.foundation.errors import UsageError
+from schedproof.foundation.errors import CandidateError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from schedproof.foundation.progress import Progress
     from schedproof.workloads.workload import Workload
 
-__all__ = ["Bench", "Plan", "Sweep", "contestants"]
+__all__ = ["Bench", "Broken", "Plan", "Sweep", "contestants"]
 
 _SHARE = 0.5
 """The rate of an open loop at which all are compared, as a part of what the slowest of them drains: enough for the
@@ -77,6 +77,15 @@ class Sweep:
         return {"workload": self.workload, "candidate": self.candidate, **knee_of(self.rounds)}
 
 
+@dataclasses.dataclass(frozen=True)
+class Broken:
+    """A candidate that could not be brought up on a workload, or not again; and what it said."""
+
+    workload: str
+    candidate: str
+    said: str
+
+
 def contestants(baseline: Candidate, candidates: Sequence[Candidate]) -> dict[str, Candidate]:
     """By name, the baseline first. A candidate that is the baseline itself competes under another name: the difference
     that is shown then is one of the measuring.
@@ -109,8 +118,10 @@ class Bench:
         self.client_limits: dict[str, Mapping[str, Any]] = {}
         self.versions: dict[str, str] = {}
         self.seconds = 0.0
+        self.broken: list[Broken] = []
         self._hopeless: set[tuple[str, str]] = set()
-        """Workload and candidate that has bound nothing in a round: every other would take a minute of waiting."""
+        """Workload and candidate that is broken, or has bound nothing in a round: every other would take a minute of
+        waiting."""
         self._progress = progress
         self._random = random.Random(plan.seed)  # noqa: S311 - an order to be repeated, not a secret
 
@@ -118,7 +129,8 @@ class Bench:
         """Measure.
 
         Raises:
-            SchedproofError: a candidate cannot be brought up, or a cluster is broken.
+            SchedproofError: a cluster is broken; the baseline cannot be brought up, or nobody beside it. Where others
+                are left, a candidate that cannot is in `broken`.
         """
         begin = time.monotonic()
         try:
@@ -150,13 +162,26 @@ class Bench:
             self.versions.update(stage.cluster.versions())
             yield stage
 
+    @contextlib.contextmanager
+    def _excusing(self, workload: Workload, name: str) -> Iterator[None]:
+        """Go on where this candidate cannot be brought up, if others are left to be compared with the baseline."""
+        try:
+            yield
+        except CandidateError as error:
+            broken = {one.candidate for one in self.broken if one.workload == workload.name} | {name}
+            if self.plan.baseline in broken or len(broken) == len(self.plan.contestants) - 1:
+                raise
+            self.broken.append(Broken(workload.name, name, str(error)))
+            self._hopeless.add((workload.name, name))
+
     def _measure(self, workload: Workload) -> None:
         with self._stage(workload, "stages") as stage, contextlib.ExitStack() as undo:
             contenders = []
             for name, candidate in self.plan.contestants.items():
                 folder = self.plan.folder / "candidates" / name / workload.name
-                contenders.append(Contender(stage, name, candidate, folder))
-                undo.callback(contenders[-1].close)
+                with self._excusing(workload, name):
+                    contenders.append(Contender(stage, name, candidate, folder))
+                    undo.callback(contenders[-1].close)
             modes, drained = self.plan.modes, {}
             if "drain" in modes:
                 self._blocks(stage, contenders, "drain", None)
@@ -185,12 +210,20 @@ class Bench:
                 # No more pods than the workload has: those need not fit.
                 count = min(_SINGLE, stage.workload.pods) if mode == "one-at-a-time" else None
                 for order, contender in enumerate(self._shuffled(contenders)):
-                    if (stage.workload.name, contender.name) in self._hopeless:
-                        continue
-                    one = measure(stage, contender, Order(mode, block, order, seed, rate, count))
-                    self.rounds.append(one)
-                    if not one.bound:
-                        self._hopeless.add((one.workload, one.candidate))
+                    self.rounds += self._round(stage, contender, Order(mode, block, order, seed, rate, count))
+
+    def _round(self, stage: Stage, contender: Contender, asked: Order) -> list[Round]:
+        """One; none of a candidate from which nothing is to be expected any more."""
+        key = (stage.workload.name, contender.name)
+        found: list[Round] = []
+        if key not in self._hopeless:
+            with self._excusing(stage.workload, contender.name):
+                found.append(measure(stage, contender, asked))
+            if not found:
+                stage.restore()
+            elif not found[0].bound:
+                self._hopeless.add(key)
+        return found
 
     def _shuffled(self, contenders: Sequence[Contender]) -> list[Contender]:
         return self._random.sample(contenders, len(contenders))
@@ -203,8 +236,8 @@ class Bench:
         workload = stage.workload.name
         drains = [one for one in self.rounds if one.workload == workload and one.mode == "drain"]
         if not drains:
-            orders = enumerate(self._shuffled(contenders))
-            drains = [measure(stage, contender, Order("drain", 0, order, 0)) for order, contender in orders]
+            for order, contender in enumerate(self._shuffled(contenders)):
+                drains += self._round(stage, contender, Order("drain", 0, order, 0))
         found: dict[str, list[float]] = {}
         for one in drains:
             if not one.unbound:
@@ -214,18 +247,20 @@ class Bench:
     def _sweep(self, stage: Stage, contender: Contender, drained: float) -> None:
         with self._progress.step(f"{stage.workload.name}, sweep of {contender.name} to the knee"):
             seed = self._random.randrange(1 << 32)
-            rounds = [
-                measure(stage, contender, Order("open-loop", number, 0, seed, _rounded(share * drained)))
-                for number, share in enumerate(_SWEEP)
-            ]
+            rounds: list[Round] = []
+            for number, share in enumerate(_SWEEP):
+                rounds += self._round(stage, contender, Order("open-loop", number, 0, seed, _rounded(share * drained)))
         self.sweeps.append(Sweep(stage.workload.name, contender.name, rounds))
 
     def _trace(self, workload: Workload) -> None:
         """A pass of its own, because what it takes to see so much costs time."""
         with self._stage(workload, "tapped", audited=True) as stage:
             for name, candidate in self.plan.contestants.items():
+                if (workload.name, name) in self._hopeless:
+                    continue
                 folder = self.plan.folder / "candidates" / name / f"{workload.name}-tapped"
-                with self._progress.step(f"{workload.name}, phases of {name}"):
+                step = self._progress.step(f"{workload.name}, phases of {name}")
+                with step, self._excusing(workload, name):
                     self.traces.append(trace(stage, name, candidate, folder))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import platform
 import statistics
@@ -55,6 +56,7 @@ def bench_document(
             "versions": {"schedproof": __version__, **bench.versions}, "environment": _environment(),
             "client_limits": {name: dict(limits) for name, limits in bench.client_limits.items()},
             "ceiling": {"binds_per_second": statistics.median(bench.ceilings)} if bench.ceilings else None,
+            "broken": [dataclasses.asdict(one) for one in bench.broken],
             **({"error": error} if error else {}),
         },
         "candidates": [{"name": name, "kind": one.kind} for name, one in plan.contestants.items()],
@@ -69,7 +71,7 @@ def bench_document(
         "gates": results,
     }  # fmt: skip
     wrong = any(one.wrong for one in (*bench.rounds, *swept))
-    document["run"]["exit_code"] = exit_code(compared, results, wrong=wrong, error=bool(error))
+    document["run"]["exit_code"] = exit_code(compared, results, wrong=wrong, error=bool(error or bench.broken))
     return document
 
 
@@ -77,7 +79,8 @@ def exit_code(
     compared: Sequence[Mapping[str, Any]], gates: Sequence[Mapping[str, Any]], *, wrong: bool, error: bool
 ) -> int:
     """0: all that was asked for was measured, and no gate has failed. 1: a gate has failed, or pods are where they must
-    not be. 2: it was cut short. 3: a comparison is invalid, or a gate could not be decided.
+    not be. 2: it was cut short, or a candidate could not be brought up. 3: a comparison is invalid, or a gate could not
+    be decided.
     """
     if error:
         return EXIT_ERROR

@@ -185,10 +185,6 @@ class Driver:
         values = {label: list(options) for label, options in (labels or {}).items()}
         self._ask("nodes", NODES_DONE, template=dict(template), names=list(names), labels=values)
 
-    def delete_nodes(self, names: Sequence[str]) -> None:
-        """Those that exist."""
-        self._ask("nodes-delete", NODES_DONE, names=list(names))
-
     def create_namespaces(self, names: Sequence[str]) -> None:
         """Such that pods can be created in them at once; those that exist are kept."""
         self._ask("namespaces", DRIVER_ANSWER, names=list(names))

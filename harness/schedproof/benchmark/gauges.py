@@ -51,6 +51,7 @@ class Gauges:
         pids = {name: ours[pid] for name, pid in inside.items() if pid in ours}
         self._token = stage.cluster.token
         self._scheduler = contender.scheduler
+        self._limits = contender.client_limits
         self._own_before = own_metrics.NONE if since_start else self._own() or own_metrics.NONE
         self._meter = Meter({**pids, "driver": stage.driver.pid})
         self._machine = MachineSample.take()
@@ -82,4 +83,5 @@ class Gauges:
         load = self._machine.until(MachineSample.take())
         usage = self._meter.read()
         own = self._own_since(bound)
-        return Readings(usage, own, "" if own is None else own_metrics.throttled(own, load.seconds), noise(load))
+        throttled = "" if own is None else own_metrics.throttled(own, load.seconds, self._limits)
+        return Readings(usage, own, throttled, noise(load))

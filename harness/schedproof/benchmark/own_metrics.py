@@ -47,6 +47,13 @@ _MOST_WAITING = 0.05
 """Seconds that requests wait in the client's rate limiter, per second of the round: as if one of them waited for a
 twentieth of it, the size of the smallest effect that a comparison shows."""
 
+_HALF = 0.5
+"""Of what the limit lets through: whoever is held by it makes as many requests as it allows."""
+
+_LONG_WAIT = 0.05
+"""Seconds that a request waits on average, from which on client-go itself says that it was throttled
+(`longThrottleLatency` in rest/request.go)."""
+
 _ATTEMPT = "scheduler_scheduling_attempt_duration_seconds"
 _ATTEMPTS = "scheduler_schedule_attempts_total"
 _SLI = "scheduler_pod_scheduling_sli_duration_seconds"
@@ -177,15 +184,24 @@ def parse(text: str) -> OwnMetrics:
     return OwnMetrics(attempt, attempts, totals[_SLI], totals[_ALGORITHM], totals[_LIMITER])
 
 
-def throttled(metrics: OwnMetrics, seconds: float) -> str:
-    """Why the client's own QPS limit, and not the scheduler, was measured in a round of so many seconds; "" if not.
+def throttled(metrics: OwnMetrics, seconds: float, limits: Mapping[str, float]) -> str:
+    """Why a client's own QPS limit, and not the scheduler, was measured in a round of so many seconds; "" if not.
 
-    Requests wait side by side, so that their waits may add up to more than the round.
+    Requests wait side by side, so that their waits may add up to more than the round. On a busy machine a request may
+    also wait for a processor while it is in the limiter; that is no throttling where the limit let all of them through.
+
+    Args:
+        metrics: of this round.
+        seconds: the round took.
+        limits: `qps` and `burst` of the scheduler's own client; empty where they are not known. A plugin may have made
+            a client of its own, with limits of its own: its waits are told by their length.
     """
-    waited = metrics.rate_limiter.seconds
+    waited, count = metrics.rate_limiter.seconds, metrics.rate_limiter.count
     if waited <= _MOST_WAITING * seconds:
         return ""
-    count = metrics.rate_limiter.count
+    let_through = min(limits.get("burst", 0.0), _HALF * limits.get("qps", 0.0) * seconds)
+    if count <= let_through and waited < _LONG_WAIT * count:
+        return ""
     return (
         f"the scheduler's client was throttled: {count:.0f} requests waited {waited:.1f} s in all for its QPS limit, "
         f"in a round of {seconds:.1f} s; raise clientConnection.qps and burst"

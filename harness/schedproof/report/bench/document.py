@@ -27,12 +27,20 @@ __all__ = [
     "cpu_per_pod",
     "doubts",
     "trials",
+    "troubles",
     "typical",
     "valid",
 ]
 
 Json = Any
 """A part of the document. What is in it is said where it is written: `benchmark` measures, this package shows."""
+
+
+def troubles(document: Json) -> list[str]:
+    """Why not all that was asked for was measured: candidates that could not be brought up, and what broke down."""
+    run = document.get("run") or {}
+    found = [f"{one['workload']}, {one['candidate']}: {one['said']}" for one in run.get("broken") or ()]
+    return [*found, *([str(run["error"])] if run.get("error") else [])]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,7 +111,7 @@ class Doubts:
         """Kind (`wrong`, `invalid`) and text; the worst first."""
         found = []
         if self.wrong:
-            found.append(("wrong", f"WRONG: {_count(self.wrong, 'placement')} in {_count(self.wrong_rounds, 'round')}"))
+            found.append(("wrong", f"WRONG: {_count(self.wrong, 'violation')} in {_count(self.wrong_rounds, 'round')}"))
         if self.unaccounted:
             found.append(("wrong", f"{_count(self.unaccounted, 'pod')} unaccounted for"))
         if self.invalid:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["WORDS", "Finding", "findings"]
 
 WORDS = {
-    "wrong": "WRONG placement", "lost": "UNACCOUNTED", "invalid": "invalid round", "own": "own metrics differ",
+    "wrong": "WRONG", "lost": "UNACCOUNTED", "invalid": "invalid round", "own": "own metrics differ",
     "unjudged": "placement not judged",
 }  # fmt: skip
 """By kind; the worst first."""

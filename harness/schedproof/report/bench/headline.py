@@ -57,7 +57,7 @@ def _badges(document: Any, name: str, found: list[Trial]) -> list[str]:
     worries = [doubts(trial.of(name)) for trial in found]
     badges = []
     if wrong := sum(one.wrong for one in worries):
-        badges.append(badge("wrong", f"WRONG: {wrong:,} placement{'s' if wrong > 1 else ''} broke the rules"))
+        badges.append(badge("wrong", f"WRONG: {wrong:,} violation{'s' if wrong > 1 else ''}"))
     if lost := sum(one.unaccounted for one in worries):
         badges.append(badge("wrong", f"{lost:,} pod{'s' if lost > 1 else ''} unaccounted for"))
     if broken := _broken(document, name):

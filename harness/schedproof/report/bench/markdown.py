@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from schedproof.report.bench.document import baseline, candidates, confidence, doubts, trials, typical
+from schedproof.report.bench.document import baseline, candidates, confidence, doubts, trials, troubles, typical
 from schedproof.report.bench.findings import WORDS, findings
 from schedproof.report.bench.interval import has_ratio, interval
 from schedproof.report.bench.units import duration, times
@@ -27,7 +27,7 @@ def summary(document: Any) -> str:
     found = trials(document)
     parts = [
         [f"### schedproof bench: {_text(', '.join(candidates(document)) or 'nothing')}"],
-        [f"**The run broke down:** {_text(run['error'])}"] if run.get("error") else [],
+        _listed("Not all was measured", [_text(said) for said in troubles(document)]),
         _table(document, found),
         _listed("Wrong or in doubt", _worries(found)),
         _listed("Conformance", _broken(document)),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from schedproof.report.bench.curves import knees, queries, scaling
-from schedproof.report.bench.document import candidates
+from schedproof.report.bench.document import candidates, troubles
 from schedproof.report.bench.environment import conformance, environment, reproduce
 from schedproof.report.bench.headline import gates, headline
 from schedproof.report.bench.markup import text
@@ -74,10 +74,10 @@ def _facts(document: Any) -> str:
     versions = run.get("versions") or {}
     facts += [f"{name} {versions[name]}" for name in ("schedproof", "kubernetes") if name in versions]
     facts += [f"took {duration(run['seconds'])}"] if run.get("seconds") else []
-    error = (
-        f'<p class="alert" role="alert"><b>The run broke down:</b> {text(run["error"])}</p>' if run.get("error") else ""
+    alerts = "".join(
+        f'<p class="alert" role="alert"><b>Not all was measured:</b> {text(said)}</p>' for said in troubles(document)
     )
-    return f'<p class="dim">{text("; ".join(fact for fact in facts if fact))}</p>{error}'
+    return f'<p class="dim">{text("; ".join(fact for fact in facts if fact))}</p>{alerts}'
 
 
 def _tapped(content: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from schedproof.report.bench.document import METRICS, baseline, confidence, doubts, trials, typical
+from schedproof.report.bench.document import METRICS, baseline, confidence, doubts, trials, troubles, typical
 from schedproof.report.bench.environment import ceiling
 from schedproof.report.bench.findings import findings
 from schedproof.report.bench.interval import has_ratio, interval
@@ -56,8 +56,8 @@ def _closing(document: Any) -> Iterator[tuple[str, str]]:
     for one in document.get("gates") or ():
         style = {"failed": "bold red", "unproved": "bold magenta"}.get(one["outcome"], "")
         yield f"gate {one['outcome']}: {one['gate']}: {one.get('detail', '')}", style
-    if run.get("error"):
-        yield str(run["error"]), "bold red"
+    for said in troubles(document):
+        yield said, "bold red"
     if (limit := ceiling(document)) is not None:
         yield limit, ""
     if "seed" in run:
