@@ -24,7 +24,7 @@ DECISION = {
 
 
 SCORING = {
-    "surface": "plugin", "cases": 100, "id": "0a1b2c3d",
+    "surface": "plugin", "cases": 100, "id": "0a1b2c3d", "of": "traffic B/s",
     "questions": [
         {"unanswered": "", "more": 3, "nodes": [
             {"node": NASTY, "reading": "1e+06", "scores": [100]},

@@ -50,7 +50,12 @@ OPTIONS = (
     *CLUSTER_OPTIONS,
     Option("profile", "P", "only clauses of this profile", repeated=True),
     Option("clause", "ID", "only this clause", repeated=True),
-    Option("surface", "NAME", "normalization: only this surface: python, extender, plugin, scheduler", repeated=True),
+    Option(
+        "surface",
+        "NAME",
+        "normalization: only this surface: python, extender, plugin, normalize-score, scheduler",
+        repeated=True,
+    ),
     Option("cases", "N", "normalization: how many for each clause: quick (default), ci, thorough, or a number"),
     Option("replay", "ID", "normalization: only this case, which failed before"),
     Option("report", "DIR", "where report and evidence go (default: schedproof-results/TIME)", Path),

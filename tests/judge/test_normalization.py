@@ -47,6 +47,16 @@ def test_what_fails_on_one_surface_fails_with_its_questions():
     assert shown["questions"][0]["nodes"][1] == {"node": "n2", "reading": "2e+06", "scores": [4]}
 
 
+def test_normalize_score_alone_is_told_of_by_its_raw_scores():
+    history = tried("normalize/equal", "normalize-score")
+    answer = dataclasses.replace(WRONG, raw=(("n1", 7), ("n2", 7)))
+    history.scoring("normalize-score", ((("n1", 5), ("n2", 5)), answer))
+    verdict = history.verdict()
+    told(verdict, "failed", "normalize-score: nodes n1 and n2 have one raw score, and score 3 and 4")
+    (shown,) = verdict.evidence["scorings"]
+    assert (shown["of"], shown["questions"][0]["nodes"][0]["reading"]) == ("raw score", "7")
+
+
 def test_what_fails_now_and_then_says_so():
     history = tried("normalize/order", "extender")
     history.scoring("extender", (READINGS, WRONG), steady=False)

@@ -31,6 +31,8 @@ def test_the_references_keep_what_they_promise_on_every_surface(shell: Shell) ->
         assert tuple(asked) == surfaces
         assert all(asked[surface] > 100 for surface in surfaces if surface != "scheduler")
         assert asked["scheduler"] > 0
+    (equal,) = [clause for clause in plugin["clauses"] if clause["id"] == "normalize/equal"]
+    assert [one["surface"] for one in equal["evidence"]["scorings"]] == ["plugin", "normalize-score", "scheduler"]
 
 
 def test_a_failing_case_is_explained_and_replayed(shell: Shell) -> None:
@@ -40,8 +42,8 @@ def test_a_failing_case_is_explained_and_replayed(shell: Shell) -> None:
     assert "plugin: the scorer crashed: panic: runtime error: integer divide by zero" in ended.out
     (candidate,) = shell.report()["candidates"]
     (zero,) = [clause for clause in candidate["clauses"] if clause["id"] == "normalize/zero"]
-    plugin, scheduler = zero["evidence"]["scorings"]
-    for scoring in (plugin, scheduler):
+    plugin, alone, scheduler = zero["evidence"]["scorings"]
+    for scoring in (plugin, alone, scheduler):
         (question,) = scoring["questions"]
         assert "integer divide by zero" in question["unanswered"]
         assert {node["reading"] for node in question["nodes"]} == {"0"}
@@ -57,7 +59,7 @@ def test_a_failing_case_is_explained_and_replayed(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("normalize", REFERENCES[0], "--surface=http"), "one of python, extender, plugin, scheduler"),
+        (("normalize", REFERENCES[0], "--surface=http"), "one of python, extender, plugin, normalize-score, scheduler"),
         (("normalize", REFERENCES[0], "--cases=many"), "a number, or quick, ci, thorough"),
         (("replay", "no-such-case"), "no such case"),
     ],

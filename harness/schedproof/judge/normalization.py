@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from schedproof.judge.evidence import log_tails
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 from schedproof.normalization.answer import Answer, readings_from_json
-from schedproof.normalization.rules import RULES, Promises, unanswered
+from schedproof.normalization.rules import NORMALIZE_SCORE, RULES, Promises, unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,10 +39,11 @@ def judge_scores(history: History, case: str) -> Finding:
     if (finding := _untried(history, case)) is not None:
         return finding
     searches = list(history.of("scoring", case))
-    rule, promises = RULES[case], Promises.of(history.run["candidate"]["kind"], history.claims)
+    rule, kind = RULES[case], history.run["candidate"]["kind"]
     wrong, unproved = [], []
     for search in searches:
         questions, answers = _asked(search)
+        promises = Promises.of(kind, history.claims, search["surface"])
         if text := rule.wrong(questions, answers, promises):
             now_and_then = "" if search["steady"] else " (not every time that this is asked)"
             wrong.append(f"{search['surface']}: {text}{now_and_then}")
@@ -151,11 +152,20 @@ def _shown(history: History, case: str) -> dict[str, Any]:
             "surface": search["surface"],
             "cases": search["cases"],
             "id": search["id"],
-            "questions": [_question(*one) for one in zip(*_asked(search), strict=True)],
+            "of": "raw score" if search["surface"] == NORMALIZE_SCORE else "traffic B/s",
+            "questions": [
+                _question(_given(search, readings, answer), answer)
+                for readings, answer in zip(*_asked(search), strict=True)
+            ],
         }
         for search in history.of("scoring", case)
     ]
     return {"scorings": scorings, "logs": log_tails(history, case)}
+
+
+def _given(search: Record, readings: Readings, answer: Answer) -> Readings:
+    """What the scorer was given: NormalizeScore no values that Score does not give."""
+    return answer.raw or readings if search["surface"] == NORMALIZE_SCORE else readings
 
 
 def _question(readings: Readings, answer: Answer) -> dict[str, Any]:

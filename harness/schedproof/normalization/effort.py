@@ -6,11 +6,13 @@ import dataclasses
 import re
 
 from schedproof.foundation.errors import UsageError
+from schedproof.normalization.rules import NORMALIZE_SCORE
 
 __all__ = ["PROFILES", "SURFACES", "Effort"]
 
-SURFACES = ("python", "extender", "plugin", "scheduler")
-"""A bare function; prioritize over HTTP; the plugin, linked into a probe; the record of the running scheduler."""
+SURFACES = ("python", "extender", "plugin", NORMALIZE_SCORE, "scheduler")
+"""A bare function; prioritize over HTTP; the plugin, linked into a probe; its NormalizeScore alone; the record of the
+running scheduler."""
 
 PROFILES = {"quick": (100, 0), "ci": (500, 50), "thorough": (5000, 500)}
 """Generated cases for each clause, by name: on surfaces that answer in milliseconds, and where each question is a pod.

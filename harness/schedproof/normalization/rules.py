@@ -17,7 +17,25 @@ if TYPE_CHECKING:
     from schedproof.candidates.claims import Claims, OnMissing
     from schedproof.normalization.answer import Answer, Readings
 
-__all__ = ["RULES", "Case", "Promises", "Rule", "inversion", "rules_for", "unanswered"]
+__all__ = [
+    "NORMALIZE_SCORE",
+    "OF_NORMALIZE_SCORE",
+    "RULES",
+    "Case",
+    "Promises",
+    "Rule",
+    "inversion",
+    "rules_for",
+    "unanswered",
+]
+
+NORMALIZE_SCORE = "normalize-score"
+"""The surface on which NormalizeScore is asked alone, with raw scores in the place of readings."""
+
+OF_NORMALIZE_SCORE = frozenset(
+    f"normalize/{name}" for name in ("range", "permutation", "equal", "same-nodes", "zero", "huge")
+)
+"""The clauses that say anything of it (CATALOGUE.md): it knows no direction, and no readings."""
 
 Case = tuple["Readings", ...]
 """Questions, in the order in which they are asked."""
@@ -55,12 +73,13 @@ class Promises:
     about: Literal["traffic", "values", "nothing"] = "traffic"
 
     @classmethod
-    def of(cls, kind: str, claims: Claims) -> Promises:
-        """What a candidate of this kind promises of its scores by its claims."""
+    def of(cls, kind: str, claims: Claims, surface: str = "") -> Promises:
+        """What a candidate of this kind promises of its scores on a surface, by its claims."""
         highest, features = 10 if kind == "extender" else 100, frozenset(claims.features)
         if claims.network is None:
             return cls(highest, features=features, about="nothing")
-        return cls(highest, claims.network.resolution, features, claims.network.on_missing)
+        about: Literal["traffic", "values"] = "values" if surface == NORMALIZE_SCORE else "traffic"
+        return cls(highest, claims.network.resolution, features, claims.network.on_missing, about)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,13 +232,14 @@ def _worst_is_min(case: Case, answers: Sequence[Answer], promises: Promises) -> 
     return ""
 
 
-def _equal(case: Case, answers: Sequence[Answer], _promises: Promises) -> str:
+def _equal(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
     for readings, answer in _pairs(case, answers):
         for reading, group in itertools.groupby(_known(readings, answer), key=lambda one: one[0]):
             (_, node, score), *others = group
             for _, other, its_score in others:
                 if its_score != score:
-                    return f"nodes {node} and {other} both carry {_rate(reading)}, and score {_shown(score, its_score)}"
+                    both = "have one raw score" if promises.about == "values" else f"both carry {_rate(reading)}"
+                    return f"nodes {node} and {other} {both}, and score {_shown(score, its_score)}"
     return ""
 
 

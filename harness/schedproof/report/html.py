@@ -104,10 +104,10 @@ def _scoring(scoring: dict[str, Any]) -> str:
     """The questions of one case on one surface: for each node its reading and its score, a bar each."""
     again = f"; again: <code>schedproof replay {_text(scoring['id'])}</code>" if scoring["id"] else ""
     title = f"surface {_text(scoring['surface'])}, one of {scoring['cases']} cases{again}"
-    return f"<p>{title}</p>" + "".join(_scored(question) for question in scoring["questions"])
+    return f"<p>{title}</p>" + "".join(_scored(question, scoring["of"]) for question in scoring["questions"])
 
 
-def _scored(question: dict[str, Any]) -> str:
+def _scored(question: dict[str, Any], of: str) -> str:
     rows = question["nodes"]
     readings = [_share(row["reading"]) for row in rows]
     scores = [_share(row["scores"][0]) if row["scores"] else 0.0 for row in rows]
@@ -122,7 +122,7 @@ def _scored(question: dict[str, Any]) -> str:
     more = f"<p>... and {question['more']} more nodes</p>" if question["more"] else ""
     return (
         f'<div class="scroll"><table><caption>{_text(question["unanswered"])}</caption><thead><tr>'
-        '<th scope="col">node</th><th scope="col">traffic B/s</th><th scope="col">score</th></tr></thead>'
+        f'<th scope="col">node</th><th scope="col">{of}</th><th scope="col">score</th></tr></thead>'
         f"<tbody>{body}</tbody></table></div>{more}"
     )
 

@@ -110,7 +110,8 @@ def _print_scoring(scoring: dict[str, Any], line: Callable[[str], None]) -> None
     for question in scoring["questions"]:
         line(f"  {question['unanswered'] or 'asked and answered:'}")
         for row in question["nodes"][:12]:
-            carries = f"{row['reading']} B/s" if row["reading"] != "no sample" else row["reading"]
+            unit = " B/s" if scoring["of"] == "traffic B/s" and row["reading"] != "no sample" else ""
+            carries = f"{row['reading']}{unit}"
             line(f"    {row['node']:<24} {carries:>18}   score {', '.join(map(str, row['scores'])) or 'none'}")
         if (more := question["more"] + max(0, len(question["nodes"]) - 12)) > 0:
             line(f"    ... and {more} more nodes")

@@ -11,6 +11,7 @@ from schedproof.candidates.kinds import PluginSpec
 from schedproof.candidates.plugin_build import build_probe, has_probe
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.progress import SilentProgress
+from schedproof.surfaces.normalize_score import NormalizeScoreSurface
 from schedproof.surfaces.plugin import PluginSurface
 from schedproof.surfaces.python import PythonSurface
 
@@ -78,12 +79,14 @@ class Scorers:
             surfaces.append(PythonSurface(self._candidate))
             self._closing.callback(surfaces[-1].close)
         if _is_probed(self._candidate):
-            surfaces.append(
-                PluginSurface(
-                    self._candidate, self._kubernetes, self.server, logs=self._logs, progress=SilentProgress()
-                )
+            plugin = PluginSurface(
+                self._candidate, self._kubernetes, self.server, logs=self._logs, progress=SilentProgress()
             )
-            self._closing.callback(surfaces[-1].close)
+            self._closing.callback(plugin.close)
+            surfaces.append(plugin)
+            alone = NormalizeScoreSurface(plugin)
+            if alone.is_offered:
+                surfaces.append(alone)
         return surfaces
 
     def close(self) -> None:

@@ -8,7 +8,7 @@ from schedproof.binaries.cache import cache_dir
 from schedproof.metrics.readings import node_labels
 from schedproof.normalization.answer import readings_to_json
 from schedproof.normalization.effort import SURFACES
-from schedproof.normalization.rules import RULES, Promises
+from schedproof.normalization.rules import NORMALIZE_SCORE, OF_NORMALIZE_SCORE, RULES, Promises
 from schedproof.normalization.saved import SavedCase, SavedCases
 from schedproof.normalization.search import Failing, Searched, search
 from schedproof.stimulus.normalization import NormalizationCase
@@ -26,8 +26,10 @@ __all__ = ["ScoringCase", "saved_cases"]
 _NOT_BY_PODS = frozenset({"two-orders", "one-node"})
 """Shapes that the running scheduler cannot be asked: it orders nodes by itself, and does not score one alone."""
 
-
 _MORE_THAN_SCORES = 12
+"""Nodes: more than an extender has scores. With few of them, an index or a place is in the range as well."""
+_MANY = 30
+"""Nodes, where there is time for them."""
 
 
 def saved_cases() -> SavedCases:
@@ -59,14 +61,14 @@ class ScoringCase(NormalizationCase):
     def search(self) -> None:
         """Look for a case that breaks the clause, on one surface after the other."""
         rule = RULES[self.clause]
-        if self.clause == "normalize/range" and "idle-nodes" in self.trial.cluster.capabilities:
-            # More nodes than an extender has scores: with few of them, an index or a place is in the range as well.
-            self.asked_nodes += tuple(self.add_idle_nodes(_MORE_THAN_SCORES - len(self.asked_nodes)))
-            self.settle()
         candidate, effort, saved = self.trial.candidate, self.trial.effort, saved_cases()
-        promises = Promises.of(candidate.kind, candidate.claims)
+        wanted = _MORE_THAN_SCORES if effort.profile == "quick" and not effort.replay else _MANY
+        if "idle-nodes" in self.trial.cluster.capabilities and (wanted == _MANY or self.clause == "normalize/range"):
+            self.asked_nodes += tuple(self.add_idle_nodes(max(0, wanted - len(self.asked_nodes))))
+            self.settle()
         scorer = str(candidate.path)
         for surface in self._asked(rule):
+            promises = Promises.of(candidate.kind, candidate.claims, surface.name)
             earlier = saved.of(scorer, self.clause, surface.name)
             asked = surface if rule.shape == "again" else self._remembering(surface)
             if effort.replay:
@@ -112,6 +114,7 @@ class ScoringCase(NormalizationCase):
             if (not wanted or surface.name in wanted)
             and surface.most >= most
             and (shape not in _NOT_BY_PODS or surface.name != "scheduler")
+            and (surface.name != NORMALIZE_SCORE or (rule is not None and rule.clause in OF_NORMALIZE_SCORE))
         ]
         self._recorder.add("surfaces", case=self.clause, names=[surface.name for surface in surfaces])
         return surfaces
