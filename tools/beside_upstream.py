@@ -8,6 +8,7 @@ Upstream's benchmark is compiled from the pinned module, into a folder of its ow
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import re
 import shutil
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from schedproof.benchmark.contender import Contender
 from schedproof.benchmark.driver import BINARY
@@ -24,10 +26,14 @@ from schedproof.benchmark.stage import Stage
 from schedproof.binaries.cache import cache_dir
 from schedproof.binaries.lock import DEFAULT_KUBERNETES, load
 from schedproof.binaries.resolve import resolve
+from schedproof.candidates.scheduler_config import SERVED_VERSION
 from schedproof.candidates.shipped import find_candidate
 from schedproof.clusters.lean import BINARIES
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.workloads.scheduler_perf import import_case
+
+if TYPE_CHECKING:
+    from schedproof.candidates.descriptor import Candidate
 
 PACKAGE = "k8s.io/kubernetes/test/integration/scheduler_perf/misc"
 
@@ -65,13 +71,24 @@ def upstream(program: Path, case: str, etcd: Path) -> float:
     return float(found[1])
 
 
+def as_upstream() -> Candidate:
+    """The stock scheduler, which scores as many nodes as Kubernetes' default has it: of 5,000 a tenth."""
+    stock = find_candidate("stock")
+    configuration = {
+        "apiVersion": SERVED_VERSION,
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": stock.scheduler_name}],
+    }
+    return dataclasses.replace(stock, scheduler_config=configuration)
+
+
 def ours(case: str, binaries: dict[str, Path]) -> float:
     """Pods per second of one drain, after its first tenth; with kube-scheduler in a process of its own."""
     with tempfile.TemporaryDirectory() as scratch:
         workload = import_case(sources() / "performance-config.yaml", case)
         stage = Stage(workload, DEFAULT_KUBERNETES, binaries, Path(scratch), seed=1)
         try:
-            contender = Contender(stage, "stock", find_candidate("stock"), Path(scratch) / "stock")
+            contender = Contender(stage, "stock", as_upstream(), Path(scratch) / "stock")
             done = measure(stage, contender, Order("drain", 0, 0, 1))
             contender.close()
         finally:

@@ -154,10 +154,11 @@ class Stage:
     @contextlib.contextmanager
     def _stock(self) -> Iterator[Watched]:
         identity = self.cluster.identity(_SET_UP, SCHEDULER_RBAC)
+        # As many nodes as by Kubernetes' default: nobody measures it, and of 5,000 nodes it is ten times as fast.
+        configuration = scheduler_configuration([_SET_UP], identity.kubeconfig) | {"percentageOfNodesToScore": 0}
         scheduler = start_scheduler(
-            self.cluster.host, "set-up", scheduler_configuration([_SET_UP], identity.kubeconfig), identity.kubeconfig,
-            more=self.scheduler_flags,
-        )  # fmt: skip
+            self.cluster.host, "set-up", configuration, identity.kubeconfig, more=self.scheduler_flags
+        )
         try:
             scheduler.wait_ready()
             yield scheduler.process
