@@ -16,7 +16,7 @@ from schedproof.stimulus.node_changes import GENERATION
 from schedproof.stimulus.pod_changes import TOLERATE_ALL, PodChanges
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from schedproof.candidates.claims import NetworkClaims
     from schedproof.stimulus.pods import Pod
@@ -26,6 +26,8 @@ __all__ = ["Case", "CaseOver"]
 
 _PROPAGATION = 2.0
 """Seconds within which a watch has told everybody of a change, by far."""
+_CATCHING_UP = 100
+"""Pods. Each takes milliseconds to be bound: on a busy machine a watch is behind by some tenths of a second."""
 _CALM = 4.0
 """Seconds: several turns of whatever polls once a second."""
 
@@ -121,6 +123,40 @@ class Case(PodChanges):
                     raise NotYet(f"{pod.name} has no {condition} condition")
 
         self._patiently(said, deadline, f"the condition {condition}")
+
+    def await_decision(self, pod: Pod, deadline: Deadline) -> None:
+        """Give the candidate until `deadline` to bind a pod, or to say in its status why it does not."""
+
+        def decided() -> None:
+            if not self.node_of(pod) and not self.unwillingness(pod):
+                raise NotYet(f"{pod.name} is not bound, and nobody says why")
+
+        self._patiently(decided, deadline, "a decision")
+
+    def unwillingness(self, pod: Pod) -> Mapping[str, str]:
+        """The condition that says why a pod is not bound; empty where there is none."""
+        conditions = self._recorder.pods.get(pod.uid, {}).get("status", {}).get("conditions", ())
+        return next((c for c in conditions if (c["type"], c["status"]) == ("PodScheduled", "False")), {})
+
+    def nowhere_pod(self, name: str, **spec: Any) -> Pod:
+        """A pod, where all nodes are gone, that waits.
+
+        The candidate's watch of nodes may be behind ours, and a pod be bound to one that is gone: so another is
+        created, until the candidate has caught up.
+        """
+
+        def decided() -> Pod:
+            pod = self.pod(name, **spec)
+            self.await_decision(pod, REACTION)
+            return pod
+
+        pods = (decided() for _ in range(_CATCHING_UP))
+        waiting = next((pod for pod in pods if not self.node_of(pod)), None)
+        if waiting is None:
+            reason = f"{_CATCHING_UP} pods, one after the other, were bound to nodes that were gone"
+            self._recorder.add("unseen", case=self.clause, rv=self._recorder.rv, reason=reason)
+            self._end_early()
+        return waiting
 
     def last_round(self) -> None:
         """What is left to see before a run is over.

@@ -21,7 +21,7 @@ from schedproof.surfaces.life import Lives
 from schedproof.surfaces.scheduler import ExtenderScores, Outcome, SchedulerSurface, confined, plugin_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from schedproof.candidates.ways.part import Part
@@ -121,19 +121,10 @@ class NormalizationCase(NetworkCase):
         with self._recorder.changed:
             begin = len(self._recorder.records)
         pod = self.pod("scored", role="scored", cpu="100m", affinity=confined(nodes))
-        self._patiently(lambda: self._require_decision(pod), BIND, "a decision")
+        self.await_decision(pod, BIND)
         outcome = self._outcome(pod, log, begin)
         self.delete([pod])
         return outcome
-
-    def _require_decision(self, pod: Pod) -> None:
-        if not self.node_of(pod) and not self._unwillingness(pod):
-            raise NotYet(f"{pod.name} is not bound, and nobody says why")
-
-    def _unwillingness(self, pod: Pod) -> Mapping[str, str]:
-        """The condition that says why a pod is not bound; empty where there is none."""
-        conditions = self._recorder.pods.get(pod.uid, {}).get("status", {}).get("conditions", ())
-        return next((c for c in conditions if (c["type"], c["status"]) == ("PodScheduled", "False")), {})
 
     def _outcome(self, pod: Pod, log: _Log, begin: int) -> Outcome:
         """What is on record of a pod once it was decided on: its scores were logged, its calls answered before."""
@@ -143,7 +134,7 @@ class NormalizationCase(NetworkCase):
         calls = [r for r in later if r["kind"] == "extender" and r["by"] == "scheduler" and r["pod"] == name]
         life = Lives(self.trial.attachment)
         failing = any(call["status"] != HTTPStatus.OK for call in calls)
-        unwilling = self._unwillingness(pod)
+        unwilling = self.unwillingness(pod)
         node = self.node_of(pod)
         self.trial.attachment.catch_up()
         # The line of its Binding follows those of its scores: where it has arrived, so have they. A container's log may
