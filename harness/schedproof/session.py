@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from schedproof.candidates.kinds import PluginSpec
 from schedproof.candidates.plugin_build import scheduler_binary
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError, UsageError
+from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import applies, judge
 from schedproof.launch import check, launch
-from schedproof.report.result import EXIT_ERROR, EXIT_FAILED, CandidateResult, RunResult
+from schedproof.report.result import CandidateResult, RunResult
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.extender import ExtenderCase
 from schedproof.stimulus.network import NetworkCase

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof import __version__
 from schedproof.benchmark.comparing import ALPHA, MINIMUM_EFFECT, comparisons, measurements
+from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
 from schedproof.statistics.gate import evaluate
+from schedproof.statistics.quantiles import summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,8 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA", "bench_document", "exit_code", "pod_rows"]
 
 SCHEMA = "schedproof.bench/v1"
-
-EXIT_PASSED, EXIT_FAILED, EXIT_ERROR, EXIT_UNPROVED = 0, 1, 2, 3
 
 
 def bench_document(
@@ -106,8 +106,6 @@ def _scaling(bench: Bench) -> list[dict[str, Any]]:
 
 
 def _point(nodes: int, rounds: Sequence[Round]) -> dict[str, Any]:
-    from schedproof.statistics.quantiles import summary
-
     drains = [one.throughput for one in rounds if one.mode == "drain"]
     point: dict[str, Any] = {"nodes": nodes, "throughput": statistics.fmean(drains) if drains else None}
     latency = summary([value for one in rounds if one.mode == "one-at-a-time" for value in one.latencies])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.foundation.errors import HostError
-from schedproof.report.result import EXIT_ERROR
+from schedproof.foundation.exit_codes import EXIT_ERROR
 from schedproof.report.terminal import SYMBOLS, print_report
 
 if TYPE_CHECKING:

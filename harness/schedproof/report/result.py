@@ -8,6 +8,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, Literal
 
 from schedproof.candidates.claims import CLAUSE_PROFILES
+from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["SCHEMA", "CandidateResult", "RunResult", "profile_results"]
 
 SCHEMA = "schedproof.report/v1"
-
-EXIT_PASSED, EXIT_FAILED, EXIT_ERROR, EXIT_UNPROVED = 0, 1, 2, 3
 
 
 @dataclasses.dataclass

@@ -118,8 +118,7 @@ class Case(PodChanges):
 
         def said() -> None:
             for pod in pods:
-                conditions = self._recorder.pods.get(pod.uid, {}).get("status", {}).get("conditions", ())
-                if not any(c["type"] == condition and c["status"] == "False" for c in conditions):
+                if not self._denied(pod, condition):
                     raise NotYet(f"{pod.name} has no {condition} condition")
 
         self._patiently(said, deadline, f"the condition {condition}")
@@ -135,8 +134,12 @@ class Case(PodChanges):
 
     def unwillingness(self, pod: Pod) -> Mapping[str, str]:
         """The condition that says why a pod is not bound; empty where there is none."""
+        return self._denied(pod, "PodScheduled")
+
+    def _denied(self, pod: Pod, condition: str) -> Mapping[str, str]:
+        """The condition of this type, where its status is False; empty where it is not."""
         conditions = self._recorder.pods.get(pod.uid, {}).get("status", {}).get("conditions", ())
-        return next((c for c in conditions if (c["type"], c["status"]) == ("PodScheduled", "False")), {})
+        return next((c for c in conditions if (c["type"], c["status"]) == (condition, "False")), {})
 
     def nowhere_pod(self, name: str, **spec: Any) -> Pod:
         """A pod, where all nodes are gone, that waits.
