@@ -17,13 +17,14 @@ from hypothesis import strategies as st
 from schedproof.foundation.content import content
 from schedproof.normalization.effort import PROFILES
 from schedproof.normalization.function import FunctionSurface
-from schedproof.normalization.rules import RULES, Promises
+from schedproof.normalization.promises import Promises
+from schedproof.normalization.rules import RULES
 from schedproof.normalization.search import search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from schedproof.normalization.rules import Case
+    from schedproof.normalization.answer import Case
 
 # They are modules to be copied, not a package: loaded the way that a user's own tests find them.
 FOLDER = content("fixtures", "scoring")

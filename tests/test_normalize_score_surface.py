@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from schedproof.normalization.answer import Answer
-from schedproof.normalization.rules import OF_NORMALIZE_SCORE, RULES, Promises
+from schedproof.normalization.promises import Promises
+from schedproof.normalization.rules import OF_NORMALIZE_SCORE, RULES
 from schedproof.normalization.search import search
 from schedproof.surfaces.normalize_score import NormalizeScoreSurface
 

@@ -19,7 +19,7 @@ from schedproof.foundation.errors import CandidateError, UsageError
 from schedproof.foundation.progress import SilentProgress
 from schedproof.normalization.answer import Answer
 from schedproof.surfaces import plugin
-from schedproof.surfaces.go_crash import crash_text
+from schedproof.surfaces.last_words import crash_text
 from schedproof.surfaces.plugin import PluginSurface, asked_plugin
 
 if TYPE_CHECKING:

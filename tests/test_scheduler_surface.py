@@ -14,7 +14,8 @@ from schedproof.candidates.kinds import ExtenderConfig
 from schedproof.foundation.errors import UsageError
 from schedproof.normalization.answer import Answer
 from schedproof.stimulus.normalization import HIGHEST_RATE, counter_of
-from schedproof.surfaces.life import Lives, last_words
+from schedproof.surfaces.last_words import last_words
+from schedproof.surfaces.life import Lives
 from schedproof.surfaces.scheduler import (
     ExtenderScores,
     Outcome,

@@ -17,7 +17,8 @@ from typing import Any
 
 from schedproof.normalization.effort import PROFILES
 from schedproof.normalization.function import FunctionSurface
-from schedproof.normalization.rules import RULES, Promises, rules_for
+from schedproof.normalization.promises import Promises
+from schedproof.normalization.rules import RULES, rules_for
 from schedproof.normalization.search import search
 
 ROOT = Path(__file__).resolve().parent.parent

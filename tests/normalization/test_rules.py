@@ -8,7 +8,8 @@ import pytest
 
 from schedproof.candidates.claims import Claims, NetworkClaims
 from schedproof.normalization.answer import Answer, readings_from_json, readings_to_json
-from schedproof.normalization.rules import RULES, Promises, rules_for
+from schedproof.normalization.promises import Promises
+from schedproof.normalization.rules import RULES, rules_for
 
 ALL = frozenset({"strict", "full-scale", "scale-free"})
 PROMISES = Promises(100, 0.1, ALL, "neutral")

@@ -9,7 +9,8 @@ from schedproof.normalization import hold_function
 from schedproof.normalization.cases import corners
 from schedproof.normalization.effort import Effort
 from schedproof.normalization.function import FunctionSurface
-from schedproof.normalization.rules import RULES, Promises, rules_for
+from schedproof.normalization.promises import Promises
+from schedproof.normalization.rules import RULES, rules_for
 from schedproof.normalization.saved import SavedCase, SavedCases
 from schedproof.normalization.search import search
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 from schedproof.judge.evidence import log_tails
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 from schedproof.normalization.answer import Answer, readings_from_json
-from schedproof.normalization.rules import NORMALIZE_SCORE, RULES, Promises, unanswered
+from schedproof.normalization.promises import NORMALIZE_SCORE, Promises
+from schedproof.normalization.properties import unanswered
+from schedproof.normalization.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

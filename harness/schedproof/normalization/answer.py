@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Answer", "Readings", "Surface", "readings_from_json", "readings_to_json"]
+__all__ = ["Answer", "Case", "Readings", "Surface", "readings_from_json", "readings_to_json"]
 
 Readings = tuple[tuple[str, float | None], ...]
 """Node and bytes per second, in the order in which nodes are asked about. None: the node has no sample."""
+
+Case = tuple[Readings, ...]
+"""Questions, asked one after the other; most cases have one."""
 
 
 @dataclasses.dataclass(frozen=True)

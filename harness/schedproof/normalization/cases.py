@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from schedproof.normalization.answer import Readings, Surface
-    from schedproof.normalization.rules import Case, Promises, Rule, Shape
+    from schedproof.normalization.answer import Case, Readings, Surface
+    from schedproof.normalization.promises import Promises
+    from schedproof.normalization.rules import Rule, Shape
 
 __all__ = ["corners", "generated"]
 

@@ -6,7 +6,7 @@ import dataclasses
 import re
 
 from schedproof.foundation.errors import UsageError
-from schedproof.normalization.rules import NORMALIZE_SCORE
+from schedproof.normalization.promises import NORMALIZE_SCORE
 
 __all__ = ["PROFILES", "SURFACES", "Effort"]
 

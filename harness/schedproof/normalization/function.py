@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from schedproof.foundation.errors import UsageError
 from schedproof.normalization.answer import Answer
 from schedproof.normalization.effort import PROFILES
-from schedproof.normalization.rules import Promises, rules_for
+from schedproof.normalization.promises import Promises
+from schedproof.normalization.rules import rules_for
 from schedproof.normalization.saved import SavedCase, SavedCases
 from schedproof.normalization.search import search
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from schedproof.candidates.claims import OnMissing
-    from schedproof.normalization.answer import Readings
-    from schedproof.normalization.rules import Case
+    from schedproof.normalization.answer import Case, Readings
 
 __all__ = ["FunctionSurface", "answer_of", "explain", "hold_function"]
 

@@ -1,85 +1,27 @@
-"""What must hold of scores: a rule for each `normalize/*` clause, as a pure function of questions and answers.
-
-A case is a few questions, asked one after the other; most have one. Readings are bytes per second. Which score a
-reading should have is for nobody to say: rules compare the scores of one answer, or of two that must be the same.
-"""
+"""What must hold of scores: a rule for each `normalize/*` clause."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import math
 from typing import TYPE_CHECKING, Literal
 
+from schedproof.normalization import properties
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from schedproof.candidates.claims import Claims, OnMissing
-    from schedproof.normalization.answer import Answer, Readings
+    from schedproof.normalization.answer import Answer, Case
+    from schedproof.normalization.promises import Promises
 
-__all__ = [
-    "NORMALIZE_SCORE",
-    "OF_NORMALIZE_SCORE",
-    "RULES",
-    "Case",
-    "Promises",
-    "Rule",
-    "inversion",
-    "rules_for",
-    "unanswered",
-]
-
-NORMALIZE_SCORE = "normalize-score"
-"""The surface on which NormalizeScore is asked alone, with raw scores in the place of readings."""
+__all__ = ["OF_NORMALIZE_SCORE", "RULES", "Rule", "Shape", "rules_for"]
 
 OF_NORMALIZE_SCORE = frozenset(
     f"normalize/{name}" for name in ("range", "permutation", "equal", "same-nodes", "zero", "huge")
 )
 """The clauses that say anything of it (CATALOGUE.md): it knows no direction, and no readings."""
 
-Case = tuple["Readings", ...]
-"""Questions, in the order in which they are asked."""
-
 Shape = Literal["any", "zeros", "one-node", "huge", "unusual", "two-orders", "two-units", "again"]
 """What the questions of a rule look like; `cases.py` has them."""
-
-_ROUNDING = 1e-12
-"""Relative difference below which nobody can say which of two readings is less: a rate is a quotient of differences."""
-
-_HUGE = 2.0**31
-"""Bytes per second from which readings are huge: 17 Gbit/s, where int32 ends."""
-
-_LEAST = 1.0
-"""Bytes per second below which a difference is nobody's: a reading of less is the noise of a clock."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Promises:
-    """What a scorer is held to.
-
-    Attributes:
-        highest: the best score of its scale: 100 (framework.MaxNodeScore) or 10 (extender/v1.MaxExtenderPriority).
-        resolution: the smallest relative difference of two readings that it promises to see.
-        features: of `candidates.claims.FEATURES`.
-        on_missing: what becomes of a node without a sample; None: nothing is promised.
-        about: what its scores are about. `traffic`: less of it is better. `values`: of something whose direction nobody
-            knows (NormalizeScore alone). `nothing`: of no readings at all.
-    """
-
-    highest: int = 100
-    resolution: float = 0.1
-    features: frozenset[str] = frozenset()
-    on_missing: OnMissing | None = None
-    about: Literal["traffic", "values", "nothing"] = "traffic"
-
-    @classmethod
-    def of(cls, kind: str, claims: Claims, surface: str = "") -> Promises:
-        """What a candidate of this kind promises of its scores on a surface, by its claims."""
-        highest, features = 10 if kind == "extender" else 100, frozenset(claims.features)
-        if claims.network is None:
-            return cls(highest, features=features, about="nothing")
-        about: Literal["traffic", "values"] = "values" if surface == NORMALIZE_SCORE else "traffic"
-        return cls(highest, claims.network.resolution, features, claims.network.on_missing, about)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,7 +42,7 @@ class Rule:
 
     def wrong(self, case: Case, answers: Sequence[Answer], promises: Promises) -> str:
         """What is wrong with these answers; "" where the clause holds, or says nothing of them."""
-        if not self.answers and any(unanswered(answer) for answer in answers):
+        if not self.answers and any(properties.unanswered(answer) for answer in answers):
             return ""  # that is for normalize/same-nodes, zero, single, huge and nonfinite to say
         return self.judge(case, answers, promises)
 
@@ -115,311 +57,62 @@ def rules_for(promises: Promises) -> list[Rule]:
     ]
 
 
-def unanswered(answer: Answer) -> str:
-    """Why there are no scores; "" if there are."""
-    if answer.crash:
-        return f"the scorer crashed: {answer.crash}"
-    return f"the scorer refused: {answer.refusal}" if answer.refusal else ""
-
-
-# Ways to look at one question and its answer.
-
-
-def _scores(answer: Answer) -> Mapping[str, float]:
-    """As kube-scheduler takes them: scores that one node is given twice add up."""
-    scores: dict[str, float] = {}
-    for node, score in answer.scores:
-        scores[node] = scores.get(node, 0) + score
-    return scores
-
-
-def _known(readings: Readings, answer: Answer) -> list[tuple[float, str, float]]:
-    """(reading, node, score) of the nodes whose traffic is known and whose score is a number; the quietest first."""
-    scores = _scores(answer)
-    return sorted(
-        (reading, node, scores[node])
-        for node, reading in readings
-        if reading is not None and math.isfinite(reading) and reading >= 0 and math.isfinite(scores.get(node, math.nan))
-    )
-
-
-def _differ(less: float, more: float, resolution: float) -> bool:
-    """Whether the claimed resolution tells these two readings apart; a hair beyond it, for the rounding of either."""
-    return more > less * (1 + resolution) * (1 + 1e-9) and more - less >= _LEAST
-
-
-def _pairs(case: Case, answers: Sequence[Answer]) -> Iterator[tuple[Readings, Answer]]:
-    return zip(case, answers, strict=True)
-
-
-def inversion(readings: Readings, answer: Answer) -> tuple[float, str]:
-    """The worst ordering error: by how many points a node with more traffic is ahead (0: of none), and who of whom."""
-    worst, text, best = 0.0, "", (-math.inf, "", 0.0)
-    louder = known = list(reversed(_known(readings, answer)))
-    # From the loudest on: the best score of all that carry more than the present node, by more than rounding.
-    passed = 0
-    for reading, node, score in known:
-        while louder[passed][0] * (1 - _ROUNDING) > reading:
-            traffic, other, its = louder[passed]
-            best = max(best, (its, other, traffic))
-            passed += 1
-        ahead, other, traffic = best
-        if ahead - score > worst:
-            worst = ahead - score
-            text = (
-                f"node {node} carries less traffic than {other} ({_rate(reading)} to {_rate(traffic)}), "
-                f"and scores lower ({_number(score)} to {_number(ahead)})"
-            )
-    return worst, text
-
-
-# The rules.
-
-
-def _range(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    for _, answer in _pairs(case, answers):
-        for node, score in answer.scores:
-            if not isinstance(score, int):
-                return f"node {node} scores {score}, which is no integer"
-            if not 0 <= score <= promises.highest:
-                return f"node {node} scores {score}, which is outside 0 to {promises.highest}"
-    return ""
-
-
-def _order(case: Case, answers: Sequence[Answer], _promises: Promises) -> str:
-    return _first(inversion(readings, answer)[1] for readings, answer in _pairs(case, answers))
-
-
-def _strict(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    for readings, answer in _pairs(case, answers):
-        by_score: dict[float, tuple[float, str]] = {}
-        for reading, node, score in _known(readings, answer):
-            less, other = by_score.setdefault(score, (reading, node))
-            if _differ(less, reading, promises.resolution):
-                return (
-                    f"nodes {other} and {node} differ by more than the claimed {promises.resolution:.0%} "
-                    f"({_rate(less)} and {_rate(reading)}), and both score {_number(score)}"
-                )
-    return ""
-
-
-def _best_is_top(case: Case, answers: Sequence[Answer], _promises: Promises) -> str:
-    for readings, answer in _pairs(case, answers):
-        if known := _known(readings, answer):
-            least, node, score = known[0]
-            score, node = max((one[2], one[1]) for one in known if one[0] * (1 - _ROUNDING) <= least)
-            top, best = max((one[2], one[1]) for one in known)
-            if top > score:
-                return f"node {node} is the quietest ({_rate(least)}), and {best} scores higher: {_shown(score, top)}"
-    return ""
-
-
-def _best_is_max(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    for readings, answer in _pairs(case, answers):
-        if _all_known(readings) and (known := _known(readings, answer)):
-            reading, node, score = known[0]
-            if score != promises.highest:
-                return f"node {node} is the quietest ({_rate(reading)}), and scores {score}, not {promises.highest}"
-    return ""
-
-
-def _worst_is_min(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    for readings, answer in _pairs(case, answers):
-        if _all_known(readings) and (known := _known(readings, answer)):
-            (least, *_), (reading, node, score) = known[0], known[-1]
-            if _differ(least, reading, promises.resolution) and score != 0:
-                return f"node {node} is the loudest ({_rate(reading)}), and scores {_number(score)}, not 0"
-    return ""
-
-
-def _equal(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    for readings, answer in _pairs(case, answers):
-        for reading, group in itertools.groupby(_known(readings, answer), key=lambda one: one[0]):
-            (_, node, score), *others = group
-            for _, other, its_score in others:
-                if its_score != score:
-                    both = "have one raw score" if promises.about == "values" else f"both carry {_rate(reading)}"
-                    return f"nodes {node} and {other} {both}, and score {_shown(score, its_score)}"
-    return ""
-
-
-def _same_scores(what: str) -> Callable[[Case, Sequence[Answer], Promises], str]:
-    """Judges that a question is answered as an earlier one is, whose readings were these but for `what`."""
-
-    def judge(_case: Case, answers: Sequence[Answer], _promises: Promises) -> str:
-        first = _scores(answers[0])
-        for answer in answers[1:]:
-            for node, score in _scores(answer).items():
-                if node in first and first[node] != score:
-                    return f"node {node} scores {_shown(first[node], score)}, and only {what} has changed"
-        return ""
-
-    return judge
-
-
-def _repeat(case: Case, answers: Sequence[Answer], _promises: Promises) -> str:
-    asked: dict[Readings, Mapping[str, float]] = {}
-    for number, (readings, answer) in enumerate(_pairs(case, answers), start=1):
-        scores = _scores(answer)
-        before = asked.setdefault(readings, scores)
-        for node, score in scores.items():
-            if before.get(node, score) != score:
-                return (
-                    f"node {node} scores {_shown(before[node], score)} for the same readings, asked as number {number}"
-                )
-    return ""
-
-
-def _same_nodes(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    """Of several nodes, some of which have traffic: other clauses are about the others."""
-    return _first(
-        _answered(readings, answer, promises)
-        for readings, answer in _pairs(case, answers)
-        if len(readings) > 1 and _all_known(readings) and any(reading for _, reading in readings)
-    )
-
-
-def _answered(readings: Readings, answer: Answer, promises: Promises) -> str:
-    """Whether every node that was asked about has one score, and no other has one."""
-    if why := unanswered(answer):
-        return why
-    may_be_filtered = {
-        node
-        for node, reading in readings
-        if promises.on_missing == "reject" and (reading is None or not math.isfinite(reading) or reading < 0)
-    }
-    for node in answer.filtered:
-        if node not in may_be_filtered:
-            return f"node {node} was asked about, and is not considered"
-    asked = {node: 0 for node, _ in readings if node not in answer.filtered}
-    for node, _ in answer.scores:
-        if node not in asked:
-            return f"node {node} was not asked about, and has a score"
-        asked[node] += 1
-    for node, times in asked.items():
-        if times != 1:
-            return f"node {node} was asked about, and has {f'{times} scores, which add up' if times else 'no score'}"
-    return ""
-
-
-def _zero(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    return _sound(case, answers, promises) or _equal(case, answers, promises)
-
-
-def _sound(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    """All nodes are answered for, within the range."""
-    wrong = _first(_answered(readings, answer, promises) for readings, answer in _pairs(case, answers))
-    return wrong or _range(case, answers, promises)
-
-
-def _huge(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    if not any((reading or 0) >= _HUGE for readings in case for _, reading in readings):
-        return ""
-    wrong = _sound(case, answers, promises)
-    return wrong or (_order(case, answers, promises) if promises.about == "traffic" else "")
-
-
-def _nonfinite(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    if all(map(_all_known, case)):
-        return ""
-    wrong = _sound(case, answers, promises) or _order(case, answers, promises)
-    return wrong or _first(_missing(readings, answer, promises) for readings, answer in _pairs(case, answers))
-
-
-def _missing(readings: Readings, answer: Answer, promises: Promises) -> str:
-    """The claimed policy, where some nodes have a sample and others have none, and no reading is odd."""
-    scores = _scores(answer)
-    if any(reading is not None and not (math.isfinite(reading) and reading >= 0) for _, reading in readings):
-        return ""
-    known = [scores[node] for node, reading in readings if reading is not None and node in scores]
-    for node, reading in readings:
-        if reading is None and node in scores and known:
-            if promises.on_missing == "avoid" and scores[node] > min(known):
-                return f"node {node} has no sample, is to be avoided, and scores {_shown(scores[node], min(known))}"
-            if promises.on_missing == "neutral" and not min(known) <= scores[node] <= max(known):
-                return (
-                    f"node {node} has no sample, should compete as the median, and scores {_number(scores[node])}; "
-                    f"those known score {_number(min(known))} to {_number(max(known))}"
-                )
-    return ""
-
-
-def _all_known(readings: Readings) -> bool:
-    return all(reading is not None and math.isfinite(reading) and reading >= 0 for _, reading in readings)
-
-
-def _first(texts: Iterator[str]) -> str:
-    return next(filter(None, texts), "")
-
-
-def _rate(reading: float) -> str:
-    return f"{_number(reading)} B/s"
-
-
-def _number(value: float) -> str:
-    return f"{value:g}" if value == float(f"{value:g}") else repr(value)
-
-
-def _shown(one: float, other: float) -> str:
-    return f"{_number(one)} and {_number(other)}"
-
-
 RULES: Mapping[str, Rule] = {
     rule.clause: rule
     for rule in (
         Rule(
             "normalize/repeat", "The same readings have the same scores, whatever was asked in between.",
-            _repeat, "again", about="values",
+            properties.repeat, "again", about="values",
         ),
         Rule(
             "normalize/range",
             "Scores are integers from 0 to 100 (framework.MaxNodeScore), of an extender from 0 to 10.",
-            _range, about="nothing",
+            properties.in_range, about="nothing",
         ),
-        Rule("normalize/order", "A node with less traffic never scores lower than one with more.", _order),
+        Rule("normalize/order", "A node with less traffic never scores lower than one with more.", properties.order),
         Rule(
             "normalize/strict", "Readings that differ by more than the claimed resolution score differently.",
-            _strict, feature="strict",
+            properties.strict, feature="strict",
         ),
-        Rule("normalize/best-is-top", "The quietest node has the highest score that is given.", _best_is_top),
+        Rule("normalize/best-is-top", "The quietest node has the highest score that is given.", properties.best_is_top),
         Rule(
             "normalize/best-is-max", "The quietest node has the highest score that there is.",
-            _best_is_max, feature="full-scale",
+            properties.best_is_max, feature="full-scale",
         ),
         Rule(
             "normalize/worst-is-min", "The loudest node, where it differs from the quietest, has the score 0.",
-            _worst_is_min, feature="full-scale",
+            properties.worst_is_min, feature="full-scale",
         ),
-        Rule("normalize/equal", "Nodes with equal readings have equal scores.", _equal, about="values"),
+        Rule("normalize/equal", "Nodes with equal readings have equal scores.", properties.equal, about="values"),
         Rule(
             "normalize/permutation", "The order in which nodes are asked about changes no score.",
-            _same_scores("the order of the nodes"), "two-orders", about="values",
+            properties.same_scores("the order of the nodes"), "two-orders", about="values",
         ),
         Rule(
             "normalize/scale", "The unit of the readings changes no score.",
-            _same_scores("the unit of the readings"), "two-units", feature="scale-free",
+            properties.same_scores("the unit of the readings"), "two-units", feature="scale-free",
         ),
         Rule(
             "normalize/same-nodes", "Every node that is asked about has a score, once, and no other node has one.",
-            _same_nodes, about="nothing", answers=True,
+            properties.same_nodes, about="nothing", answers=True,
         ),
         Rule(
             "normalize/zero", "Where no node has any traffic, all have the same score, within the range.",
-            _zero, "zeros", about="values", answers=True,
+            properties.zero, "zeros", about="values", answers=True,
         ),
         Rule(
             "normalize/single", "A node that is asked about alone has a score, within the range.",
-            _sound, "one-node", about="nothing", answers=True,
+            properties.sound, "one-node", about="nothing", answers=True,
         ),
         Rule(
             "normalize/huge", "Readings up to the largest of float64 are scored, within the range and in order.",
-            _huge, "huge", about="values", answers=True,
+            properties.huge, "huge", about="values", answers=True,
         ),
         Rule(
             "normalize/nonfinite",
             "NaN, infinite, negative and missing readings keep no node from its score, and no others out of order; "
             "a claimed policy for missing ones holds.",
-            _nonfinite, "unusual", answers=True,
+            properties.nonfinite, "unusual", answers=True,
         ),
     )
 }  # fmt: skip

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from schedproof.normalization.rules import Case
+    from schedproof.normalization.answer import Case
 
 __all__ = ["SavedCase", "SavedCases"]
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 import hypothesis
 
 from schedproof.normalization.cases import corners, generated
-from schedproof.normalization.rules import inversion, unanswered
+from schedproof.normalization.properties import inversion, unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from schedproof.normalization.answer import Answer, Surface
-    from schedproof.normalization.rules import Case, Promises, Rule
+    from schedproof.normalization.answer import Answer, Case, Surface
+    from schedproof.normalization.promises import Promises
+    from schedproof.normalization.rules import Rule
 
 __all__ = ["Failing", "Searched", "search"]
 

@@ -8,7 +8,8 @@ from schedproof.binaries.cache import cache_dir
 from schedproof.metrics.readings import node_labels
 from schedproof.normalization.answer import readings_to_json
 from schedproof.normalization.effort import SURFACES
-from schedproof.normalization.rules import NORMALIZE_SCORE, OF_NORMALIZE_SCORE, RULES, Promises
+from schedproof.normalization.promises import NORMALIZE_SCORE, Promises
+from schedproof.normalization.rules import OF_NORMALIZE_SCORE, RULES
 from schedproof.normalization.saved import SavedCase, SavedCases
 from schedproof.normalization.search import Failing, Searched, search
 from schedproof.stimulus.normalization import NormalizationCase
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from schedproof.clusters.api import Manifest
-    from schedproof.normalization.answer import Answer, Readings, Surface
-    from schedproof.normalization.rules import Case, Rule
+    from schedproof.normalization.answer import Answer, Case, Readings, Surface
+    from schedproof.normalization.rules import Rule
     from schedproof.stimulus.trial import Trial
 
 __all__ = ["ScoringCase", "saved_cases"]

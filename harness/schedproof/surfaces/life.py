@@ -3,34 +3,21 @@
 from __future__ import annotations
 
 import http.client
-import re
 from typing import TYPE_CHECKING, Protocol
 
 from schedproof.foundation.deadlines import REACTION
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.surfaces.last_words import last_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from schedproof.candidates.attachment import Attachment
 
-__all__ = ["Life", "Lives", "last_words"]
+__all__ = ["Life", "Lives"]
 
 _ANSWER_SECONDS = 5.0
-
-# Go: "panic: ..." and "fatal error: ..." open the dump of goroutines; Python: the exception closes the traceback.
-_LAST_WORDS = re.compile(r"^(panic: |fatal error: |[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt)\b)")
-
-_REPANICKED = re.compile(r" \[recovered[^]]*]$")
-"""What Go adds where a handler on the way out has panicked again: as those of k8s.io/apimachinery do."""
-
-
-def last_words(log: str) -> str:
-    """The line of a log's end that says why its process ended; its last line, where none does."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    telling = [line for line in lines if _LAST_WORDS.match(line)]
-    return _REPANICKED.sub("", (telling or lines or ["(it said nothing)"])[-1])
 
 
 class Life(Protocol):

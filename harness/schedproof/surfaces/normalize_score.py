@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from schedproof.normalization.rules import NORMALIZE_SCORE
+from schedproof.normalization.promises import NORMALIZE_SCORE
 
 if TYPE_CHECKING:
     from schedproof.normalization.answer import Answer, Readings

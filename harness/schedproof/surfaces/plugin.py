@@ -24,7 +24,7 @@ from schedproof.foundation.lines import LineProcess
 from schedproof.foundation.waiting import until
 from schedproof.metrics.readings import node_labels
 from schedproof.normalization.answer import Answer
-from schedproof.surfaces.go_crash import crash_text
+from schedproof.surfaces.last_words import crash_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

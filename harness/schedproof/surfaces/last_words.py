@@ -1,11 +1,14 @@
-"""What a Go program says when it ends against its will, in two lines."""
+"""What a program has said when it ended against its will: the line that says why, and for Go also where."""
 
 from __future__ import annotations
 
 import re
 import signal
 
-__all__ = ["crash_text"]
+__all__ = ["crash_text", "last_words"]
+
+# Go: "panic: ..." and "fatal error: ..." open the dump of goroutines; Python: the exception closes the traceback.
+_LAST_WORDS = re.compile(r"^(panic: |fatal error: |[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt)\b)")
 
 _CRASH = re.compile(r"^(?:panic|fatal error): .*$", re.MULTILINE)
 _REPANICKED = re.compile(r" \[recovered[^]]*]$")
@@ -19,6 +22,13 @@ _NOT_THEIRS = re.compile(
     r"|sync|syscall|text|time|unicode|unique|unsafe|vendor|weak)[./]"
 )
 """Frames of Go's own library, of Kubernetes and of ours."""
+
+
+def last_words(log: str) -> str:
+    """The line of a log's end that says why its process ended; its last line, where none does."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    telling = [line for line in lines if _LAST_WORDS.match(line)]
+    return _REPANICKED.sub("", (telling or lines or ["(it said nothing)"])[-1])
 
 
 def crash_text(said: str, code: int) -> str:

@@ -1,0 +1,43 @@
+"""What a scorer is held to, by its kind and its claims."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from schedproof.candidates.claims import Claims, OnMissing
+
+__all__ = ["NORMALIZE_SCORE", "Promises"]
+
+NORMALIZE_SCORE = "normalize-score"
+"""The surface on which NormalizeScore is asked alone, with raw scores in the place of readings."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Promises:
+    """What a scorer is held to.
+
+    Attributes:
+        highest: the best score of its scale: 100 (framework.MaxNodeScore) or 10 (extender/v1.MaxExtenderPriority).
+        resolution: the smallest relative difference of two readings that it promises to see.
+        features: of `candidates.claims.FEATURES`.
+        on_missing: what becomes of a node without a sample; None: nothing is promised.
+        about: what its scores are about. `traffic`: less of it is better. `values`: of something whose direction nobody
+            knows (NormalizeScore alone). `nothing`: of no readings at all.
+    """
+
+    highest: int = 100
+    resolution: float = 0.1
+    features: frozenset[str] = frozenset()
+    on_missing: OnMissing | None = None
+    about: Literal["traffic", "values", "nothing"] = "traffic"
+
+    @classmethod
+    def of(cls, kind: str, claims: Claims, surface: str = "") -> Promises:
+        """What a candidate of this kind promises of its scores on a surface, by its claims."""
+        highest, features = 10 if kind == "extender" else 100, frozenset(claims.features)
+        if claims.network is None:
+            return cls(highest, features=features, about="nothing")
+        about: Literal["traffic", "values"] = "values" if surface == NORMALIZE_SCORE else "traffic"
+        return cls(highest, claims.network.resolution, features, claims.network.on_missing, about)
