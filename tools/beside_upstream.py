@@ -28,7 +28,7 @@ from schedproof.binaries.lock import DEFAULT_KUBERNETES, load
 from schedproof.binaries.resolve import resolve
 from schedproof.candidates.scheduler_config import SERVED_VERSION
 from schedproof.candidates.shipped import find_candidate
-from schedproof.clusters.lean import BINARIES
+from schedproof.clusters.lean import BINARIES, LeanCluster
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.workloads.scheduler_perf import import_case
 
@@ -86,7 +86,8 @@ def ours(case: str, binaries: dict[str, Path]) -> float:
     """Pods per second of one drain, after its first tenth; with kube-scheduler in a process of its own."""
     with tempfile.TemporaryDirectory() as scratch:
         workload = import_case(sources() / "performance-config.yaml", case)
-        stage = Stage(workload, DEFAULT_KUBERNETES, binaries, Path(scratch), seed=1)
+        cluster = LeanCluster(DEFAULT_KUBERNETES, binaries, Path(scratch))
+        stage = Stage(workload, cluster, binaries[BINARY], Path(scratch), seed=1)
         try:
             contender = Contender(stage, "stock", as_upstream(), Path(scratch) / "stock")
             done = measure(stage, contender, Order("drain", 0, 0, 1))

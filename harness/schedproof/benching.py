@@ -50,7 +50,7 @@ def run_bench(
         candidates=options["candidates"], folder=folder, seed=seed, rounds=options["rounds"],
         baseline=options["baseline"], workloads=options["workload"], scheduler_perf=options["scheduler_perf"],
         modes=options["mode"], nodes=options["nodes"], pods=options["pods"], sweep=options["sweep"],
-        phases=options["phases"],
+        phases=options["phases"], cluster=options["cluster"], node_image=options["node_image"],
     )  # fmt: skip
     bench = Bench(prepare(request, explicit_binaries(options["binary"]), progress), progress)
     error, interrupt = "", None

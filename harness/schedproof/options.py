@@ -76,6 +76,8 @@ BENCH_OPTIONS = (
     Option("phases", "", "tell where a pod's time goes, in a pass of its own", flag=True, default=False),
     Option("fail-if", "GATE", 'such as "p99 ratio > 1.2 vs stock": exit 1 where that is shown', repeated=True),
     Option("conformance", "FILE", "a report.json of the same candidates, to be shown beside", Path),
+    Option("cluster", "NAME", "where to measure: embedded (default) or kind", default="embedded"),
+    Option("node-image", "REF", "kind: the image of the nodes (default: kind's own, or one that is built here)"),
     Option("report", "DIR", "where results go (default: schedproof-results/TIME)", Path),
     Option("seed", "N", "of orders, arrivals and readings (default: random, printed)", int),
     Option("binary", "NAME=PATH", "use this binary, such as kube-scheduler=./kube-scheduler", repeated=True),

@@ -56,6 +56,8 @@ def test_one_number_of_nodes_keeps_the_name(tmp_path) -> None:
     [
         ({"modes": ["drian"]}, "--mode drian: no such mode"),
         ({"rounds": 4}, "--rounds 4: 5 to"),
+        ({"cluster": "existing"}, "--cluster existing: nothing is measured there"),
+        ({"node_image": "x"}, "--node-image does not go with --cluster embedded"),
         ({"workloads": ["bsaic"]}, "bsaic"),
         ({"candidates": ["no-such"]}, "no-such"),
         ({"scheduler_perf": Path("x.yaml"), "nodes": [5]}, "--nodes and --pods do not go with"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.benchmark.usage import Load, MachineSample, Meter, Usage, family, host_pids, noise
+from schedproof.benchmark.usage import Load, MachineSample, Meter, Usage, beneath, family, host_pids, noise
 from schedproof.foundation.sandbox import Command, Sandbox
 
 if TYPE_CHECKING:
@@ -137,6 +137,14 @@ def test_any_name_of_a_process_is_read():
 def sandbox() -> Iterator[Sandbox]:
     with contextlib.closing(Sandbox()) as opened:
         yield opened
+
+
+def test_who_runs_below_is_found_by_name():
+    child = "import subprocess, sys\nwith subprocess.Popen(['cat'], stdin=subprocess.PIPE):\n    "
+    with running(child + SAY + "    " + AWAIT) as process:
+        found = beneath([process.pid], ["cat", "dog"])
+        assert list(found) == ["cat"]
+        assert found["cat"] in family(process.pid) - {process.pid}
 
 
 def test_processes_of_a_sandbox_are_found_under_our_own_pids(sandbox: Sandbox, tmp_path):

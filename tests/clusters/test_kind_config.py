@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import json
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,19 @@ def test_only_loopback_can_reach_the_apiserver() -> None:
 def test_kubelets_accept_cgroup_v1_only_where_there_is_nothing_else() -> None:
     assert patches(config(cgroup_version=1))["KubeletConfiguration"]["failCgroupV1"] is False
     assert "KubeletConfiguration" not in patches(config(cgroup_version=2))
+
+
+def test_a_cluster_without_workers_has_room_for_nodes_that_are_objects_alone() -> None:
+    document = config(dataclasses.replace(SPEC, count=0))
+    arguments = patches(document)["ClusterConfiguration"]["controllerManager"]["extraArgs"]
+    subnet = ipaddress.ip_network(document["networking"]["podSubnet"])
+    assert 2 ** (int(arguments["node-cidr-mask-size"]) - subnet.prefixlen) > 5_000
+    assert arguments["node-monitor-grace-period"] == "24h"
+    assert "controllerManager" not in patches(config())["ClusterConfiguration"]
+
+
+def test_what_is_measured_needs_no_audit_log() -> None:
+    assert "apiServer" not in patches(config(dataclasses.replace(SPEC, audited=False)))["ClusterConfiguration"]
 
 
 def test_nodes_are_named_as_kind_names_them() -> None:

@@ -25,7 +25,7 @@ from schedproof.benchmark.tapped import PHASES
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
 from schedproof.candidates.shipped import find_candidate
-from schedproof.clusters.lean import BINARIES
+from schedproof.clusters.lean import BINARIES, LeanCluster
 from schedproof.foundation.content import content
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.workloads.reader import load_workload
@@ -231,6 +231,7 @@ def test_phases_and_what_is_asked_of_others(benched: tuple[Shell, Ended]) -> Non
     for traced in document["phases"]:
         assert [phase["name"] for phase in traced["phases"]] == list(PHASES)
         assert traced["pods"] == PODS
+        assert min(traced["latency"].values()) > 0
     (asked,) = document["queries"]
     assert asked["candidate"] == "least-traffic-extender"
     # As its descriptor and README say: one query per decision, and kube-scheduler asks it to filter and to prioritize.
@@ -436,7 +437,8 @@ def test_each_shipped_workload_can_be_drained(tmp_path: Path) -> None:
     stock = find_candidate("stock")
     for name, parameters in TINY.items():
         folder = tmp_path / name
-        stage = Stage(load_workload(name, parameters=parameters), DEFAULT_KUBERNETES, binaries, folder, seed=1)
+        cluster = LeanCluster(DEFAULT_KUBERNETES, binaries, folder)
+        stage = Stage(load_workload(name, parameters=parameters), cluster, binaries[BINARY], folder, seed=1)
         try:
             contender = Contender(stage, "stock", stock, folder / "stock")
             stage.measure_ceiling()

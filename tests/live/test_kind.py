@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -56,3 +57,27 @@ def test_a_compiled_scheduler_takes_the_control_planes_place(shell: Shell) -> No
     quietest = min(workers.values(), key=lambda node: node["traffic"])
     assert quietest["chosen"]
     assert quietest["scores"]["D1Corrected"] == max(node["scores"]["D1Corrected"] for node in workers.values()) > 0
+
+
+def test_schedulers_are_measured_on_kinds_own_control_plane(shell: Shell) -> None:
+    """With the cost of its apiserver and its etcd; whoever binds to its own node is wrong."""
+    tainted = "d6-ignores-taints"
+    options = ("--cluster=kind", "--workload=network-aware", "--nodes=5", "--pods=100", "--rounds=5", "--mode=drain")
+    candidate = "described/d6-random-controller/ignores-taints"
+    ended = shell.schedproof("bench", candidate, *options, "--phases", "--report=report", deadline=KIND_ENDS)
+    document = json.loads((shell.work / "report" / "bench.json").read_text())
+    assert "error" not in document["run"], ended.said
+    assert document["run"]["cluster"] == "kind"
+    assert {one["candidate"] for one in document["measurements"]} == {"stock", tainted}
+    for measurement in document["measurements"]:
+        for one in measurement["rounds"]:
+            assert one["bound"] == one["pods"] == 100, ended.said
+            assert all(one["usage"][server]["peak"] > 0 for server in ("etcd", "kube-apiserver"))
+            if measurement["candidate"] == "stock":
+                assert (one["wrong"], one["not_judged"]) == ([], [])
+            else:
+                # That not one pod of 100 goes to one node of 6 happens once in 80 million.
+                assert "control-plane" in "\n".join(one["wrong"])
+    assert [(one["candidate"], one["pods"]) for one in document["phases"]] == [("stock", 100), (tainted, 100)]
+    assert ended.code == 1, ended.said
+    shell.expect_nothing_left()

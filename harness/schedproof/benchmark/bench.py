@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.benchmark.comparing import knee_of
 from schedproof.benchmark.contender import Contender
+from schedproof.benchmark.driver import BINARY as DRIVER
 from schedproof.benchmark.rounds import Order, measure
 from schedproof.benchmark.stage import Stage
 from schedproof.benchmark.tapped import trace
 from schedproof.candidates.kinds import PluginSpec
 from schedproof.candidates.plugin_build import scheduler_binary
+from schedproof.clusters.lean import LeanCluster
+from schedproof.clusters.lean_kind import LeanKindCluster
 from schedproof.foundation.errors import CandidateError, UsageError
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from schedproof.benchmark.round import Mode, Round
     from schedproof.benchmark.tapped import Trace
     from schedproof.candidates.descriptor import Candidate
+    from schedproof.clusters.lean import Lean
     from schedproof.foundation.progress import Progress
     from schedproof.workloads.workload import Workload
 
@@ -45,7 +49,8 @@ _SINGLE = 100
 class Plan:
     """What to measure. `contestants` by name, the baseline first; `blocks` rounds of each of them in each mode.
 
-    `families`: by the name of each workload, what it is called however many nodes it has.
+    `families`: by the name of each workload, what it is called however many nodes it has. `node_image`: of kind's
+    nodes, if that is what is measured on.
     """
 
     contestants: Mapping[str, Candidate]
@@ -57,8 +62,13 @@ class Plan:
     folder: Path
     kubernetes: str
     binaries: Mapping[str, Path]
+    node_image: str | None = None
     sweep: bool = False
     phases: bool = False
+
+    @property
+    def cluster(self) -> str:
+        return "embedded" if self.node_image is None else "kind"
 
     @property
     def baseline(self) -> str:
@@ -154,13 +164,18 @@ class Bench:
             f"setting up {workload.name}",
             why=f"{workload.nodes} nodes, {workload.initial_pods} pods that the stock scheduler places",
         ):
-            stage = Stage(
-                workload, self.plan.kubernetes, self.plan.binaries, self.plan.folder / folder / workload.name,
-                seed=self.plan.seed, audited=audited,
-            )  # fmt: skip
+            logs = self.plan.folder / folder / workload.name
+            cluster = self._cluster(logs, audited=audited)
+            stage = Stage(workload, cluster, self.plan.binaries[DRIVER], logs, seed=self.plan.seed)
         with contextlib.closing(stage):
             self.versions.update(stage.cluster.versions())
             yield stage
+
+    def _cluster(self, logs: Path, *, audited: bool) -> Lean:
+        plan = self.plan
+        if plan.node_image is not None:
+            return LeanKindCluster(plan.kubernetes, plan.binaries, plan.node_image, logs, audited=audited)
+        return LeanCluster(plan.kubernetes, plan.binaries, logs, audited=audited)
 
     @contextlib.contextmanager
     def _excusing(self, workload: Workload, name: str) -> Iterator[None]:

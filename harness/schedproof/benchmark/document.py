@@ -51,7 +51,7 @@ def bench_document(
     document: dict[str, Any] = {
         "schema": SCHEMA,
         "run": {
-            "seed": plan.seed, "cluster": "embedded", "command": command, "baseline": plan.baseline, "alpha": ALPHA,
+            "seed": plan.seed, "cluster": plan.cluster, "command": command, "baseline": plan.baseline, "alpha": ALPHA,
             "minimum_effect": MINIMUM_EFFECT, "seconds": bench.seconds,
             "versions": {"schedproof": __version__, **bench.versions}, "environment": _environment(),
             "client_limits": {name: dict(limits) for name, limits in bench.client_limits.items()},

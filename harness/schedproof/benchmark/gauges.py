@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from schedproof.benchmark import own_metrics
-from schedproof.benchmark.usage import MachineSample, Meter, Usage, host_pids, noise
+from schedproof.benchmark.usage import MachineSample, Meter, Usage, beneath, host_pids, noise
 from schedproof.foundation.deadlines import OWN_METRICS
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, wait_for
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from schedproof.benchmark.stage import Stage
 
 __all__ = ["Gauges", "Readings"]
+
+_SERVERS = ("etcd", "kube-apiserver")
+"""Whose cost is of interest also where others have started them."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,12 +52,14 @@ class Gauges:
         inside = {name: part.pid for name, part in contender.parts.items()}
         inside |= {process.command.name: process.pid for process in stage.cluster.daemons}
         pids = {name: ours[pid] for name, pid in inside.items() if pid in ours}
+        pids |= beneath(stage.cluster.roots, _SERVERS)
         self._token = stage.cluster.token
         self._scheduler = contender.scheduler
         self._limits = contender.client_limits
         self._own_before = own_metrics.NONE if since_start else self._own() or own_metrics.NONE
         self._meter = Meter({**pids, "driver": stage.driver.pid})
-        self._machine = MachineSample.take()
+        self._roots = stage.cluster.roots
+        self._machine = MachineSample.take(self._roots)
         self.began = time.monotonic()
 
     def _own(self) -> OwnMetrics | None:
@@ -80,7 +85,7 @@ class Gauges:
 
     def read(self, bound: int) -> Readings:
         """After so many pods were seen bound."""
-        load = self._machine.until(MachineSample.take())
+        load = self._machine.until(MachineSample.take(self._roots))
         usage = self._meter.read()
         own = self._own_since(bound)
         throttled = "" if own is None else own_metrics.throttled(own, load.seconds, self._limits)

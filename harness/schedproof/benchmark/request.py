@@ -12,7 +12,9 @@ from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
 from schedproof.candidates.shipped import find_candidate
 from schedproof.candidates.suggestions import did_you_mean
-from schedproof.clusters.lean import BINARIES
+from schedproof.clusters import lean, lean_kind
+from schedproof.containers.docker import require_docker
+from schedproof.containers.image_choice import obtain_images
 from schedproof.foundation.errors import HostError, UsageError
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.statistics.ratio import FEWEST_BLOCKS
@@ -27,10 +29,11 @@ if TYPE_CHECKING:
     from schedproof.foundation.progress import Progress
     from schedproof.workloads.workload import Workload
 
-__all__ = ["DEFAULT_BASELINE", "DEFAULT_WORKLOAD", "Request", "prepare"]
+__all__ = ["CLUSTERS", "DEFAULT_BASELINE", "DEFAULT_WORKLOAD", "Request", "prepare"]
 
 DEFAULT_BASELINE = "stock"
 DEFAULT_WORKLOAD = "basic"
+CLUSTERS = ("embedded", "kind")
 _MOST_ROUNDS = 1_000
 
 
@@ -39,7 +42,8 @@ class Request:
     """`candidates` and `baseline`: files, folders or names.
 
     `workloads`: files or names; with `scheduler_perf`, cases in that file. `nodes` and `pods`: in place of the
-    workload's own numbers; with several numbers of nodes it is measured with each. No `modes`: all.
+    workload's own numbers; with several numbers of nodes it is measured with each. No `modes`: all. `cluster`: one of
+    `CLUSTERS`. `node_image`: with kind, of its node; None: as for a run.
     """
 
     candidates: Sequence[str]
@@ -54,6 +58,8 @@ class Request:
     pods: int | None = None
     sweep: bool = False
     phases: bool = False
+    cluster: str = "embedded"
+    node_image: str | None = None
 
 
 def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) -> Plan:
@@ -77,6 +83,7 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
     for mode in request.modes:
         if mode not in MODES:
             raise UsageError(f"--mode {mode}: no such mode", remedy=did_you_mean(mode, MODES))
+    _check_cluster(request)
     baseline = find_candidate(request.baseline, clauses=CATALOGUE)
     found = [find_candidate(text, clauses=CATALOGUE) for text in request.candidates]
     families: dict[str, str] = {}
@@ -87,8 +94,27 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
         DEFAULT_KUBERNETES, {}, sweep=request.sweep, phases=request.phases,
     )  # fmt: skip
     _require_folder(request.folder)
-    resolved = resolve((*BINARIES, BINARY), kubernetes=DEFAULT_KUBERNETES, explicit=binaries, progress=progress)
-    return dataclasses.replace(plan, binaries={name: one.path for name, one in resolved.items()})
+    on_kind = request.cluster == "kind"
+    needed = (*(lean_kind.BINARIES if on_kind else lean.BINARIES), BINARY)
+    resolved = resolve(needed, kubernetes=DEFAULT_KUBERNETES, explicit=binaries, progress=progress)
+    return dataclasses.replace(
+        plan, binaries={name: one.path for name, one in resolved.items()},
+        node_image=obtain_images(request.node_image, DEFAULT_KUBERNETES, progress).node if on_kind else None,
+    )  # fmt: skip
+
+
+def _check_cluster(request: Request) -> None:
+    if request.cluster not in CLUSTERS:
+        raise UsageError(
+            f"--cluster {request.cluster}: nothing is measured there", remedy=f"one of {', '.join(CLUSTERS)}"
+        )
+    if request.cluster == "kind":
+        require_docker()
+    elif request.node_image is not None:
+        raise UsageError(
+            f"--node-image does not go with --cluster {request.cluster}",
+            remedy="leave it out, or choose --cluster kind",
+        )
 
 
 def _workloads(name: str, request: Request, families: dict[str, str]) -> list[Workload]:

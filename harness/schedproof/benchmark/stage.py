@@ -11,7 +11,7 @@ from schedproof.benchmark.driver import Driver, Pods
 from schedproof.candidates.scheduler_config import scheduler_configuration
 from schedproof.clusters import bootstrap
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
-from schedproof.clusters.lean import LeanCluster
+from schedproof.clusters.nodes import is_ready
 from schedproof.daemons.scheduler import start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_STOP
 from schedproof.foundation.errors import HostError, UsageError
@@ -19,11 +19,12 @@ from schedproof.metrics.readings import node_labels
 from schedproof.workloads.operations import Barrier, CreateObjects, CreatePods, DeletePods
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from schedproof.benchmark.driver import Row
     from schedproof.benchmark.placement import Placed
+    from schedproof.clusters.lean import Lean
     from schedproof.foundation.waiting import Watched
     from schedproof.workloads.operations import Manifest
     from schedproof.workloads.workload import Workload
@@ -51,11 +52,10 @@ class Stage:
 
     Args:
         workload: what it is set up for.
-        kubernetes: the minor version.
-        binaries: those of a lean cluster, and `driver`.
-        folder: for logs, and what the driver writes.
+        cluster: nobody else uses it; it is closed with the stage, also where the stage cannot be had.
+        driver: the program.
+        folder: for what the driver writes, and its log.
         seed: of the order of the nodes' traffic.
-        audited: as for `LeanCluster`.
 
     Raises:
         SchedproofError: it cannot be had; nothing is left behind.
@@ -64,17 +64,20 @@ class Stage:
     def __init__(
         self,
         workload: Workload,
-        kubernetes: str,
-        binaries: Mapping[str, Path],
+        cluster: Lean,
+        driver: Path,
         folder: Path,
         *,
         seed: int,
-        audited: bool = False,
     ) -> None:
         self.workload = workload
+        self.cluster = cluster
         self._folder = folder
-        self.nodes = [dict(manifest) for group in workload.node_groups() for manifest in group.manifests()]
-        self.node_names = [node["metadata"]["name"] for node in self.nodes]
+        given = [dict(manifest) for group in workload.node_groups() for manifest in group.manifests()]
+        self.node_names = [node["metadata"]["name"] for node in given]
+        """Of the workload's nodes."""
+        self.nodes = [*given, *cluster.own_nodes]
+        """All that there are."""
         self._random = random.Random(seed)  # noqa: S311 - order, no secrets
         gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in workload.feature_gates.items())
         self.scheduler_flags = {"feature-gates": gates} if gates else {}
@@ -89,11 +92,10 @@ class Stage:
             self.readings = workload.readings.of(self.node_names, seed=seed)
         self._labels = {name: node_labels(name, f"198.19.{n >> 8}.{n & 255}") for n, name in enumerate(self.node_names)}
         self._closing = contextlib.ExitStack()
+        self._closing.callback(cluster.close)
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
-            self.cluster = LeanCluster(kubernetes, binaries, folder, audited=audited)
-            self._closing.callback(self.cluster.close)
-            self.driver = Driver(binaries["driver"], folder)
+            self.driver = Driver(driver, folder)
             self._closing.callback(self.driver.close)
             self.driver.connect(self.cluster.admin_kubeconfig)
             self._set_up()
@@ -104,8 +106,10 @@ class Stage:
             bootstrap.namespace(self.cluster.api, namespace)
             if labels:
                 self.cluster.api.merge("namespaces", namespace, {"metadata": {"labels": dict(labels)}})
-        for group in self.workload.node_groups():
+        groups = self.workload.node_groups()
+        for group in groups:
             self.driver.create_nodes(group.template, group.names, group.labels)
+        self.cluster.settle([name for group in groups if is_ready(group.template) for name in group.names])
         for operation in self.workload.set_up:
             if isinstance(operation, CreateObjects):
                 for manifest in operation.manifests:

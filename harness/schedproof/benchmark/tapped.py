@@ -11,6 +11,7 @@ import dataclasses
 import datetime
 import re
 import time
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from schedproof.benchmark.contender import Contender
@@ -44,7 +45,11 @@ _ATTEMPT = re.compile(r'^I(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}).*"Attemptin
 
 @dataclasses.dataclass(frozen=True)
 class Trace:
-    """One tapped pass. `phases`: seconds of each pod, by phase. Counts and bytes are for a pod, on average."""
+    """One tapped pass. `phases`: seconds of each pod, by phase. Counts and bytes are for a pod, on average.
+
+    `tapped` and `untapped`: seconds of a pod's mean latency in this pass, and in a round before it without taps and
+    without a log of attempts, on the same cluster: what looking costs.
+    """
 
     workload: str
     candidate: str
@@ -53,10 +58,13 @@ class Trace:
     phases: Mapping[str, Sequence[float]]
     prometheus: Mapping[str, float] | None
     extender: Mapping[str, float] | None
+    tapped: float
+    untapped: float
 
     def phases_as_dict(self) -> dict[str, Any]:
         return {
             "workload": self.workload, "candidate": self.candidate, "pods": self.pods,
+            "latency": {"tapped": self.tapped, "untapped": self.untapped},
             "phases": [
                 {"name": name, **{key: found[key] for key in ("mean", "p50", "p99")}}
                 for name in PHASES
@@ -79,14 +87,17 @@ def trace(stage: Stage, name: str, candidate: Candidate, folder: Path) -> Trace:
         records.append((time.monotonic(), kind, fields))
 
     assert stage.cluster.audit_log is not None
+    # Blocks that no other round has: names of pods are theirs.
+    looked_at = Order("one-at-a-time", 0, 0, 0, count=min(_PODS, stage.workload.pods))
+    with contextlib.closing(Contender(stage, name, candidate, folder / "untapped")) as contender:
+        untapped = measure(stage, contender, dataclasses.replace(looked_at, block=1))
     with contextlib.ExitStack() as undo:
         contender = Contender(stage, name, candidate, folder, record=record, flags=LOG_ATTEMPTS)
         undo.callback(contender.close)
         epoch = time.time() - time.monotonic()
         audit = AuditTail(stage.cluster.audit_log, epoch)
         undo.callback(audit.close)
-        # Blocks that no other round has: names of pods are theirs.
-        one = measure(stage, contender, Order("one-at-a-time", 0, 0, 0, count=min(_PODS, stage.workload.pods)))
+        one = measure(stage, contender, looked_at)
         requests = list(audit.read_until(stage.cluster.api, "schedproof-traced", set()))
         cycles = {}
         if contender.attachment.scheduler_log is not None:
@@ -103,9 +114,10 @@ def trace(stage: Stage, name: str, candidate: Candidate, folder: Path) -> Trace:
     )
     count = len(one.bound) or 1
     return Trace(
-        stage.workload.name, name, len(stage.nodes), len(one.bound), phases,
+        stage.workload.name, name, len(stage.node_names), len(one.bound), phases,
         _per_pod("queries", queries, count) if candidate.claims.network is not None else None,
         _per_pod("round_trips", calls, count) if isinstance(candidate.spec, ExtenderSpec) else None,
+        *(fmean(round_.latencies) if round_.latencies else 0.0 for round_ in (one, untapped)),
     )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["Load", "MachineSample", "Meter", "Usage", "family", "host_pids", "noise"]
+__all__ = ["Load", "MachineSample", "Meter", "Usage", "beneath", "family", "host_pids", "noise"]
 
 _PROC = Path("/proc")
 
@@ -167,6 +167,13 @@ def host_pids(outer: int) -> dict[int, int]:
         if len(numbers) > depth:
             result[numbers[depth]] = pid
     return result
+
+
+def beneath(roots: Iterable[int], names: Iterable[str]) -> dict[str, int]:
+    """The pids of processes of these names (of up to 15 characters) that are `roots` or run below them."""
+    everybody = _everybody()
+    found = {_read(pid, "comm").strip(): pid for root in roots for pid in family(root, everybody)}
+    return {name: found[name] for name in names if name in found}
 
 
 def family(pid: int, everybody: Mapping[int, _Process] | None = None) -> set[int]:

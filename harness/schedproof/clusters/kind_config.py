@@ -1,4 +1,4 @@
-"""What kind is told: its own configuration, with an audit log that we can read and our mark on every node."""
+"""What kind is told: its own configuration, with our mark on every node, and an audit log that we can read."""
 
 from __future__ import annotations
 
@@ -18,6 +18,12 @@ __all__ = ["AUDIT_LOG", "definition_digest", "kind_config", "node_names"]
 
 AUDIT_LOG = "audit.jsonl"
 _POLICY = "/etc/kubernetes/schedproof-audit-policy.yaml"
+
+# Nodes that are objects alone: no kubelet renews their Leases, and each is given addresses for its pods all the same.
+# The subnet has 8,192 of /28, each with room for the few pods of kind's own.
+_FOR_OBJECTS = {"controllerManager": {"extraArgs": {"node-monitor-grace-period": "24h", "node-cidr-mask-size": "28"}}}
+_MANY_NODES = "198.18.0.0/15"
+
 _LOGS = "/schedproof-logs"  # not in /var/log: `kind export logs` copies all of that, into the folder that this is
 
 
@@ -37,14 +43,19 @@ def kind_config(spec: KindSpec, *, logs: Path, lock: Path, port: int, cgroup_ver
 
     Args:
         spec: the workers.
-        logs: a folder of this machine where the apiserver is to write its audit log.
+        logs: a folder of this machine where the apiserver is to write its audit log, if it does.
         lock: the file that shows whose cluster it is, mounted into every node.
         port: of the apiserver, on loopback.
         cgroup_version: of this machine.
     """
     mark = {"hostPath": str(lock), "containerPath": MARK, "readOnly": True}
     policy = {"hostPath": str(content("clusters", "audit-policy.yaml")), "containerPath": _POLICY, "readOnly": True}
-    patches = [json.dumps(_apiserver_patch())]
+    networking = {"ipFamily": "ipv4", "apiServerAddress": "127.0.0.1", "apiServerPort": port}
+    components = {**(_audit() if spec.audited else {}), **({} if spec.count else _FOR_OBJECTS)}
+    # A merge patch without an apiVersion, so that kind translates the arguments for the version that it writes.
+    patches = [json.dumps({"kind": "ClusterConfiguration", **components})]
+    if not spec.count:
+        networking["podSubnet"] = _MANY_NODES
     if cgroup_version == 1:
         # Kubelets refuse it since 1.35, unless told otherwise.
         patches.append(json.dumps({"kind": "KubeletConfiguration", "failCgroupV1": False}))
@@ -54,16 +65,14 @@ def kind_config(spec: KindSpec, *, logs: Path, lock: Path, port: int, cgroup_ver
     worker = {"role": "worker", "labels": dict(spec.labels), "extraMounts": [mark]}
     return {
         "kind": "Cluster", "apiVersion": "kind.x-k8s.io/v1alpha4",
-        "networking": {"ipFamily": "ipv4", "apiServerAddress": "127.0.0.1", "apiServerPort": port},
+        "networking": networking,
         "kubeadmConfigPatches": patches,
         "nodes": [control_plane, *([worker] * spec.count)],
     }  # fmt: skip
 
 
-def _apiserver_patch() -> dict[str, Any]:
-    """A merge patch without an apiVersion, so that kind translates the arguments for the version that it writes."""
+def _audit() -> dict[str, Any]:
     return {
-        "kind": "ClusterConfiguration",
         "apiServer": {
             "extraArgs": {
                 "audit-policy-file": _POLICY,

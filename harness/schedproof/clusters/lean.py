@@ -1,12 +1,12 @@
-"""The cluster of benchmarks: nothing runs that is not measured, or that does not serve what is measured."""
+"""The clusters of benchmarks: nothing runs that is not measured, or that does not serve what is measured."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from schedproof.clusters.cluster import NAMESPACE
+from schedproof.clusters.cluster import NAMESPACE, Site
 from schedproof.clusters.control_plane import ControlPlane
 from schedproof.daemons.daemon import Host
 from schedproof.daemons.readings_server import ReadingsServer
@@ -14,21 +14,53 @@ from schedproof.foundation.ports import Ports
 from schedproof.foundation.sandbox import Sandbox
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from schedproof.clusters.api import Manifest
     from schedproof.clusters.cluster import Identity, Rbac
+    from schedproof.foundation.sandbox import Process
 
-__all__ = ["BINARIES", "LeanCluster"]
+__all__ = ["BINARIES", "Lean", "LeanCluster"]
 
 BINARIES = ("etcd", "kube-apiserver", "kube-scheduler", "readings-server")
 
 
-class LeanCluster:
-    """A `schedproof.clusters.cluster.Site`. It starts without nodes; those that it is given are objects alone.
+class Lean(Site, Protocol):
+    """Where schedulers are measured. The nodes that it is given are objects alone: no kubelets, pods stay as bound.
 
-    No controllers, no kubelets: bound pods stay as they are bound, as in upstream's scheduler_perf. Readings come from
-    Prometheus' own engine over series in memory (`readings`), of which no scrape takes a share of the machine.
+    Readings come from Prometheus' own engine over series in memory, of which no scrape takes a share of the machine.
+    """
+
+    @property
+    def readings(self) -> ReadingsServer: ...
+
+    @property
+    def admin_kubeconfig(self) -> Path:
+        """May do everything."""
+
+    @property
+    def token(self) -> str:
+        """The harness's own."""
+
+    @property
+    def daemons(self) -> Sequence[Process]:
+        """Its processes in `host`'s sandbox: the cluster is broken where one ends."""
+
+    @property
+    def roots(self) -> Sequence[int]:
+        """The first processes elsewhere, as our own /proc knows them: all beneath them are the cluster's."""
+
+    @property
+    def own_nodes(self) -> Sequence[Manifest]:
+        """The nodes that it has without being given any."""
+
+    def settle(self, nodes: Sequence[str]) -> None:
+        """Until its controllers let pods run on these nodes that it was given."""
+
+
+class LeanCluster:
+    """A `Lean` cluster of processes of this machine: etcd and the apiserver, as in upstream's scheduler_perf.
 
     Args:
         kubernetes: the minor version.
@@ -46,6 +78,8 @@ class LeanCluster:
     namespace = NAMESPACE
     capabilities: frozenset[str] = frozenset()
     device = "eth0"
+    roots: Sequence[int] = ()
+    own_nodes: Sequence[Manifest] = ()
 
     def __init__(
         self, kubernetes: str, binaries: Mapping[str, Path], logs: Path | None, *, audited: bool = False
@@ -78,6 +112,9 @@ class LeanCluster:
 
     def identity(self, name: str, rbac: Rbac) -> Identity:
         return self._plane.identity(name, rbac)
+
+    def settle(self, nodes: Sequence[str]) -> None:
+        """Nothing to wait for: it has no controllers."""
 
     def versions(self) -> Mapping[str, str]:
         return {"kubernetes": self.api.version(), "cluster": self.name}

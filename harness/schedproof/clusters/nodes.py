@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from schedproof.clusters.api import Api, Manifest
+    from schedproof.clusters.api import Api
     from schedproof.foundation.waiting import Watched
 
 __all__ = ["is_ready", "wait_gone", "wait_ready"]
 
 
-def is_ready(node: Manifest) -> bool:
+def is_ready(node: Mapping[str, Any]) -> bool:
     """Whether it is Ready, and the node lifecycle controller has lifted the taint that admission puts on new nodes."""
     ready = any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions", ()))
     return ready and not any(t["key"] == "node.kubernetes.io/not-ready" for t in node["spec"].get("taints", ()))

@@ -78,13 +78,15 @@ class ClusterSpec:
 class KindSpec:
     """A kind cluster to create: one control plane, and `count` identical workers that bear `labels`.
 
-    `scrape_interval` is in seconds.
+    Without workers it has room for thousands of nodes that are objects alone: nobody expects a sign of life of them.
+    `scrape_interval` is in seconds. `audited`: whether the apiserver writes an audit log.
     """
 
     kubernetes: str
     scrape_interval: float
     count: int
     labels: Mapping[str, str]
+    audited: bool = True
 
 
 def load_spec(path: Path, *, count: int | None = None) -> ClusterSpec:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from schedproof.daemons.daemon import Host
     from schedproof.foundation.deadlines import Deadline
 
-__all__ = ["NETWORK", "Kind", "docker_environment", "node_addresses", "require_callback"]
+__all__ = ["NETWORK", "Kind", "docker_environment", "first_process", "node_addresses", "require_callback"]
 
 NETWORK = "kind"
 """The Docker network that kind makes for its nodes, once for all clusters, and leaves there."""
@@ -93,6 +93,11 @@ def node_addresses(nodes: Sequence[str]) -> dict[str, str]:
     """Node to its IPv4 address in the network of kind."""
     found = json.loads(docker("inspect", *nodes))
     return {node["Name"].lstrip("/"): node["NetworkSettings"]["Networks"][NETWORK]["IPAddress"] for node in found}
+
+
+def first_process(node: str) -> int:
+    """The process beneath which all of a node's run, as Docker's machine knows it."""
+    return int(docker("inspect", "--format={{.State.Pid}}", node))
 
 
 def _gateway() -> str:

@@ -34,4 +34,14 @@ def _figure(name: str, workload: str, ones: Sequence[Any]) -> str:
         for one in ones for phase in one["phases"]
     ]  # fmt: skip
     numbers = table(title, ["candidate", "phase", "mean", "p50", "p99", "pods"], rows)
-    return figure(title, stacked_bars(name, title, "mean time of a pod", bars), numbers)
+    return figure(title, stacked_bars(name, title, "mean time of a pod", bars), numbers, _cost(ones))
+
+
+def _cost(ones: Sequence[Any]) -> str:
+    """What it costs to look so closely, of those where it was measured."""
+    costs = [
+        f"{text(one['candidate'])} {duration(latency['tapped'])}, {duration(latency['untapped'])} without"
+        for one in ones
+        if (latency := one.get("latency")) and all(latency.values())
+    ]
+    return f"Mean latency of a pod with taps, one round each: {'; '.join(costs)}." if costs else ""
