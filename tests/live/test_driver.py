@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kubernetes.client import VersionApi
+from kubernetes.config import new_client_from_config
 
 from schedproof.benchmark.driver import BINARY, Bound, Churn, Driver, Pods
 from schedproof.binaries.resolve import resolve
 from schedproof.clusters.api import NotFound
+from schedproof.clusters.cluster import NAMESPACE, Rbac
 from schedproof.clusters.lean import BINARIES, LeanCluster
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError, HostError
@@ -130,6 +133,20 @@ def test_nodes_are_the_template_but_for_name_and_labels(driver: Driver, cluster:
         assert found[name]["metadata"]["labels"] == {"kubernetes.io/hostname": name, "zone": "abc"[number % 3]}
         assert found[name]["status"]["allocatable"] == SIZE
         assert found[name]["status"]["addresses"] == [{"type": "Hostname", "address": name}]
+
+
+def test_who_is_measured_does_not_queue_for_the_apiserver(cluster: LeanCluster) -> None:
+    """API Priority and Fairness names in each answer what it took the request for."""
+    schema = cluster.api.get("flowschemas", NAMESPACE)
+    assert schema["spec"]["priorityLevelConfiguration"]["name"] == "exempt"
+    candidate = VersionApi(new_client_from_config(str(cluster.identity("candidate", Rbac()).kubeconfig)))
+
+    def probe() -> None:
+        _, _, headers = candidate.get_code_with_http_info()
+        if headers["X-Kubernetes-PF-FlowSchema-UID"] != schema["metadata"]["uid"]:
+            raise NotYet("another FlowSchema applies")
+
+    wait_for(probe, SEEN, what="the FlowSchema to apply")
 
 
 def test_a_namespace_has_the_account_that_pods_need(driver: Driver, cluster: LeanCluster) -> None:

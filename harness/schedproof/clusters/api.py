@@ -29,6 +29,7 @@ _GROUPS = {
     "clusterroles": "apis/rbac.authorization.k8s.io/v1",
     "clusterrolebindings": "apis/rbac.authorization.k8s.io/v1",
     "priorityclasses": "apis/scheduling.k8s.io/v1",
+    "flowschemas": "apis/flowcontrol.apiserver.k8s.io/v1",
     "validatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
 }  # fmt: skip
 _CALL_SECONDS = 30.0

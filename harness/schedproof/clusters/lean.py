@@ -6,6 +6,7 @@ import contextlib
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from schedproof.clusters import bootstrap
 from schedproof.clusters.cluster import NAMESPACE, Site
 from schedproof.clusters.control_plane import ControlPlane
 from schedproof.daemons.daemon import Host
@@ -107,6 +108,7 @@ class LeanCluster:
         self._plane.wait_ready()
         self._plane.introduce()
         self.api, self.token = self._plane.api, self._plane.token
+        bootstrap.exempt(self.api)
         self.admin_kubeconfig = self._plane.component("admin")
         self.timings = {"total": time.monotonic() - begin}
 

@@ -91,6 +91,7 @@ class LeanKindCluster:
         self._admin, self._ca = nodes.admin({})
         self._keep_to_itself(nodes.control_plane)
         bootstrap.system_namespace(self._admin)
+        bootstrap.exempt(self._admin)
         self.token = bootstrap.harness_token(self._admin)
         self.api = Api(self._admin.url, self._ca, token=self.token)
         self.admin_kubeconfig = self.identity("schedproof-driver", Rbac(cluster_roles=("cluster-admin",))).kubeconfig
