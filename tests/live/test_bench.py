@@ -7,7 +7,6 @@ is as good as 0 wherever a test is not about that.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import re
 import shutil
@@ -394,8 +393,6 @@ def test_pytest_benchmark_carries_the_rounds(shell: Shell) -> None:
 
 
 def test_pytest_refuses_xdist(shell: Shell) -> None:
-    if importlib.util.find_spec("xdist") is None:
-        pytest.skip("pytest-xdist is not installed")
     ended = shell.start("pytest", str(SUITE), "--sched-candidate=stock", "-n", "2").ends()
     assert ended.code == pytest.ExitCode.USAGE_ERROR, ended.said
     assert "xdist" in ended.err

@@ -78,7 +78,6 @@ def test_a_folder_that_holds_no_history(shell: Shell) -> None:
 
 
 def test_xdist_is_refused(shell: Shell) -> None:
-    pytest.importorskip("xdist", reason="pytest-xdist is not installed, so -n does not exist")
     ended = shell.start("pytest", str(STOCK.parents[3] / "suites"), "--sched-candidate=stock", "-n2").ends()
     assert ended.code == pytest.ExitCode.USAGE_ERROR, ended.said
     assert "cannot run under xdist" in ended.err
