@@ -73,8 +73,8 @@ def test_exit_codes(verdicts, gates, code) -> None:
 def test_every_pod_is_a_row_counted_from_its_rounds_beginning() -> None:
     one = a_round("x", "drain", [row(0, intended=99.0, seen=101.5), row(1, intended=99.0)])
     assert list(pod_rows([one])) == [
-        ["x", "basic", "drain", None, 0, "pod-0", -1.0, -1.0, -0.999, 1.5, "node-1"],
-        ["x", "basic", "drain", None, 0, "pod-1", -1.0, -1.0, -0.999, None, ""],
+        ["x", "basic", "drain", None, 0, "pod-0", -1.0, -1.0, -0.999, None, 1.5, "node-1"],
+        ["x", "basic", "drain", None, 0, "pod-1", -1.0, -1.0, -0.999, None, None, ""],
     ]
 
 

@@ -135,12 +135,12 @@ def test_asks_and_answers(what: str, answering: Callable[..., Driver], tmp_path:
 def test_rows_are_read_with_what_never_came_as_none(answering: Callable[..., Driver], tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     path.write_text(
-        "pod,uid,intended,sent,answered,seen,node\n"
-        "pod-0,u0,10.000000,10.000100,10.002000,10.500001,node-3\n"
-        "pod-1,,10.100000,10.100000,,,\n"
+        "pod,uid,intended,sent,answered,shown,seen,node\n"
+        "pod-0,u0,10.000000,10.000100,10.002000,10.001500,10.500001,node-3\n"
+        "pod-1,,10.100000,10.100000,,,,\n"
     )
     assert answering({}).rows("measured", path) == (
-        Row("pod-0", "u0", 10.0, 10.0001, 10.002, 10.500001, "node-3"),
+        Row("pod-0", "u0", 10.0, 10.0001, 10.002, 10.500001, "node-3", 10.0015),
         Row("pod-1", "", 10.1, 10.1, None, None, ""),
     )
     assert commands(tmp_path) == [{"op": "rows", "group": "measured", "path": str(path)}]

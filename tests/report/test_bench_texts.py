@@ -153,7 +153,7 @@ def test_the_numbers_are_kept_even_if_they_cannot_be_rendered(tmp_path: Path) ->
 
 
 def test_pods_are_written_one_by_one(tmp_path: Path) -> None:
-    rows = ((EXTENDER, "basic", "drain", None, 0, f"p,{n}", 0.0, 0.001, None, 1e-7, "node-1") for n in range(3))
+    rows = ((EXTENDER, "basic", "drain", None, 0, f"p,{n}", 0.0, 0.001, None, 0.002, 1e-7, "node-1") for n in range(3))
     assert write_pods(rows, tmp_path) == 3
     with (tmp_path / "pods.csv").open(newline="") as file:
         read = list(csv.DictReader(file))

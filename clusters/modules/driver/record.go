@@ -32,6 +32,7 @@ type pod struct {
 	answered moment
 	uid      string // once the watch has shown it
 	node     string
+	shown    moment // by the watch, for the first time
 	seen     moment // with a node, for the first time
 	gone     bool
 }
@@ -70,7 +71,9 @@ func (r *record) apply(event watch.EventType, shown *corev1.Pod, at moment) {
 		known = &pod{key: place}
 		r.live[place] = known
 	}
-	known.uid = string(shown.UID)
+	if known.uid == "" {
+		known.uid, known.shown = string(shown.UID), at
+	}
 	if known.node == "" && shown.Spec.NodeName != "" {
 		known.node, known.seen = shown.Spec.NodeName, at
 		if known.group != nil {
@@ -222,14 +225,15 @@ func (r *record) write(g *group, path string) error {
 	}
 	defer file.Close()
 	out := bufio.NewWriter(file)
-	fmt.Fprintln(out, "pod,uid,intended,sent,answered,seen,node")
+	fmt.Fprintln(out, "pod,uid,intended,sent,answered,shown,seen,node")
 	r.mutex.Lock()
 	for _, one := range g.pods {
 		if one.sent == 0 { // its creation was given up
 			continue
 		}
 		fmt.Fprintln(out, strings.Join([]string{
-			one.name, one.uid, one.intended.String(), one.sent.String(), one.answered.String(), one.seen.String(), one.node,
+			one.name, one.uid, one.intended.String(), one.sent.String(), one.answered.String(), one.shown.String(),
+			one.seen.String(), one.node,
 		}, ","))
 	}
 	r.mutex.Unlock()

@@ -116,7 +116,7 @@ def pod_rows(rounds: Sequence[Round]) -> Iterator[list[Any]]:
     """Every pod of every round, for pods.csv; seconds from the round's beginning."""
     for one in rounds:
         for row in one.rows:
-            moments = (row.intended, row.sent, row.answered, row.seen)
+            moments = (row.intended, row.sent, row.answered, row.shown, row.seen)
             yield [
                 one.candidate, one.workload, one.mode, one.rate, one.block, row.pod,
                 *(None if moment is None else round(moment - one.began, 6) for moment in moments), row.node,

@@ -130,8 +130,8 @@ class Row:
     """What became of one pod; a moment that never came is None.
 
     `intended` is when its creation was due, and is `sent` unless it was to arrive at a certain time. `answered` is when
-    the apiserver had answered the creation, `seen` when the watch first showed it with a node. `uid` and `node` are
-    empty until then.
+    the apiserver had answered the creation, `shown` when the watch first showed it, and `seen` when it first showed it
+    with a node. `uid` and `node` are empty until then.
     """
 
     pod: str
@@ -141,6 +141,7 @@ class Row:
     answered: float | None
     seen: float | None
     node: str
+    shown: float | None = None
 
 
 class Driver:
@@ -288,8 +289,9 @@ class Driver:
 
 
 def _row(said: Mapping[str, str]) -> Row:
-    answered, seen = (float(said[name]) if said[name] else None for name in ("answered", "seen"))
-    return Row(said["pod"], said["uid"], float(said["intended"]), float(said["sent"]), answered, seen, said["node"])
+    answered, shown, seen = (float(said[name]) if said[name] else None for name in ("answered", "shown", "seen"))
+    intended, sent = float(said["intended"]), float(said["sent"])
+    return Row(said["pod"], said["uid"], intended, sent, answered, seen, said["node"], shown)
 
 
 def _later(deadline: Deadline, seconds: float) -> Deadline:

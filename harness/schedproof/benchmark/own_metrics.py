@@ -50,6 +50,10 @@ twentieth of it, the size of the smallest effect that a comparison shows."""
 _HALF = 0.5
 """Of what the limit lets through: whoever is held by it makes as many requests as it allows."""
 
+_START_UP = 200
+"""Requests that a scheduler has made at most when a round begins: lists, watches, and a pod to see that it works. So
+many tokens may be gone of its limiter's burst."""
+
 _LONG_WAIT = 0.05
 """Seconds that a request waits on average, from which on client-go itself says that it was throttled
 (`longThrottleLatency` in rest/request.go)."""
@@ -199,7 +203,8 @@ def throttled(metrics: OwnMetrics, seconds: float, limits: Mapping[str, float]) 
     waited, count = metrics.rate_limiter.seconds, metrics.rate_limiter.count
     if waited <= _MOST_WAITING * seconds:
         return ""
-    let_through = min(limits.get("burst", 0.0), _HALF * limits.get("qps", 0.0) * seconds)
+    burst = limits.get("burst", 0.0)
+    let_through = max(burst - _START_UP, min(burst, _HALF * limits.get("qps", 0.0) * seconds))
     if count <= let_through and waited < _LONG_WAIT * count:
         return ""
     return (
@@ -214,7 +219,7 @@ def cross_check(
     *,
     pods: int | None = None,
     leeway: float = 0.0,
-    within: str = "the create call",
+    within: str = "",
 ) -> CrossCheck:
     """Hold the harness's mean latency against the scheduler's own, from queue to binding (`sli`).
 
@@ -224,9 +229,9 @@ def cross_check(
             warm-up. One at a time, open-loop: since the create call was sent. In a drain: since the candidate was
             started.
         pods: how many the harness saw bound.
-        leeway: seconds, on average, somewhere within which the pod reaches the scheduler's queue. One at a time,
-            open-loop: what a create call takes, as the watch does not wait for its answer. In a drain: until the first
-            binding was seen, as its start-up is on no clock of its own.
+        leeway: seconds, on average, that the scheduler's clock cannot know of. One at a time, open-loop: until it hears
+            of the pod, and until the harness hears of its binding. In a drain: until the first binding was seen, as
+            its start-up is on no clock of its own.
         within: what that is, in words.
     """
     own_mean = own.sli.mean

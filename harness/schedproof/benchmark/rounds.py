@@ -130,10 +130,10 @@ def _own_metrics(one: Round, readings: Readings) -> dict[str, Any] | None:
     if one.mode == "drain":
         mean, leeway, within = fmean(seen) - one.began, seen[0] - one.began, "start-up and the first decision"
     else:
-        mean = fmean((row.seen or 0.0) - (row.sent or 0.0) for row in one.bound)
-        created = [row for row in one.rows if row.sent is not None and row.answered is not None]
-        leeway = fmean((row.answered or 0.0) - (row.sent or 0.0) for row in created)
-        within = "the create call"
+        mean = fmean((row.seen or 0.0) - row.sent for row in one.bound)
+        # Whoever watches hears of a pod so late, and of its binding by as much as that is later than it can be.
+        heard = [row.shown - row.sent for row in one.bound if row.shown is not None]
+        leeway, within = 2 * fmean(heard) - min(heard), "what the apiserver takes to tell of a pod and of its binding"
     check = cross_check(readings.own, mean, pods=len(seen), leeway=leeway, within=within)
     return readings.own.as_dict(check)
 

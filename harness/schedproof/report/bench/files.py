@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["POD_COLUMNS", "write_bench", "write_pods"]
 
 POD_COLUMNS = (
-    "candidate", "workload", "mode", "rate", "block", "pod", "intended", "sent", "answered", "seen", "node",
+    "candidate", "workload", "mode", "rate", "block", "pod", "intended", "sent", "answered", "shown", "seen",
+    "node",
 )  # fmt: skip
 """`intended` to `seen` are seconds since the round's start."""
 
