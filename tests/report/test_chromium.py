@@ -189,6 +189,17 @@ def test_text_of_a_chart_does_not_leave_it(window: Browser, page: Path) -> None:
         assert beyond == [], size
 
 
+def test_heads_of_columns_do_not_run_into_each_other(window: Browser, page: Path) -> None:
+    for size in (PHONE, DESKTOP):
+        window.open(page, size)
+        window.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+        wide = window.run("""
+            return [...document.querySelectorAll("thead th")]
+                .filter((head) => head.scrollWidth > head.clientWidth + 1).map((head) => head.textContent)
+        """)
+        assert wide == [], size
+
+
 def test_dark_mode_is_dark(window: Browser, page: Path) -> None:
     window.open(page)
     light = window.styled("body", "background-color")
