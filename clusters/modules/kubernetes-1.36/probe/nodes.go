@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -22,14 +22,14 @@ const atOnce = 50
 
 // nodes are those of the present question, and no others: in the snapshot, in the API, and in the informers.
 type nodes struct {
-	client  clientset.Interface
+	client  *fake.Clientset
 	changed chan struct{} // one for each node that the informer has added or removed
 	known   map[string]fwk.NodeInfo
 	present map[string]fwk.NodeInfo
 	asked   []fwk.NodeInfo
 }
 
-func newNodes(client clientset.Interface, informerFactory informers.SharedInformerFactory) *nodes {
+func newNodes(client *fake.Clientset, informerFactory informers.SharedInformerFactory) *nodes {
 	n := &nodes{
 		client: client, changed: make(chan struct{}, 2*atOnce),
 		known: map[string]fwk.NodeInfo{}, present: map[string]fwk.NodeInfo{},
@@ -77,6 +77,7 @@ func (n *nodes) use(names, addresses []string) []fwk.NodeInfo {
 		}
 		n.await(len(some))
 	}
+	n.client.ClearActions() // it remembers each, with its object
 	return n.asked
 }
 
