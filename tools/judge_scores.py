@@ -54,7 +54,7 @@ def judged(cases: str, report: Path) -> list[dict[str, Any]]:
 def table(candidates: list[dict[str, Any]]) -> str:
     """Markdown: a line for each candidate, clause and surface that failed, and one for each that passed everything."""
     lines = [
-        "| candidate | clause | surface | the smallest failing case: B/s by node, and scores |",
+        "| candidate | clause | surface | smallest failing case: B/s, or raw (normalize-score), by node: scores |",
         "|---|---|---|---|",
     ]
     for candidate in candidates:
