@@ -66,13 +66,15 @@ class NetworkCase(Case):
         """Loads with one node the quietest: the next carries more by twice the claimed resolution, and so on.
 
         For real `packets` the steps are larger, because readings are then only as exact as clocks; `step` is a factor
-        that they have at least. They start over after six, so that the loudest of many nodes stays within reach.
+        that they have at least. They start over after six, so that the loudest of many nodes stays within reach. Where
+        readings are scripted, all nodes after the eighth are the loudest.
         """
         step = max(step, 1 + (max(4 * self.claims.resolution, 0.5) if packets else 2 * self.claims.resolution))
         others = [node for node in self.nodes if node != quietest]
         quiet = _QUIETEST_REAL if packets and "real-pods" in self.trial.cluster.capabilities else _QUIETEST
-        least = min(quiet, _LOUDEST / step ** min(len(others), 6))
-        return {quietest: least, **{node: least * step ** (1 + n % 6) for n, node in enumerate(others)}}
+        steps = [1 + n % 6 if packets else min(1 + n, 8) for n in range(len(others))]
+        least = min(quiet, _LOUDEST / step ** max(steps, default=0))
+        return {quietest: least, **{node: least * step**n for node, n in zip(others, steps, strict=True)}}
 
     def script(
         self,
