@@ -171,8 +171,7 @@ def host_pids(outer: int) -> dict[int, int]:
 
 def beneath(roots: Iterable[int], names: Iterable[str]) -> dict[str, int]:
     """The pids of processes of these names (of up to 15 characters) that are `roots` or run below them."""
-    everybody = _everybody()
-    found = {_read(pid, "comm").strip(): pid for root in roots for pid in family(root, everybody)}
+    found = {_read(pid, "comm").strip(): pid for root in roots for pid in family(root)}
     return {name: found[name] for name in names if name in found}
 
 

@@ -11,6 +11,7 @@ from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Api
 from schedproof.clusters.cluster import NAMESPACE, Rbac
 from schedproof.clusters.kind_nodes import KindNodes
+from schedproof.clusters.monitoring import CONTROL_PLANE
 from schedproof.clusters.nodes import wait_ready
 from schedproof.clusters.spec import KindSpec
 from schedproof.containers.docker import require_docker
@@ -31,12 +32,11 @@ __all__ = ["BINARIES", "LeanKindCluster"]
 
 BINARIES = ("kind", "kube-scheduler", "readings-server")
 
-_CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
-_TAINTED = {"spec": {"taints": [{"key": _CONTROL_PLANE, "effect": "NoSchedule"}]}}
+_TAINTED = {"spec": {"taints": [{"key": CONTROL_PLANE, "effect": "NoSchedule"}]}}
 _AT_HOME = {
     "spec": {
         "updateStrategy": {"type": "OnDelete", "rollingUpdate": None},  # what runs is to run on
-        "template": {"spec": {"nodeSelector": {_CONTROL_PLANE: ""}}},
+        "template": {"spec": {"nodeSelector": {CONTROL_PLANE: ""}}},
     }
 }
 

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.api import Api
 
-__all__ = ["EXPORTER_PORT", "deploy_node_exporter", "keep_workers_alike", "wait_alike"]
+__all__ = ["CONTROL_PLANE", "EXPORTER_PORT", "deploy_node_exporter", "keep_workers_alike", "wait_alike"]
 
 EXPORTER_PORT = 9100
-_CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
+"""A label of kind's own node, and its taint."""
 
 
 def deploy_node_exporter(api: Api, image: str) -> None:
@@ -34,7 +35,7 @@ def keep_workers_alike(api: Api) -> None:
 
     Their pods go wherever there was room first, and one worker would have less than the others.
     """
-    selector = {"nodeSelector": {_CONTROL_PLANE: ""}}
+    selector = {"nodeSelector": {CONTROL_PLANE: ""}}
     for deployment in api.list("deployments")["items"]:
         metadata = deployment["metadata"]
         patch = {"spec": {"template": {"spec": selector}}}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from schedproof.candidates.claims import NetworkClaims
 from schedproof.foundation.deadlines import BIND, REACTION, REQUEUE, SCRAPED, Deadline
 from schedproof.foundation.waiting import NotYet, until, wait_for
-from schedproof.judge.preference import RANDOM_LIMIT
+from schedproof.judge.preference import RANDOM_LIMIT, ROTATIONS
 from schedproof.metrics.readings import NODE_LABEL, traffic_query
 from schedproof.metrics.series import Counter
 from schedproof.stimulus.case import Case
@@ -59,7 +59,7 @@ class NetworkCase(Case):
         self._scripts: list[ScriptedMetrics] = []
         self._loads: list[dict[str, float]] = []
         self._sending = False
-        self.control_failed = False
+        self._control_failed = False
         """Whether the control was wrong once: only then the probes tell who knows of traffic."""
 
     def traffic(self, quietest: str, *, packets: bool = False, step: float = 0.0) -> dict[str, float]:
@@ -67,12 +67,12 @@ class NetworkCase(Case):
 
         For real `packets` the steps are larger, because readings are then only as exact as clocks; `step` is a factor
         that they have at least. They start over after six, so that the loudest of many nodes stays within reach. Where
-        readings are scripted, all nodes after the eighth are the loudest.
+        readings are scripted there are `ROTATIONS` steps, and all other nodes are on the last one.
         """
         step = max(step, 1 + (max(4 * self.claims.resolution, 0.5) if packets else 2 * self.claims.resolution))
         others = [node for node in self.nodes if node != quietest]
         quiet = _QUIETEST_REAL if packets and "real-pods" in self.trial.cluster.capabilities else _QUIETEST
-        steps = [1 + n % 6 if packets else min(1 + n, 8) for n in range(len(others))]
+        steps = [1 + n % 6 if packets else min(1 + n, ROTATIONS) for n in range(len(others))]
         least = min(quiet, _LOUDEST / step ** max(steps, default=0))
         return {quietest: least, **{node: least * step**n for node, n in zip(others, steps, strict=True)}}
 
@@ -237,11 +237,11 @@ class NetworkCase(Case):
         quietest = min(among or load, key=lambda node: load[node])
         self.trial.start_control()
         for _ in range(count):
-            if self.control_failed:
+            if self._control_failed:
                 break
             pod = self.pod("control", role="control", phase=phase, cpu="100m", scheduler_name=CONTROL, **spec)
             self._wait_bound([pod], BIND)
-            self.control_failed = self.node_of(pod) != quietest
+            self._control_failed = self.node_of(pod) != quietest
             self.delete([pod])
 
     def _moments(self, begin: float, end: float) -> list[float]:
