@@ -2,6 +2,6 @@
 
 import sys
 
-from schedproof.cli import main
+from schedproof.cli.main import main
 
 sys.exit(main())

@@ -9,30 +9,30 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Any
 
-from schedproof.benchmark.comparing import knee_of
-from schedproof.benchmark.contender import Contender
+from schedproof.benchmark.compare.comparing import knee_of
+from schedproof.benchmark.contestant import Contestant
 from schedproof.benchmark.driver import BINARY as DRIVER
+from schedproof.benchmark.measure.phases import trace
 from schedproof.benchmark.rounds import Order, measure
 from schedproof.benchmark.stage import Stage
-from schedproof.benchmark.tapped import trace
 from schedproof.candidates.kinds import PluginSpec
-from schedproof.candidates.plugin_build import scheduler_binary
-from schedproof.clusters.lean import LeanCluster
-from schedproof.clusters.lean_kind import LeanKindCluster
+from schedproof.candidates.plugin_build.plugin_build import scheduler_binary
+from schedproof.clusters.embedded.minimal import LeanCluster
+from schedproof.clusters.kind.minimal import LeanKindCluster
 from schedproof.foundation.errors import CandidateError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from schedproof.benchmark.measure.phases import Trace
     from schedproof.benchmark.round import Mode, Round
-    from schedproof.benchmark.tapped import Trace
-    from schedproof.candidates.descriptor import Candidate
-    from schedproof.clusters.lean import Lean
+    from schedproof.benchmark.workloads.workload import Workload
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.clusters.embedded.minimal import Lean
     from schedproof.foundation.progress import Progress
-    from schedproof.workloads.workload import Workload
 
-__all__ = ["Bench", "Broken", "Plan", "Sweep", "contestants"]
+__all__ = ["Bench", "BenchPlan", "Broken", "Sweep", "contestants"]
 
 _SHARE = 0.5
 """The rate of an open loop at which all are compared, as a part of what the slowest of them drains: enough for the
@@ -46,7 +46,7 @@ _SINGLE = 100
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class BenchPlan:
     """What to measure. `contestants` by name, the baseline first; `blocks` rounds of each of them in each mode.
 
     `families`: by the name of each workload, what it is called however many nodes it has. `node_image`: of kind's
@@ -118,7 +118,7 @@ def contestants(baseline: Candidate, candidates: Sequence[Candidate]) -> dict[st
 class Bench:
     """`run` measures all that the plan asks for; what it has found is here, also where it was interrupted."""
 
-    def __init__(self, plan: Plan, progress: Progress) -> None:
+    def __init__(self, plan: BenchPlan, progress: Progress) -> None:
         self.plan = plan
         self.rounds: list[Round] = []
         self.sweeps: list[Sweep] = []
@@ -139,8 +139,8 @@ class Bench:
         """Measure.
 
         Raises:
-            SchedproofError: a cluster is broken; the baseline cannot be brought up, or nobody beside it. Where others
-                are left, a candidate that cannot is in `broken`.
+            SchedproofError: a cluster is broken; the baseline cannot be brought up, or no candidate beside it. Where
+                others are left, a candidate that cannot is in `broken`.
         """
         begin = time.monotonic()
         try:
@@ -166,6 +166,7 @@ class Bench:
         ):
             logs = self.plan.folder / folder / workload.name
             cluster = self._cluster(logs, audited=audited)
+            cluster.host.sandbox.hide(self.plan.folder)
             stage = Stage(workload, cluster, self.plan.binaries[DRIVER], logs, seed=self.plan.seed)
         with contextlib.closing(stage):
             self.versions.update(stage.cluster.versions())
@@ -191,30 +192,30 @@ class Bench:
 
     def _measure(self, workload: Workload) -> None:
         with self._stage(workload, "stages") as stage, contextlib.ExitStack() as undo:
-            contenders = []
+            contestants = []
             for name, candidate in self.plan.contestants.items():
                 folder = self.plan.folder / "candidates" / name / workload.name
                 with self._excusing(workload, name):
-                    contenders.append(Contender(stage, name, candidate, folder))
-                    undo.callback(contenders[-1].close)
+                    contestants.append(Contestant(stage, name, candidate, folder))
+                    undo.callback(contestants[-1].close)
             modes, drained = self.plan.modes, {}
             if "drain" in modes:
-                self._blocks(stage, contenders, "drain", None)
+                self._blocks(stage, contestants, "drain", None)
             if "open-loop" in modes or self.plan.sweep:
-                drained = self._drained(stage, contenders)
+                drained = self._drained(stage, contestants)
             if "open-loop" in modes:
                 rate = _rounded(_SHARE * min(drained.values(), default=0.0))
-                self._blocks(stage, contenders, "open-loop", rate)
+                self._blocks(stage, contestants, "open-loop", rate)
             if "one-at-a-time" in modes:
-                self._blocks(stage, contenders, "one-at-a-time", None)
-            for contender in contenders if self.plan.sweep else ():
-                if contender.name in drained:
-                    self._sweep(stage, contender, drained[contender.name])
-            self.client_limits |= {one.name: one.client_limits for one in contenders}
+                self._blocks(stage, contestants, "one-at-a-time", None)
+            for contestant in contestants if self.plan.sweep else ():
+                if contestant.name in drained:
+                    self._sweep(stage, contestant, drained[contestant.name])
+            self.client_limits |= {one.name: one.client_limits for one in contestants}
 
-    def _blocks(self, stage: Stage, contenders: Sequence[Contender], mode: Mode, rate: float | None) -> None:
+    def _blocks(self, stage: Stage, contestants: Sequence[Contestant], mode: Mode, rate: float | None) -> None:
         offered = "" if rate is None else f" at {rate:g} pods/s"
-        what = f"{stage.workload.name}, {mode}{offered}: {self.plan.blocks} rounds of {len(contenders)} schedulers"
+        what = f"{stage.workload.name}, {mode}{offered}: {self.plan.blocks} rounds of {len(contestants)} schedulers"
         with self._progress.step(what):
             for block in range(self.plan.blocks):
                 seed = self._random.randrange(1 << 32)
@@ -224,48 +225,48 @@ class Bench:
                     self.ceilings.append(stage.ceiling)
                 # No more pods than the workload has: those need not fit.
                 count = min(_SINGLE, stage.workload.pods) if mode == "one-at-a-time" else None
-                for order, contender in enumerate(self._shuffled(contenders)):
-                    self.rounds += self._round(stage, contender, Order(mode, block, order, seed, rate, count))
+                for order, contestant in enumerate(self._shuffled(contestants)):
+                    self.rounds += self._round(stage, contestant, Order(mode, block, order, seed, rate, count))
 
-    def _round(self, stage: Stage, contender: Contender, asked: Order) -> list[Round]:
+    def _round(self, stage: Stage, contestant: Contestant, asked: Order) -> list[Round]:
         """One; none of a candidate from which nothing is to be expected any more."""
-        key = (stage.workload.name, contender.name)
+        key = (stage.workload.name, contestant.name)
         found: list[Round] = []
         if key not in self._hopeless:
-            with self._excusing(stage.workload, contender.name):
-                found.append(measure(stage, contender, asked))
+            with self._excusing(stage.workload, contestant.name):
+                found.append(measure(stage, contestant, asked))
             if not found:
                 stage.restore()
             elif not found[0].bound:
                 self._hopeless.add(key)
         return found
 
-    def _shuffled(self, contenders: Sequence[Contender]) -> list[Contender]:
-        return self._random.sample(contenders, len(contenders))
+    def _shuffled(self, contestants: Sequence[Contestant]) -> list[Contestant]:
+        return self._random.sample(contestants, len(contestants))
 
-    def _drained(self, stage: Stage, contenders: Sequence[Contender]) -> dict[str, float]:
-        """The median throughput of each contender's drains, but for those that left pods behind.
+    def _drained(self, stage: Stage, contestants: Sequence[Contestant]) -> dict[str, float]:
+        """The median throughput of each contestant's drains, but for those that left pods behind.
 
         Where there are no drains, each is drained once, uncounted: a rate has to be known that it can follow.
         """
         workload = stage.workload.name
         drains = [one for one in self.rounds if one.workload == workload and one.mode == "drain"]
         if not drains:
-            for order, contender in enumerate(self._shuffled(contenders)):
-                drains += self._round(stage, contender, Order("drain", 0, order, 0))
+            for order, contestant in enumerate(self._shuffled(contestants)):
+                drains += self._round(stage, contestant, Order("drain", 0, order, 0))
         found: dict[str, list[float]] = {}
         for one in drains:
             if not one.unbound:
                 found.setdefault(one.candidate, []).append(one.throughput)
         return {name: statistics.median(values) for name, values in found.items()}
 
-    def _sweep(self, stage: Stage, contender: Contender, drained: float) -> None:
-        with self._progress.step(f"{stage.workload.name}, sweep of {contender.name} to the knee"):
+    def _sweep(self, stage: Stage, contestant: Contestant, drained: float) -> None:
+        with self._progress.step(f"{stage.workload.name}, sweep of {contestant.name} to the knee"):
             seed = self._random.randrange(1 << 32)
             rounds: list[Round] = []
             for number, share in enumerate(_SWEEP):
-                rounds += self._round(stage, contender, Order("open-loop", number, 0, seed, _rounded(share * drained)))
-        self.sweeps.append(Sweep(stage.workload.name, contender.name, rounds))
+                rounds += self._round(stage, contestant, Order("open-loop", number, 0, seed, _rounded(share * drained)))
+        self.sweeps.append(Sweep(stage.workload.name, contestant.name, rounds))
 
     def _trace(self, workload: Workload) -> None:
         """A pass of its own, because what it takes to see so much costs time."""
@@ -280,5 +281,5 @@ class Bench:
 
 
 def _rounded(rate: float) -> float:
-    """Two digits: nobody wants to read more, and the next run may well offer the same."""
+    """Two digits: more are not readable, and the next run may well offer the same."""
     return float(f"{max(rate, 1.0):.2g}")

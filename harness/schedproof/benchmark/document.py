@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schedproof import __version__
-from schedproof.benchmark.comparing import ALPHA, MINIMUM_EFFECT, comparisons, measurements
+from schedproof.benchmark.compare.comparing import ALPHA, MINIMUM_EFFECT, comparisons, measurements
+from schedproof.benchmark.compare.gate import evaluate
+from schedproof.benchmark.compare.quantiles import summary
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
-from schedproof.statistics.gate import evaluate
-from schedproof.statistics.quantiles import summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from schedproof.benchmark.bench import Bench
+    from schedproof.benchmark.compare.gate import Gate
     from schedproof.benchmark.round import Round
-    from schedproof.statistics.gate import Gate
 
 __all__ = ["SCHEMA", "bench_document", "exit_code", "pod_rows"]
 
@@ -46,7 +46,7 @@ def bench_document(
     """
     plan = bench.plan
     compared = comparisons(bench.rounds, plan.baseline, seed=plan.seed)
-    results = [evaluate(gate, compared).as_dict() for gate in gates]
+    results = [evaluate(gate, compared, alpha=ALPHA).as_dict() for gate in gates]
     swept = [one for sweep in bench.sweeps for one in sweep.rounds]
     document: dict[str, Any] = {
         "schema": SCHEMA,

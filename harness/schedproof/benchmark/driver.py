@@ -16,6 +16,7 @@ from schedproof.daemons.daemon import clean_environment
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.lines import LineProcess
+from schedproof.foundation.private import make_private
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ if TYPE_CHECKING:
 __all__ = [
     "BINARY",
     "Bound",
-    "Churn",
+    "ChurnLoad",
     "Churned",
     "Created",
     "Driver",
+    "PodTimes",
     "Pods",
-    "Row",
     "Timed",
 ]
 
@@ -100,7 +101,7 @@ class Timed:
 
 
 @dataclasses.dataclass(frozen=True)
-class Churn:
+class ChurnLoad:
     """Objects that come and go, as scheduler_perf's churnOp has them.
 
     Mode `create`: every `interval` one of each template is created, `number` times; 0: without end. Mode `recreate`:
@@ -126,7 +127,7 @@ class Churned:
 
 
 @dataclasses.dataclass(frozen=True)
-class Row:
+class PodTimes:
     """What became of one pod; a moment that never came is None.
 
     `intended` is when its creation was due, and is `sent` unless it was to arrive at a certain time. `answered` is when
@@ -157,7 +158,7 @@ class Driver:
     """
 
     def __init__(self, binary: Path, logs: Path) -> None:
-        logs.mkdir(parents=True, exist_ok=True)
+        make_private(logs)
         self._last = 0
         self._process = LineProcess(
             (str(binary),), cwd=logs, env=clean_environment(logs), log=logs / "driver.log",
@@ -171,7 +172,7 @@ class Driver:
         """Once, before all else. Returns when all pods that exist are known.
 
         Args:
-            kubeconfig: of somebody who may do everything that is asked for later. Its cluster is not behind a proxy.
+            kubeconfig: of an identity with rights to all that is asked for later. Its cluster is not behind a proxy.
             connections: how many requests to have on their way at once; arrivals open more where they are needed.
         """
         self._ask("connect", DRIVER_ANSWER, kubeconfig=str(kubeconfig), connections=connections)
@@ -222,7 +223,7 @@ class Driver:
         """Returns as soon as all of the group's pods were seen bound, or after `seconds`."""
         return Bound(**self._ask("wait", _later(DRIVER_ANSWER, seconds), group=group, seconds=seconds))
 
-    def rows(self, group: str, path: Path) -> tuple[Row, ...]:
+    def rows(self, group: str, path: Path) -> tuple[PodTimes, ...]:
         """What became of each of the group's pods, in the order of their numbers; kept in a CSV file."""
         self._ask("rows", DRIVER_ANSWER, group=group, path=str(path.absolute()))
         with path.open(newline="") as file:
@@ -237,10 +238,10 @@ class Driver:
         return Timed(**self._ask("delete", PODS_DONE, group=group))
 
     def delete_all(self, namespace: str) -> Timed:
-        """The same for all pods in a namespace, whoever created them, and for all groups there."""
+        """The same for all pods and all groups in a namespace."""
         return Timed(**self._ask("delete", PODS_DONE, namespace=namespace))
 
-    def start_churn(self, name: str, churn: Churn) -> None:
+    def start_churn(self, name: str, churn: ChurnLoad) -> None:
         """It goes on beside all else, until it is stopped under that name."""
         templates = [dict(template) for template in churn.templates]
         self._ask("churn", DRIVER_ANSWER, churn=name, **{**dataclasses.asdict(churn), "templates": templates})
@@ -263,7 +264,7 @@ class Driver:
                 remedy=f"read {self._process.log}",
             ) from error
         except BaseException:
-            # Whoever gave up waiting wants no more of it, and will ask for something else.
+            # A caller that gave up waiting needs no more of it, and asks for something else next.
             with contextlib.suppress(OSError):
                 self._send({"op": "cancel", "id": self._last}, DRIVER_ANSWER)
             raise
@@ -288,10 +289,10 @@ class Driver:
                 return answer
 
 
-def _row(said: Mapping[str, str]) -> Row:
+def _row(said: Mapping[str, str]) -> PodTimes:
     answered, shown, seen = (float(said[name]) if said[name] else None for name in ("answered", "shown", "seen"))
     intended, sent = float(said["intended"]), float(said["sent"])
-    return Row(said["pod"], said["uid"], intended, sent, answered, seen, said["node"], shown)
+    return PodTimes(said["pod"], said["uid"], intended, sent, answered, seen, said["node"], shown)
 
 
 def _later(deadline: Deadline, seconds: float) -> Deadline:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from schedproof.statistics.quantiles import summary
+from schedproof.benchmark.compare.quantiles import summary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

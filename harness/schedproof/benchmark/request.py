@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import TYPE_CHECKING
 
-from schedproof.benchmark.bench import Plan, contestants
+from schedproof.benchmark.bench import BenchPlan, contestants
+from schedproof.benchmark.compare.ratio import FEWEST_BLOCKS
 from schedproof.benchmark.driver import BINARY
 from schedproof.benchmark.round import MODES
+from schedproof.benchmark.workloads.reader import load_workload
+from schedproof.benchmark.workloads.scheduler_perf import import_case
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
 from schedproof.candidates.shipped import find_candidate
-from schedproof.candidates.suggestions import did_you_mean
-from schedproof.clusters import lean, lean_kind
-from schedproof.containers.docker import require_docker
-from schedproof.containers.image_choice import obtain_images
+from schedproof.clusters.embedded import minimal as lean
+from schedproof.clusters.kind import minimal as lean_kind
+from schedproof.clusters.kind.docker import require_docker
+from schedproof.clusters.node_image.image_choice import obtain_images
+from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import HostError, UsageError
-from schedproof.judge.catalogue import CATALOGUE
-from schedproof.statistics.ratio import FEWEST_BLOCKS
-from schedproof.workloads.reader import load_workload
-from schedproof.workloads.scheduler_perf import import_case
+from schedproof.foundation.private import make_private
+from schedproof.judge.claimable import CLAIMABLE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from schedproof.benchmark.round import Mode
+    from schedproof.benchmark.workloads.workload import Workload
     from schedproof.foundation.progress import Progress
-    from schedproof.workloads.workload import Workload
 
 __all__ = ["CLUSTERS", "DEFAULT_BASELINE", "DEFAULT_WORKLOAD", "Request", "prepare"]
 
@@ -62,13 +65,13 @@ class Request:
     node_image: str | None = None
 
 
-def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) -> Plan:
+def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) -> BenchPlan:
     """Read all that is asked for, and obtain the binaries.
 
     Args:
         request: what is asked for.
         binaries: those that were named on the command line.
-        progress: is told of builds.
+        progress: shows builds.
 
     Raises:
         UsageError: something is not there, or not right; nothing has been started.
@@ -84,12 +87,12 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
         if mode not in MODES:
             raise UsageError(f"--mode {mode}: no such mode", remedy=did_you_mean(mode, MODES))
     _check_cluster(request)
-    baseline = find_candidate(request.baseline, clauses=CATALOGUE)
-    found = [find_candidate(text, clauses=CATALOGUE) for text in request.candidates]
+    baseline = find_candidate(request.baseline, known=CLAIMABLE)
+    found = [find_candidate(text, known=CLAIMABLE) for text in request.candidates]
     families: dict[str, str] = {}
     names = request.workloads or (DEFAULT_WORKLOAD,)
     workloads = [one for name in names for one in _workloads(name, request, families)]
-    plan = Plan(
+    plan = BenchPlan(
         contestants(baseline, found), workloads, families, modes, request.rounds, request.seed, request.folder,
         DEFAULT_KUBERNETES, {}, sweep=request.sweep, phases=request.phases,
     )  # fmt: skip
@@ -134,7 +137,23 @@ def _workloads(name: str, request: Request, families: dict[str, str]) -> list[Wo
     else:
         found = [load_workload(name, parameters=given)]
     families.update((one.name, name) for one in found)
+    if given and list(request.modes) != ["one-at-a-time"]:  # that sends a hundred pods at most
+        for one in found:
+            _check_room(one)
     return found
+
+
+def _check_room(workload: Workload) -> None:
+    """Refuse nodes that cannot hold what is to be placed on them: every round would wait for pods that stay Pending."""
+    if (short := workload.shortage()) is None:
+        return
+    resource, times = short
+    enough = f"at least {math.ceil(workload.nodes * times)} nodes" if times < math.inf else "nodes that offer it"
+    raise UsageError(
+        f"{workload.name}: {workload.nodes} nodes have too little {resource} for {workload.initial_pods} pods that are "
+        f"there before and {workload.pods} that are measured",
+        remedy=f"take {enough} (--nodes), or fewer pods (--pods)",
+    )
 
 
 def _require_folder(folder: Path) -> None:
@@ -144,7 +163,7 @@ def _require_folder(folder: Path) -> None:
             remedy="choose another folder with --report, or remove that one",
         )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
     except OSError as error:
         raise HostError(
             f"cannot keep results in {folder}: {error.strerror}", remedy="choose another folder with --report"

@@ -5,18 +5,20 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from schedproof.statistics.quantiles import summary
+from schedproof.benchmark.compare.quantiles import summary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from schedproof.benchmark.driver import Row
-    from schedproof.benchmark.usage import Usage
+    from schedproof.benchmark.driver import PodTimes
+    from schedproof.benchmark.measure.usage import Usage
 
-__all__ = ["MODES", "Mode", "Round"]
+__all__ = ["MODES", "Limit", "Mode", "Round"]
 
 Mode = Literal["drain", "open-loop", "one-at-a-time"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+
+Limit = Literal["", "faster", "slower", "unknown"]
 
 _WARM_UP = 10
 """One pod in so many is the warm-up: connections open, caches and interpreters warm up, schedulers find their queue."""
@@ -29,8 +31,11 @@ class Round:
     `began`: when the candidate was started on its full queue (drain), or the first pod was intended. `counted_from`:
     when the CPU time in `usage` began to count, of all processes, of which `own_processes` are the candidate's.
     `pods`: how many were to be bound; `rows` has those that were sent. `rate`: offered, in pods per second; None where
-    pods do not arrive by a clock. `invalid`: why it proves nothing. `wrong`: what is wrong with where the pods are;
-    `not_judged`: rules that decide about it, at which nobody looked.
+    pods do not arrive by a clock. `invalid`: why its numbers are not the scheduler's own. `limit`: what that says of
+    the scheduler's true speed: it is at least what was measured ("faster"), at most ("slower"), or not known
+    ("unknown"). Each depends on how fast the scheduler was, so that leaving out such rounds would bias what remains; ""
+    where the round was disturbed from outside, and can be left out. `wrong`: what is wrong with where the pods are;
+    `not_judged`: rules that decide about it and were not checked.
     """
 
     workload: str
@@ -42,16 +47,17 @@ class Round:
     began: float
     counted_from: float
     pods: int
-    rows: Sequence[Row]
+    rows: Sequence[PodTimes]
     usage: Mapping[str, Usage] = dataclasses.field(default_factory=dict)
     own_processes: tuple[str, ...] = ()
     own_metrics: Mapping[str, Any] | None = None
     invalid: tuple[str, ...] = ()
+    limit: Limit = ""
     wrong: tuple[str, ...] = ()
     not_judged: tuple[str, ...] = ()
 
     @property
-    def bound(self) -> list[Row]:
+    def bound(self) -> list[PodTimes]:
         """The pods that were seen bound, in the order in which they were."""
         return sorted((row for row in self.rows if row.seen is not None), key=lambda row: row.seen or 0.0)
 
@@ -93,8 +99,12 @@ class Round:
 
     def cpu_per_pod(self, process: str) -> float:
         """CPU seconds that a process took for each pod that was bound meanwhile."""
+        return self.per_pod(self.usage[process].cpu) if process in self.usage else 0.0
+
+    def per_pod(self, seconds: float) -> float:
+        """So many seconds of processor time, divided among the pods that were bound while it was counted."""
         pods = sum(_seen(row) >= self.counted_from for row in self.bound)
-        return self.usage[process].cpu / pods if pods and process in self.usage else 0.0
+        return seconds / pods if pods else 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """What bench.json says about it."""
@@ -109,10 +119,11 @@ class Round:
             },
             "own_processes": list(self.own_processes),
             "own_metrics": None if self.own_metrics is None else dict(self.own_metrics),
-            "invalid": list(self.invalid), "wrong": list(self.wrong), "not_judged": list(self.not_judged),
+            "invalid": list(self.invalid), "limit": self.limit,
+            "wrong": list(self.wrong), "not_judged": list(self.not_judged),
         }  # fmt: skip
 
 
-def _seen(row: Row) -> float:
+def _seen(row: PodTimes) -> float:
     assert row.seen is not None
     return row.seen

@@ -8,26 +8,26 @@ import random
 from typing import TYPE_CHECKING, Any
 
 from schedproof.benchmark.driver import Driver, Pods
-from schedproof.candidates.scheduler_config import scheduler_configuration
+from schedproof.benchmark.workloads.operations import Barrier, CreateObjects, CreatePods, DeletePods
+from schedproof.candidates.deploy.scheduler_config import scheduler_configuration
 from schedproof.clusters import bootstrap
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.nodes import is_ready
 from schedproof.daemons.scheduler import start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_STOP
 from schedproof.foundation.errors import HostError, UsageError
-from schedproof.metrics.readings import node_labels
-from schedproof.workloads.operations import Barrier, CreateObjects, CreatePods, DeletePods
+from schedproof.traffic.readings import node_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from schedproof.benchmark.driver import Row
-    from schedproof.benchmark.placement import Placed
-    from schedproof.clusters.lean import Lean
+    from schedproof.benchmark.driver import PodTimes
+    from schedproof.benchmark.workloads.operations import Manifest
+    from schedproof.benchmark.workloads.workload import Workload
+    from schedproof.clusters.embedded.minimal import Lean
     from schedproof.foundation.waiting import Watched
-    from schedproof.workloads.operations import Manifest
-    from schedproof.workloads.workload import Workload
+    from schedproof.oracle.final_state.placement import Placed
 
 __all__ = ["NOBODY", "Stage", "scheduled_by"]
 
@@ -35,7 +35,7 @@ NOBODY = "schedproof-nobody"
 """The schedulerName of pods that the driver binds by itself."""
 
 _SET_UP = "schedproof-set-up"
-"""That of pods that are there before anything is measured. The stock scheduler places them, whoever is measured."""
+"""That of pods that are there before anything is measured. The stock scheduler places them, whatever is measured."""
 
 _SLICE = 0.5
 """Seconds for which the driver waits before we look whether everybody is alive."""
@@ -52,7 +52,7 @@ class Stage:
 
     Args:
         workload: what it is set up for.
-        cluster: nobody else uses it; it is closed with the stage, also where the stage cannot be had.
+        cluster: for this stage alone; it is closed with the stage, also where the stage cannot be had.
         driver: the program.
         folder: for what the driver writes, and its log.
         seed: of the order of the nodes' traffic.
@@ -158,7 +158,7 @@ class Stage:
     @contextlib.contextmanager
     def _stock(self) -> Iterator[Watched]:
         identity = self.cluster.identity(_SET_UP, SCHEDULER_RBAC)
-        # As many nodes as by Kubernetes' default: nobody measures it, and of 5,000 nodes it is ten times as fast.
+        # As many nodes as by Kubernetes' default: it is not measured, and of 5,000 nodes it is ten times as fast.
         configuration = scheduler_configuration([_SET_UP], identity.kubeconfig) | {"percentageOfNodesToScore": 0}
         scheduler = start_scheduler(
             self.cluster.host, "set-up", configuration, identity.kubeconfig, more=self.scheduler_flags
@@ -206,7 +206,7 @@ class Stage:
         name = {"name": f"{pods.prefix}{number}", "namespace": pods.namespace}
         return {**template, "metadata": {**template["metadata"], **name}}
 
-    def rows(self, group: str) -> tuple[Row, ...]:
+    def rows(self, group: str) -> tuple[PodTimes, ...]:
         """What became of a group's pods."""
         return self.driver.rows(group, self._folder / "rows.csv")
 
@@ -226,7 +226,7 @@ class Stage:
             self.cluster.readings.put(metric, device, window, self._labels, list(self.readings.items()))
 
     def measure_ceiling(self) -> None:
-        """Learn how many bindings a second this machine's apiserver takes from somebody who decides nothing."""
+        """Learn how many bindings a second this machine's apiserver takes from a client that decides nothing."""
         pods = self.pods("ceiling", self.workload.measured, NOBODY, min(_CEILING_PODS, 2 * self.workload.pods))
         self.driver.create(pods)
         bound = self.driver.bind(pods.group, self.node_names)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.binaries import command
 from schedproof.binaries.cache import binary_path, cache_dir, log_path, machine, making
-from schedproof.binaries.versions import Unanswered, ask
+from schedproof.binaries.publish import publish
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError
 
@@ -68,7 +68,7 @@ def build(group: Build, names: Sequence[str], go: Callable[[], Go], progress: Pr
             ):
                 _go_build(group, missing, chosen, work)
                 for name in missing:
-                    _publish(work / "out" / name, paths[name], group)
+                    publish(work / "out" / name, paths[name], group, how="built")
     return paths
 
 
@@ -118,21 +118,3 @@ def go_environment(go: Go, *, cwd: Path, temporary: Path) -> dict[str, str]:
     if go.origin != "PATH":
         env.pop("GOROOT", None)  # it would point to another Go's library
     return env
-
-
-def _publish(made: Path, path: Path, group: Build) -> None:
-    """Put the binary where it is looked for, in one step, once it has said that it is what it should be."""
-    try:
-        version = ask(made, group.question(path.name))
-    except Unanswered as error:
-        raise HostError(
-            f"{path.name} was built but does not run: {error}",
-            remedy="if the file system is mounted noexec, name another folder in SCHEDPROOF_CACHE",
-        ) from error
-    if version != group.version:
-        raise HostError(
-            f"{path.name} was built as {group.version} but says that it is {version or 'something else'}",
-            remedy="correct version and variables in clusters/binaries.lock.yaml",
-        )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    made.replace(path)

@@ -1,6 +1,8 @@
 """The cache outside the checkout: where things lie, and how several processes share it."""
 
 # binaries/<name>/<version>/<os>-<arch>-<digest>/<name>    what was built
+# binaries/<name>/<version>/<os>-<arch>-release-<digest>/<name>  what its project built, and we downloaded
+# downloads/<file>.<sha256>.part                            what is not complete yet
 # schedulers/<digest>/kube-scheduler                       candidates compiled from sources; those used last
 # probes/<digest>/probe                                    the same, to be asked for scores; those used last
 # toolchains/<package>-<version>-<machine>/                Go, where the machine has none
@@ -33,10 +35,12 @@ if TYPE_CHECKING:
 __all__ = [
     "binary_path",
     "cache_dir",
+    "download_path",
     "log_path",
     "machine",
     "making",
     "probe_path",
+    "release_path",
     "scheduler_path",
     "toolchain_path",
 ]
@@ -68,6 +72,18 @@ def machine() -> str:
 def binary_path(name: str, build: Build) -> Path:
     """Where that build's binary lies once it is made; complete, because a rename puts it there."""
     return cache_dir() / "binaries" / name / build.version / f"{machine()}-{build.digest}" / name
+
+
+def release_path(name: str, build: Build) -> Path:
+    """The same of what its project has built; apart, because some callers want our own build."""
+    assert build.release is not None
+    key = f"{machine()}-release-{build.release.digest}"
+    return cache_dir() / "binaries" / name / build.version / key / name
+
+
+def download_path(file_name: str, sha256: str) -> Path:
+    """Where a download grows, and where the next one finds what was interrupted."""
+    return cache_dir() / "downloads" / f"{file_name}.{sha256[:12]}.part"
 
 
 def scheduler_path(digest: str) -> Path:

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from schedproof.binaries.cache import machine
 from schedproof.binaries.goversion import GoVersion
+from schedproof.binaries.release import Asset, Release
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 
@@ -53,10 +55,20 @@ class Build:
     minutes: int
     tags: tuple[str, ...] = ()
     asks_of: Mapping[str, VersionQuestion] = dataclasses.field(default_factory=dict)
+    release: Release | None = None
 
     def question(self, name: str) -> VersionQuestion:
         """How to ask that binary for its version."""
         return self.asks_of.get(name, self.asks)
+
+    def asset(self, name: str) -> Asset | None:
+        """What its project publishes of that binary for this machine; None where it can be built only.
+
+        Raises:
+            UsageError: `SCHEDPROOF_RELEASES` is no URL.
+        """
+        arch = machine().partition("-")[2]
+        return self.release.asset(name, self.version, arch) if self.release is not None else None
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -162,6 +174,7 @@ def _build(key: str, said: Mapping[str, Any]) -> Build:
             "tags": tuple(said.get("tags", ())),
             "asks": _question(said["asks"]),
             "asks_of": {name: _question(asked) for name, asked in said.get("asks_of", {}).items()},
+            "release": Release(**said["release"]) if "release" in said else None,
         }
     )
 

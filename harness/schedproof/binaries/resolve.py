@@ -1,7 +1,8 @@
-"""Finds the binaries of a cluster, and builds those that are nowhere.
+"""Finds the binaries of a cluster, and downloads or builds those that are nowhere.
 
 Looked for in this order: what the caller or `SCHEDPROOF_BINARY_<NAME>` names explicitly; the folder
-`KUBEBUILDER_ASSETS`, then PATH, where the version is exactly the locked one; our cache; a Go build.
+`KUBEBUILDER_ASSETS`, then PATH, where the version is exactly the locked one; our cache; the project's release, where
+its server can be reached; a Go build. `SCHEDPROOF_DOWNLOAD` leaves out one of the last two.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.binaries import lock as locked
-from schedproof.binaries import toolchain
+from schedproof.binaries import released, toolchain
 from schedproof.binaries.build import build
-from schedproof.binaries.cache import binary_path
+from schedproof.binaries.cache import binary_path, release_path
+from schedproof.binaries.download import unreachable
 from schedproof.binaries.lock import DEFAULT_KUBERNETES, Build
+from schedproof.binaries.release import MIRROR, POLICY, Policy, policy
 from schedproof.binaries.versions import version_of
-from schedproof.foundation.errors import UsageError
+from schedproof.foundation.errors import HostError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Origin", "Resolved", "built", "locate", "resolve", "setting"]
 
+_USERS_OWN = "kube-scheduler"
+"""It may be a build of the user's, which need not tell a version."""
 _SETTING = "SCHEDPROOF_BINARY_"
 
 
@@ -38,6 +43,7 @@ class Origin(enum.StrEnum):
     ASSETS = "KUBEBUILDER_ASSETS"
     PATH = "PATH"
     CACHE = "cache"
+    RELEASE = "release"
     BUILT = "built"
 
 
@@ -58,12 +64,13 @@ def resolve(
     explicit: Mapping[str, Path] | None = None,
     progress: Progress,
 ) -> dict[str, Resolved]:
-    """Every one of `names`, built where it has to be; instant where nothing has to be.
+    """Every one of `names`, downloaded or built where it has to be; instant where nothing has to be.
 
     Raises:
-        UsageError: an unknown name or minor version, or an explicit path that cannot be executed.
-        HostError: a build failed, or there is no Go and no way to get one.
+        UsageError: an unknown name or minor version, an explicit path that cannot be executed, or an unknown policy.
+        HostError: a build failed, there is no Go and no way to get one, or a release that is to be used cannot be.
     """
+    chosen = policy()
     builds = locked.load().builds(kubernetes)
     found = locate(names, kubernetes=kubernetes, explicit=explicit)
     for there in found.values():
@@ -74,9 +81,44 @@ def resolve(
             )
 
     missing = [name for name, there in found.items() if there is None]
+    if chosen is not Policy.NEVER:
+        for name, path in _download(missing, builds, chosen, progress).items():
+            found[name] = Resolved(name, path, builds[name].version, Origin.RELEASE)
+    missing = [name for name, there in found.items() if there is None]
     for name, path in built(missing, kubernetes=kubernetes, progress=progress).items():
         found[name] = Resolved(name, path, builds[name].version, Origin.BUILT)
     return {name: there for name, there in found.items() if there is not None}
+
+
+def _download(names: Sequence[str], builds: Mapping[str, Build], chosen: Policy, progress: Progress) -> dict[str, Path]:
+    """Those of `names` whose release can be had; the others are to be built.
+
+    Raises:
+        HostError: one cannot be had, and is not to be built.
+    """
+    assets = {name: asset for name in names if (asset := builds[name].asset(name)) is not None}
+    paths: dict[str, Path] = {}
+    failures: dict[str, str] = {}
+    if chosen is Policy.PREFER:
+        # All servers at once: where none can be reached, a build soon starts.
+        away = unreachable(asset.origin for asset in assets.values())
+        failures = {name: away[asset.origin] for name, asset in assets.items() if asset.origin in away}
+        assets = {name: asset for name, asset in assets.items() if name not in failures}
+    for group in _groups(builds[name] for name in assets):
+        of_group = {name: asset for name, asset in assets.items() if builds[name] is group}
+        had, why_not = released.fetch(group, of_group, progress)
+        paths |= had
+        failures |= why_not
+    if failures and chosen is Policy.ONLY:
+        raise HostError(
+            f"{POLICY} is {chosen.value}, and these releases cannot be had:\n"
+            + "\n".join(f"    {name} {builds[name].version}: {why}" for name, why in failures.items()),
+            remedy=f"see to the network and its proxy, name a mirror in {MIRROR}, or unset {POLICY} to build them",
+        )
+    for why in dict.fromkeys(failures.values()):
+        concerned = ", ".join(f"{name} {builds[name].version}" for name in failures if failures[name] == why)
+        progress.note(f"no release of {concerned}: {why}; building instead")
+    return paths
 
 
 def built(names: Sequence[str], *, kubernetes: str = DEFAULT_KUBERNETES, progress: Progress) -> dict[str, Path]:
@@ -142,14 +184,22 @@ def _explicit(lock: locked.Lock, given: Mapping[str, Path]) -> dict[str, Path]:
 
 def _locate(name: str, group: Build, explicit: Path | None) -> Resolved | None:
     if explicit is not None:
-        return Resolved(name, explicit, version_of(explicit, group.question(name)) or "", Origin.EXPLICIT)
+        version = version_of(explicit, group.question(name))
+        if version is None and name != _USERS_OWN:
+            asked = " ".join((str(explicit), *group.question(name).args))
+            raise UsageError(
+                f"{explicit} does not answer as {name} does when it is asked for its version ({asked})",
+                remedy=f"name the path of a real {name}, or leave it out: one is then found or built",
+            )
+        return Resolved(name, explicit, version or "", Origin.EXPLICIT)
     for folder, origin in _folders():
         path = folder / name
         if _executable(path) and version_of(path, group.question(name)) == group.version:
             return Resolved(name, path, group.version, origin)
     # What is in the cache was asked when it was put there, and its path is keyed by all that it was made of.
-    cached = binary_path(name, group)
-    return Resolved(name, cached, group.version, Origin.CACHE) if _executable(cached) else None
+    cached = [binary_path(name, group), *([release_path(name, group)] if group.release is not None else [])]
+    found = next((path for path in cached if _executable(path)), None)
+    return Resolved(name, found, group.version, Origin.CACHE) if found is not None else None
 
 
 def _folders() -> Iterator[tuple[Path, Origin]]:

@@ -6,21 +6,26 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from schedproof.candidates.timing import Timing
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "BOUND_TO_KIND", "CLAUSE_PROFILES", "DIRECTIONS", "FEATURES", "ON_MISSING", "ON_OUTAGE", "PROFILES",
-    "Claims", "Direction", "Example", "Exclusion", "NetworkClaims", "OnMissing", "OnOutage",
-    "claims_from_dict",
+    "BOUND_TO_KIND", "CLAUSE_PROFILES", "DIRECTIONS", "ON_MISSING", "ON_OUTAGE", "OWN", "OWN_PLACEMENTS", "PROFILES",
+    "RULE_INTERVAL",
+    "Claimable", "Claims", "Direction", "Example", "Exclusion", "NetworkClaims", "OnMissing", "OnOutage",
+    "OwnPlacements", "claims_from_dict", "profile_of",
 ]  # fmt: skip
 
 Direction = Literal["receive", "transmit"]
 OnMissing = Literal["neutral", "avoid", "reject"]
 OnOutage = Literal["schedule", "wait"]
+OwnPlacements = Literal["ignored", "counted"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 ON_MISSING: tuple[OnMissing, ...] = get_args(OnMissing)
 ON_OUTAGE: tuple[OnOutage, ...] = get_args(OnOutage)
+OWN_PLACEMENTS: tuple[OwnPlacements, ...] = get_args(OwnPlacements)
 
 PROFILES = ("core", "network-aware", "normalization", "extender", "plugin", "controller")
 
@@ -32,50 +37,46 @@ CLAUSE_PROFILES: Mapping[str, str] = MappingProxyType(
         "extender": "extender",
         "plugin": "plugin",
         "controller": "controller",
-        "resilience": "resilience",
     }
 )
 """The first part of a clause's id, and the profile that it belongs to."""
 
-FEATURES: Mapping[str, str] = MappingProxyType(
-    {
-        "pod-level-resources": "core/fit-pod-level",
-        "in-place-resize": "core/fit-resize",
-        "volumes": "core/volume-node-affinity",
-        "dra": "core/dra",
-        "events": "core/unschedulable-condition, with an event that names why",
-        "priority": "core/priority-order",
-        "preemption": "core/preemption-*",
-        "scoring": "core/prefer-*",
-        "leader-election": "core/leader",
-        "tie-spread": "network/tie",
-        "strict": "normalize/strict",
-        "full-scale": "normalize/best-is-max, normalize/worst-is-min",
-        "scale-free": "normalize/scale",
-        "both-cache-modes": "extender/both-cache-modes",
-        "ignorable": "extender/ignorable-down",
-        "managed-resources": "extender/managed-resources",
-        "preempt": "extender/preempt",
-        "tls": "extender/tls",
-        "signs-pods": "plugin/batching-safe",
-    }
-)
-"""What a candidate may additionally claim, and the clauses that then hold it to that."""
+OWN = "own"
+"""The profile of tests of the user's own, which every candidate is held to."""
 
 BOUND_TO_KIND: Mapping[str, str] = MappingProxyType(
-    {
-        "extender": "extender",
-        "plugin": "plugin",
-        "controller": "controller",
-        "both-cache-modes": "extender",
-        "ignorable": "extender",
-        "managed-resources": "extender",
-        "preempt": "extender",
-        "tls": "extender",
-        "signs-pods": "plugin",
-    }
+    {"extender": "extender", "plugin": "plugin", "controller": "controller"}
 )
-"""Profiles and features that only one kind of candidate can claim (an attached one may be of any kind)."""
+"""Profiles that only one kind of candidate can claim (an attached one may be of any kind)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Claimable:
+    """What there is to judge a candidate by.
+
+    Attributes:
+        clauses: the ids of all that exist.
+        features: what may be claimed beyond profiles, and the clauses that then hold the candidate to that.
+    """
+
+    clauses: tuple[str, ...]
+    features: Mapping[str, tuple[str, ...]]
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """Those of which there are clauses, in the order of `PROFILES`."""
+        judged = {profile_of(clause) for clause in self.clauses}
+        return tuple(profile for profile in PROFILES if profile in judged)
+
+
+def profile_of(clause: str) -> str:
+    """The profile that a clause belongs to, by its id."""
+    group = clause.partition("/")[0]
+    return OWN if group == OWN else CLAUSE_PROFILES[group]
+
+
+RULE_INTERVAL = 0.5
+"""Seconds between two evaluations of a candidate's recording rules, whatever their groups say."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +85,9 @@ class NetworkClaims:
 
     `window`, `refresh` and `recovers_within` are seconds; `resolution` is the smallest relative difference in
     load that it promises to see. A policy that is None is not promised: its clauses are `not-claimed`.
+
+    `own_placements`: whether pods that it has just placed count as load of their nodes until readings can show them.
+    None: that is not said, and either is right.
     """
 
     metric: str
@@ -95,22 +99,41 @@ class NetworkClaims:
     on_missing: OnMissing | None = None
     on_outage: OnOutage | None = None
     recovers_within: float | None = None
+    rules: tuple[Mapping[str, Any], ...] = ()
+    """Recording rules that it asks the results of: `record`, `expr` (with placeholders) and `labels` of each."""
+    own_placements: OwnPlacements | None = None
+
+    @property
+    def without_readings(self) -> OnOutage | None:
+        """What becomes of pods while Prometheus answers, but has no reading of any node: that is an outage as well.
+
+        None: nothing is promised, or two things: by `schedule` a pod goes to any node, by `reject` to none.
+        """
+        return None if (self.on_outage, self.on_missing) == ("schedule", "reject") else self.on_outage
+
+    @property
+    def look_back(self) -> float:
+        """Seconds after which a change of the load is the only thing that counts: window plus refresh."""
+        return self.window + self.staleness
 
     @property
     def staleness(self) -> float:
         """Seconds after which its readings are news, by its claim.
 
-        Whoever polls promises a period, and no clock keeps one exactly on a busy machine. Nobody is judged by how close
-        he comes to it.
+        A candidate that polls claims a period, which no clock keeps exactly on a busy machine: how close it comes to
+        that period is not judged.
         """
-        return 1.5 * self.refresh + 0.5 if self.refresh else 0.0
+        polled = 1.5 * self.refresh + 0.5 if self.refresh else 0.0
+        return polled + (2 * RULE_INTERVAL if self.rules else 0.0)
 
     def as_dict(self) -> dict[str, Any]:
-        return {name.replace("_", "-"): value for name, value in dataclasses.asdict(self).items()}
+        named = {name.replace("_", "-"): value for name, value in dataclasses.asdict(self).items()}
+        return named | {"rules": [dict(rule) for rule in self.rules]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> NetworkClaims:
-        return cls(**{name.replace("-", "_"): value for name, value in data.items()})
+        named = {name.replace("-", "_"): value for name, value in data.items()}
+        return cls(**named | {"rules": tuple(data.get("rules", ()))})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,6 +152,7 @@ class Claims:
     features: tuple[str, ...] = ()
     network: NetworkClaims | None = None
     examples: tuple[Example, ...] = ()
+    timing: Timing = dataclasses.field(default_factory=Timing)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able; `from_dict` is its inverse."""
@@ -137,6 +161,7 @@ class Claims:
             "features": list(self.features),
             "network": self.network.as_dict() if self.network else None,
             "examples": [{"readings": dict(e.readings), "scores": dict(e.scores)} for e in self.examples],
+            "timing": self.timing.as_dict(),
         }
 
     @classmethod
@@ -147,6 +172,7 @@ class Claims:
             features=tuple(data["features"]),
             network=NetworkClaims.from_dict(data["network"]) if data["network"] else None,
             examples=tuple(Example(e["readings"], e["scores"]) for e in data["examples"]),
+            timing=Timing.from_dict(data.get("timing", {})),
         )
 
 

@@ -6,18 +6,30 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from schedproof.candidates.durations import format_duration
+from schedproof.documents.durations import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "KINDS", "AttachedSpec", "CommandSpec", "ControllerSpec", "ExtenderConfig", "ExtenderSpec", "Image",
-    "Kind", "ManagedResource", "PluginSpec", "PolicyRule", "Rbac", "Scoring", "Spec",
+    "KINDS",
+    "AttachedSpec",
+    "CandidateKind",
+    "CommandSpec",
+    "ControllerSpec",
+    "ExtenderConfig",
+    "ExtenderSpec",
+    "ImageSpec",
+    "ManagedResource",
+    "PluginSpec",
+    "PolicyRule",
+    "RbacSpec",
+    "Scoring",
+    "Spec",
 ]  # fmt: skip
 
-Kind = Literal["extender", "controller", "plugin", "attached"]
-KINDS: tuple[Kind, ...] = ("extender", "controller", "plugin", "attached")
+CandidateKind = Literal["extender", "controller", "plugin", "attached"]
+KINDS: tuple[CandidateKind, ...] = ("extender", "controller", "plugin", "attached")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +132,7 @@ class CommandSpec:
 
 @dataclasses.dataclass(frozen=True)
 class ExtenderSpec(CommandSpec):
-    kind: ClassVar[Kind] = "extender"
+    kind: ClassVar[CandidateKind] = "extender"
     config: ExtenderConfig = dataclasses.field(default_factory=ExtenderConfig)
 
     @property
@@ -137,7 +149,7 @@ class ExtenderSpec(CommandSpec):
 
 @dataclasses.dataclass(frozen=True)
 class ControllerSpec(CommandSpec):
-    kind: ClassVar[Kind] = "controller"
+    kind: ClassVar[CandidateKind] = "controller"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +161,7 @@ class PluginSpec:
     and `binary`, where the scheduler's configuration may be left as it is.
     """
 
-    kind: ClassVar[Kind] = "plugin"
+    kind: ClassVar[CandidateKind] = "plugin"
     package: str | None = None
     main: str | None = None
     binary: str | None = None
@@ -176,7 +188,7 @@ class PluginSpec:
 class AttachedSpec:
     """It runs already, in an existing cluster."""
 
-    kind: ClassVar[Kind] = "attached"
+    kind: ClassVar[CandidateKind] = "attached"
 
     def as_dict(self) -> dict[str, Any]:
         return {}
@@ -208,7 +220,7 @@ class PolicyRule:
 
 
 @dataclasses.dataclass(frozen=True)
-class Rbac:
+class RbacSpec:
     """All that the candidate's identity may do: nothing, unless it says so."""
 
     cluster_roles: tuple[str, ...] = ()
@@ -219,7 +231,7 @@ class Rbac:
 
 
 @dataclasses.dataclass(frozen=True)
-class Image:
+class ImageSpec:
     """What its pods run. All empty: the harness builds an image.
 
     `dockerfile` is built in `context` (None: its folder), and tagged `ref` if that is given; `ref` alone is taken as

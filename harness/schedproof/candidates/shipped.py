@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.descriptor import load_candidate
-from schedproof.candidates.suggestions import did_you_mean
+from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.documents.suggestions import did_you_mean_one_of
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from schedproof.candidates.descriptor import Candidate
+    from schedproof.candidates.claims import Claimable
+    from schedproof.candidates.descriptor.descriptor import Candidate
 
 __all__ = ["find_candidate", "shipped_names"]
 
@@ -24,7 +23,7 @@ def shipped_names() -> list[str]:
     return sorted(str(file.parent.relative_to(root)) for file in root.rglob("candidate.yaml"))
 
 
-def find_candidate(text: str, *, clauses: Collection[str] = ()) -> Candidate:
+def find_candidate(text: str, *, known: Claimable | None = None) -> Candidate:
     """A candidate.yaml, the folder that holds it, or the name of a shipped candidate, in this order.
 
     Raises:
@@ -32,10 +31,10 @@ def find_candidate(text: str, *, clauses: Collection[str] = ()) -> Candidate:
     """
     path = Path(text)
     if path.exists():
-        return load_candidate(path, clauses=clauses)
+        return load_candidate(path, known=known)
     if text in shipped_names():
-        return load_candidate(content("fixtures", "candidates", text), clauses=clauses)
+        return load_candidate(content("fixtures", "candidates", text), known=known)
     raise UsageError(
         f"no candidate {text!r}: there is no such file or folder, and no candidate of that name is shipped",
-        remedy=did_you_mean(text, shipped_names()),
+        remedy=did_you_mean_one_of(text, shipped_names(), listed_by="schedproof candidates"),
     )

@@ -29,6 +29,7 @@ _GROUPS = {
     "clusterroles": "apis/rbac.authorization.k8s.io/v1",
     "clusterrolebindings": "apis/rbac.authorization.k8s.io/v1",
     "priorityclasses": "apis/scheduling.k8s.io/v1",
+    "runtimeclasses": "apis/node.k8s.io/v1",
     "flowschemas": "apis/flowcontrol.apiserver.k8s.io/v1",
     "validatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
 }  # fmt: skip
@@ -124,12 +125,12 @@ class Api:
         with contextlib.suppress(Conflict):
             self.create(resource, body, namespace)
 
-    def bind(self, namespace: str, pod: str, node: str) -> None:
-        """Bind a pod through the binding subresource, as a scheduler does."""
+    def bind(self, namespace: str, pod: str, node: str, *, uid: str = "") -> None:
+        """Bind a pod through the binding subresource, as a scheduler does. With `uid`, only that incarnation."""
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
-            "metadata": {"name": pod},
+            "metadata": {"name": pod, **({"uid": uid} if uid else {})},
             "target": {"kind": "Node", "name": node},
         }
         self._json("POST", self.path("pods", namespace, pod, "binding"), body)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -12,9 +13,21 @@ if TYPE_CHECKING:
     from schedproof.clusters.api import Api
     from schedproof.clusters.spec import NodeSpec
     from schedproof.daemons.daemon import Host
-    from schedproof.metrics.series import Counter
+    from schedproof.traffic.script import Script
 
-__all__ = ["NAMESPACE", "Cluster", "Hosting", "Identity", "Rbac", "ScriptedMetrics", "Site", "StaticPods"]
+__all__ = [
+    "NAMESPACE",
+    "NO_ADDRESSES",
+    "Cluster",
+    "Hosting",
+    "Identity",
+    "Rbac",
+    "ScriptedMetrics",
+    "Site",
+    "StaticPods",
+]
+
+NO_ADDRESSES: Mapping[str, str] = MappingProxyType({})
 
 NAMESPACE = "schedproof-system"
 """Where the harness keeps the ServiceAccounts of everybody involved."""
@@ -49,8 +62,11 @@ class ScriptedMetrics(Protocol):
 
     def wait_ready(self) -> None: ...
 
-    def script(self, device: str, metric: str, step: float, counters: Mapping[str, Counter]) -> None:
-        """Give each node a counter, with a sample every `step` seconds until ten minutes from now."""
+    def script(self, script: Script) -> None:
+        """Have all that scrapes of the nodes would have brought, and will bring until closed. Once for each server.
+
+        Of a node of the cluster that the script leaves out scrapes fail: `up` is 0, and there is nothing else.
+        """
 
     def close(self) -> None: ...
 
@@ -126,7 +142,8 @@ class Site(Protocol):
         """The nodes' traffic interface."""
 
     @property
-    def prometheus_url(self) -> str: ...
+    def prometheus_url(self) -> str:
+        """Where the readings of the nodes' traffic are; empty where no candidate of the run needs any."""
 
     @property
     def audit_log(self) -> Path | None:
@@ -162,10 +179,11 @@ class Site(Protocol):
 class Cluster(Site, Protocol):
     """A running cluster.
 
-    `capabilities` are what a clause may ask for: `audit`, `change-nodes`, `empty-cluster` (all nodes may be taken
-    away), `ending-pods` (pods can be let end, or linger), `hold-bindings` (the apiserver can call a webhook of ours),
-    `idle-nodes` (a Node object needs no machine), `load`, `real-pods` (kubelets run what is bound),
-    `scripted-metrics`, `several-nodes`.
+    `capabilities` are what a clause may ask for: `audit`, `change-nodes`, `cut-apiserver` (candidates are processes of
+    this machine, and the apiserver listens on its loopback, so that the line between them can be cut),
+    `default-scheduler` (there may be one beside ours), `empty-cluster` (all nodes may be taken away), `ending-pods`
+    (pods can be let end, or linger), `hold-bindings` (the apiserver can call a webhook of ours), `idle-nodes` (a Node
+    object needs no machine), `load`, `real-pods` (kubelets run what is bound), `scripted-metrics`, `several-nodes`.
     """
 
     @property
@@ -191,8 +209,11 @@ class Cluster(Site, Protocol):
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
         """Let a node join; returns when it is Ready. Prometheus finds its exporter within seconds."""
 
-    def add_idle_nodes(self, names: Sequence[str]) -> None:
-        """Let nodes join that exist in the API only: no device, no exporter; returns when all are Ready."""
+    def add_idle_nodes(self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES) -> None:
+        """Let nodes join that exist in the API only: no device, no exporter; returns when all are Ready.
+
+        Their InternalIP are those of `addresses`, where they have one.
+        """
 
     def remove_node(self, name: str) -> None:
         """Let one that joined leave; returns when it is gone."""
@@ -204,6 +225,9 @@ class Cluster(Site, Protocol):
         """
 
     def scripted_metrics(self) -> ScriptedMetrics: ...
+
+    def load_rules(self, rules: Sequence[Mapping[str, Any]]) -> None:
+        """Have every Prometheus of ours evaluate these recording rules (`record`, `expr`, `labels`), and no others."""
 
     def export_logs(self, folder: Path) -> None:
         """Keep there what explains a failure. Never raises: it is called where something has failed already."""

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from schedproof.daemons.prometheus import Prometheus, start_prometheus
-from schedproof.metrics.readings import node_labels
-from schedproof.metrics.series import Series, push
+from schedproof.daemons.prometheus import Prometheus, start_prometheus, wait_recorded
+from schedproof.traffic.push_loop import PushLoop
+from schedproof.traffic.readings import node_labels
+from schedproof.traffic.series import push
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from schedproof.daemons.daemon import Host
-    from schedproof.metrics.series import Counter
+    from schedproof.traffic.script import Script
 
 __all__ = ["ScriptedPrometheus", "ScriptedServers"]
+
+_AHEAD = 120.0
+"""For how many seconds samples are pushed at once. Prometheus refuses those more than ten minutes ahead."""
+
+_BRIEF = {"GOGC": "off", "GOMEMLIMIT": "512MiB"}
+"""Collecting garbage takes 40 % of the processor time of a server that lives for seconds."""
 
 
 class ScriptedServers:
@@ -29,39 +36,54 @@ class ScriptedServers:
     def __init__(self, host: Host, labels: Mapping[str, Mapping[str, str]]) -> None:
         self._host, self._labels = host, labels
         self._spare: list[Prometheus] = []
+        self.rules: Sequence[Mapping[str, Any]] = ()
+        """Recording rules of the servers that are taken from here on."""
         self._started = 0
 
     def take(self) -> ScriptedPrometheus:
         while len(self._spare) < 2:
             self._started += 1
             name = f"prometheus-scripted-{self._started}"
-            self._spare.append(start_prometheus(self._host, name, scrape_interval=60))
-        return ScriptedPrometheus(self._spare.pop(0), self._labels)
+            self._spare.append(start_prometheus(self._host, name, scrape_interval=60, env=_BRIEF))
+        return ScriptedPrometheus(self._spare.pop(0), self._labels, self.rules)
 
 
 class ScriptedPrometheus:
     """See `schedproof.clusters.cluster.ScriptedMetrics`."""
 
-    def __init__(self, server: Prometheus, labels: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(
+        self, server: Prometheus, labels: Mapping[str, Mapping[str, str]], rules: Sequence[Mapping[str, Any]] = ()
+    ) -> None:
+        self._rules = rules
         self._server = server
         self._labels = labels
+        self._ahead: PushLoop | None = None
         self.url = server.url
 
     def wait_ready(self) -> None:
         self._server.wait_ready()
 
-    def script(self, device: str, metric: str, step: float, counters: Mapping[str, Counter]) -> None:
+    def script(self, script: Script) -> None:
         self.wait_ready()
-        end = time.time() + 590  # Prometheus refuses samples more than ten minutes ahead
-        common = {"__name__": metric, "device": device, "job": "node-exporter"}
-        series = [
-            # A node that exists in the API only has no address.
-            Series(
-                {**common, **(self._labels.get(node) or node_labels(node, node))}, counter.samples(end=end, step=step)
-            )
-            for node, counter in counters.items()
-        ]
-        push(self._server.port, series)
+        # A node that exists in the API only has no address.
+        nameless = {node: node_labels(node, node) for node in script.nodes}
+        labels = {**nameless, **self._labels, **script.targets}
+        end = time.time() + _AHEAD
+        push(self.url, script.series(labels, end))
+
+        def push_on() -> None:
+            nonlocal end
+            pushed, end = end, time.time() + _AHEAD
+            push(self.url, script.series(labels, end, after=pushed))
+
+        # Before what was pushed is over: few scenarios last that long.
+        self._ahead = PushLoop(push_on, _AHEAD / 2, name="script")
+        if self._rules:
+            # They are evaluated in real time, and so have results only from now on.
+            self._server.load_rules(self._rules)
+            wait_recorded(self.url)
 
     def close(self) -> None:
+        if self._ahead is not None:
+            self._ahead.close()
         self._server.process.stop(grace=0)

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
-import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import yaml
-
+from schedproof.documents.fields import Field
+from schedproof.documents.problems import DescriptorError, Problem
+from schedproof.documents.schema import API_VERSION
+from schedproof.documents.yaml_source import read_document
 from schedproof.foundation.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["REAL_EXPORTERS", "ClusterSpec", "KindSpec", "NodeSpec", "load_kind_spec", "load_spec"]
+    from schedproof.documents.fields import Section
+
+__all__ = [
+    "EFFECTS", "KIND_KEYS", "MOST_NODES", "NODE_KEYS", "REAL_EXPORTERS", "SPEC_KEYS",
+    "ClusterSpec", "KindSpec", "NodeSpec", "load_kind_spec", "load_spec",
+]  # fmt: skip
 
 REAL_EXPORTERS = 16
 """Up to so many nodes each has a namespace and an exporter of its own; in larger clusters all readings are pushed."""
 
-_MOST_NODES = 5_000
-_MOST_WORKERS = 16
-_SPEC_KEYS = ("kubernetes", "scrapeInterval", "device", "count", "node", "nodes")
-_KIND_KEYS = ("kubernetes", "scrapeInterval", "count", "node")
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+MOST_NODES = 5_000
+MOST_WORKERS = 16
+SPEC_KEYS = ("kubernetes", "scrapeInterval", "device", "count", "node", "nodes")
+KIND_KEYS = ("kubernetes", "scrapeInterval", "count", "node")
+EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
-_NODE_KEYS = ("name", "capacity", "labels", "taints", "device")
+NODE_KEYS = ("name", "capacity", "labels", "taints", "device")
+
+
+C = TypeVar("C")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +87,7 @@ class ClusterSpec:
 class KindSpec:
     """A kind cluster to create: one control plane, and `count` identical workers that bear `labels`.
 
-    Without workers it has room for thousands of nodes that are objects alone: nobody expects a sign of life of them.
+    Without workers it has room for thousands of nodes that are objects alone: no sign of life is expected of them.
     `scrape_interval` is in seconds. `audited`: whether the apiserver writes an audit log.
     """
 
@@ -93,109 +102,126 @@ def load_spec(path: Path, *, count: int | None = None) -> ClusterSpec:
     """Read a cluster definition. `count`, if given, is the number of identical nodes instead of its own.
 
     Raises:
-        UsageError: names the file, the field and what it should be.
+        UsageError: everything that is wrong with it, each with its line, its field and what it should be.
     """
-    return _Reader(path, "clusters/embedded.yaml", _MOST_NODES).read(count)
+    return _Reader(path, "clusters/embedded.yaml", MOST_NODES).read(count)
 
 
 def load_kind_spec(path: Path, *, count: int | None = None) -> KindSpec:
     """Read the definition of a kind cluster. `count`, if given, is the number of workers instead of its own.
 
     Raises:
-        UsageError: names the file, the field and what it should be.
+        UsageError: everything that is wrong with it, each with its line, its field and what it should be.
     """
-    return _Reader(path, "clusters/kind.yaml", _MOST_WORKERS).read_kind(count)
+    return _Reader(path, "clusters/kind.yaml", MOST_WORKERS).read_kind(count)
 
 
 class _Reader:
+    """Reads one file; what is wrong with it is noted, and told together."""
+
     def __init__(self, path: Path, example: str, most: int) -> None:
         self._path, self._example, self._most = path, example, most
-
-    def read_kind(self, count: int | None) -> KindSpec:
-        spec = self._spec(_KIND_KEYS)
-        node = self._mapping(spec.get("node") or {}, "spec.node", ("labels",))
-        labels = self._mapping(node.get("labels") or {}, "spec.node.labels")
-        return KindSpec(
-            str(spec.get("kubernetes", "1.36")),
-            self._interval(spec, "500ms"),
-            self._count(spec, count, 3),
-            {key: str(label) for key, label in labels.items()},
-        )
-
-    def _spec(self, keys: Sequence[str]) -> dict[str, Any]:
-        try:
-            document = yaml.safe_load(self._path.read_text())
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise self._wrong("the file", str(error)) from error
-        spec = self._mapping(document, "the document", ("apiVersion", "kind", "metadata", "spec"))
-        return self._mapping(spec.get("spec"), "spec", keys)
+        self._problems: list[Problem] = []
 
     def read(self, count: int | None) -> ClusterSpec:
-        spec = self._spec(_SPEC_KEYS)
-        device = str(spec.get("device", "eth0"))
+        section = self._spec(SPEC_KEYS, count)
+        device = _as_written(section["device"], "eth0") if "device" in section else "eth0"
         plain = NodeSpec("node-{n}", {"cpu": "8", "memory": "16Gi", "pods": "110"}, device=device)
-        template = self._node(spec.get("node", {}), plain, "spec.node")
-        if "nodes" in spec and count is None:
-            nodes = self._listed(spec["nodes"], template)
+        template = _node(section["node"], plain) if "node" in section else plain
+        if "nodes" in section and count is None:
+            nodes = self._listed(section["nodes"], template)
         else:
-            nodes = tuple(_numbered(template, n) for n in range(1, self._count(spec, count, 4) + 1))
-        if len({node.name for node in nodes}) != len(nodes):
-            raise self._wrong("spec.nodes", "two nodes have the same name")
-        interval = self._interval(spec, "250ms")
-        return ClusterSpec(str(spec.get("kubernetes", "1.36")), interval, device, nodes, template)
+            nodes = tuple(_numbered(template, n) for n in range(1, self._count(section, count, 4) + 1))
+        if section.sound and len({node.name for node in nodes}) != len(nodes):
+            section.complain("two nodes have the same name", "give each its own, or write {n} for its number")
+        return self._whole(ClusterSpec(_kubernetes(section), _interval(section, 0.25), device, nodes, template))
 
-    def _wrong(self, field: str, problem: str) -> UsageError:
-        return UsageError(f"{self._path}: {field}: {problem}", remedy=f"{self._example} is a commented example")
+    def read_kind(self, count: int | None) -> KindSpec:
+        section = self._spec(KIND_KEYS, count)
+        labels: dict[str, str] = {}
+        if "node" in section:
+            node = section["node"].section("labels")
+            labels = _labels(node)
+        return self._whole(
+            KindSpec(_kubernetes(section), _interval(section, 0.5), self._count(section, count, 3), labels)
+        )
 
-    def _mapping(self, value: Any, field: str, keys: Sequence[str] = ()) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            raise self._wrong(field, f"expected a mapping, found {value!r}")
-        for key in value:
-            if keys and key not in keys:
-                raise self._wrong(f"{field}.{key}", f"no such field; there are {', '.join(keys)}")
-        return value
-
-    def _count(self, spec: dict[str, Any], count: int | None, default: int) -> int:
-        wanted = spec.get("count", default) if count is None else count
+    def _spec(self, keys: Sequence[str], count: int | None) -> Section:
         if count is not None and not 1 <= count <= self._most:
             raise UsageError(f"{count} nodes: a cluster has 1 to {self._most}", remedy="choose another --nodes")
-        if not isinstance(wanted, int) or isinstance(wanted, bool) or not 1 <= wanted <= self._most:
-            raise self._wrong("spec.count", f"expected 1 to {self._most} nodes, found {wanted!r}")
-        return wanted
+        if not self._path.is_file():
+            raise UsageError(
+                f"{self._path}: there is no such cluster definition",
+                remedy=f"name a file; {self._example} is a commented example",
+            )
+        document = read_document(self._path, self._problems)
+        top = Field(self._problems, "", document.place, document).section("apiVersion", "kind", "metadata", "spec")
+        top["apiVersion"].choice((API_VERSION,))
+        top["kind"].choice(("Cluster",))
+        top["metadata"].section("name")["name"].text("my-cluster")
+        return top["spec"].section(*keys)
 
-    def _interval(self, spec: dict[str, Any], default: str) -> float:
-        text = str(spec.get("scrapeInterval", default))
-        found = re.fullmatch(r"([1-9][0-9]*)(ms|s)", text)
-        if found is None:
-            raise self._wrong("spec.scrapeInterval", f"expected a duration such as 250ms or 1s, found {text!r}")
-        return int(found[1]) / (1000 if found[2] == "ms" else 1)
+    def _whole(self, spec: C) -> C:
+        if self._problems:
+            raise DescriptorError(self._problems)
+        return spec
 
-    def _listed(self, listed: Any, template: NodeSpec) -> tuple[NodeSpec, ...]:
-        if not isinstance(listed, list) or not 1 <= len(listed) <= self._most:
-            raise self._wrong("spec.nodes", f"expected a list of 1 to {self._most} nodes")
-        return tuple(
-            self._node(node, _numbered(template, n), f"spec.nodes[{n - 1}]") for n, node in enumerate(listed, 1)
-        )
+    def _count(self, section: Section, count: int | None, default: int) -> int:
+        if count is not None:
+            return count
+        return section["count"].integer(1, self._most, str(default)) if "count" in section else default
 
-    def _node(self, value: Any, default: NodeSpec, field: str) -> NodeSpec:
-        given = self._mapping(value, field, _NODE_KEYS)
-        capacity = self._mapping(given.get("capacity") or {}, f"{field}.capacity")
-        labels = self._mapping(given.get("labels") or {}, f"{field}.labels")
-        taints = given.get("taints", default.taints) or ()
-        if not isinstance(taints, (list, tuple)):
-            raise self._wrong(f"{field}.taints", "expected a list of mappings with key, value and effect")
-        for n, taint in enumerate(taints):
-            self._mapping(taint, f"{field}.taints[{n}]", ("key", "value", "effect"))
-            if taint.get("effect") not in _EFFECTS or not taint.get("key"):
-                raise self._wrong(f"{field}.taints[{n}]", f"expected a key, and an effect out of {', '.join(_EFFECTS)}")
-        return dataclasses.replace(
-            default,
-            name=str(given.get("name", default.name)),
-            capacity={**default.capacity, **{key: str(amount) for key, amount in capacity.items()}},
-            labels={**default.labels, **{key: str(label) for key, label in labels.items()}},
-            taints=tuple(taints),
-            device=str(given.get("device", default.device)),
-        )
+    def _listed(self, field: Field, template: NodeSpec) -> tuple[NodeSpec, ...]:
+        items = field.items("[{name: node-1}]")
+        if len(items) > self._most:
+            field.complain(f"{len(items)} nodes: a cluster has 1 to {self._most}", "list fewer")
+        return tuple(_node(item, _numbered(template, number)) for number, item in enumerate(items, 1))
+
+
+def _kubernetes(section: Section) -> str:
+    return _as_written(section["kubernetes"], '"1.36"') if "kubernetes" in section else "1.36"
+
+
+def _interval(section: Section, default: float) -> float:
+    if "scrapeInterval" not in section:
+        return default
+    return section["scrapeInterval"].duration("250ms", minimum=0.001, units={"ms": 0.001, "s": 1.0})
+
+
+def _node(field: Field, default: NodeSpec) -> NodeSpec:
+    section = field.section(*NODE_KEYS)
+    return dataclasses.replace(
+        default,
+        name=_as_written(section["name"], "node-{n}") if "name" in section else default.name,
+        capacity={**default.capacity, **_texts(section, "capacity", '{cpu: "8"}')},
+        labels={**default.labels, **_labels(section)},
+        taints=tuple(_taint(item) for item in section["taints"].items("{key: a, effect: NoSchedule}", empty=True))
+        if "taints" in section
+        else default.taints,
+        device=_as_written(section["device"], "eth0") if "device" in section else default.device,
+    )
+
+
+def _labels(section: Section) -> dict[str, str]:
+    return _texts(section, "labels", "{disk: ssd}")
+
+
+def _taint(field: Field) -> dict[str, str]:
+    section = field.section("key", "value", "effect")
+    value = {"value": _as_written(section["value"], '"yes"')} if "value" in section else {}
+    return {"key": _as_written(section["key"], "reserved"), **value, "effect": section["effect"].choice(EFFECTS)}
+
+
+def _texts(section: Section, name: str, example: str) -> dict[str, str]:
+    fields = section[name].entries(example) if name in section else {}
+    return {key: _as_written(value, "text", empty=True) for key, value in fields.items()}
+
+
+def _as_written(field: Field, example: str, *, empty: bool = False) -> str:
+    """A text. Kubernetes has no numbers and booleans in labels and quantities: they are taken as they are written."""
+    if isinstance(field.value.data, (bool, int, float)):
+        return field.value.written
+    return field.text(example, empty=empty)
 
 
 def _numbered(template: NodeSpec, number: int) -> NodeSpec:

@@ -48,7 +48,7 @@ def start_apiserver(
         host: where it runs.
         authority: who signs its certificate, and those of its clients.
         etcd_url: of its etcd.
-        bare: for a cluster without controllers, whose nodes are objects alone. Nobody would take away the taint that
+        bare: for a cluster without controllers, whose nodes are objects alone. Nothing would remove the taint that
             nodes get at their creation, or make a ServiceAccount in each namespace. Upstream's scheduler_perf does
             without the same admission.
         audited: whether it writes an audit log, which takes a share of every request.
@@ -82,7 +82,7 @@ def start_apiserver(
         options |= {
             "audit-policy-file": content("clusters", "audit-policy.yaml"),
             "audit-log-path": audit_log,
-            # Blocking: whoever sees the effect of a request soon finds its line; batches would come seconds later.
+            # Blocking: once a request has an effect, its line follows soon; batches would come seconds later.
             "audit-log-mode": "blocking",
         }
     process = host.start("kube-apiserver", ["kube-apiserver", *flags(options)])

@@ -42,14 +42,21 @@ class Host:
         listen_fds: bool = False,
         netns: int | None = None,
         hostname: str = "",
+        contained: bool = False,
+        hidden: tuple[Path, ...] = (),
+        kept: tuple[Path, ...] = (),
     ) -> Process:
-        """Start a pinned binary, or any absolute command, with its output in `logs/<log>.log`."""
+        """Start a pinned binary, or any absolute command, with its output in `logs/<log>.log`.
+
+        `contained`, `hidden`, `kept`: see `Command`; a contained one sees nothing of `logs` either.
+        """
         program = str(self.binaries.get(argv[0], argv[0]))
         return self.sandbox.spawn(
             Command(
                 name=name, argv=(program, *argv[1:]), log=self.logs / f"{log or name}.log",
                 cwd=self.sandbox.scratch, env={**clean_environment(self.sandbox.scratch), **(env or {})},
                 fds=fds or {}, listen_fds=listen_fds, netns=netns, hostname=hostname,
+                contained=contained, hidden=(self.logs, *hidden), kept=kept,
             )
         )  # fmt: skip
 

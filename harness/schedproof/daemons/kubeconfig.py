@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from schedproof.daemons.certificates import KeyPair
 
-__all__ = ["write_kubeconfig"]
+__all__ = ["redirected", "server_of", "write_kubeconfig"]
 
 
 def write_kubeconfig(
@@ -45,6 +45,24 @@ def write_kubeconfig(
     path.touch(mode=0o600)
     path.write_text(json.dumps(config, indent=1))
     return path
+
+
+def server_of(path: Path) -> str:
+    """The apiserver's URL in a kubeconfig that `write_kubeconfig` wrote."""
+    return str(json.loads(path.read_text())["clusters"][0]["cluster"]["server"])
+
+
+def redirected(path: Path, server: str) -> Path:
+    """A kubeconfig beside one that `write_kubeconfig` wrote, for the same user, by another URL of its apiserver.
+
+    The server's certificate must be good for the host in either.
+    """
+    config = json.loads(path.read_text())
+    config["clusters"][0]["cluster"]["server"] = server
+    other = path.with_suffix(".redirected.kubeconfig")
+    other.touch(mode=0o600)
+    other.write_text(json.dumps(config, indent=1))
+    return other
 
 
 def _encoded(file: Path) -> str:

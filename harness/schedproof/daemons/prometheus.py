@@ -1,35 +1,58 @@
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import datetime
+import http.client
 import json
-from typing import TYPE_CHECKING
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from schedproof.daemons.daemon import Host, flags, wait_http
+from schedproof.daemons.password import USER, authorization, protect
 from schedproof.foundation.deadlines import DAEMON_READY
+from schedproof.foundation.errors import UsageError
+from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from schedproof.foundation.sandbox import Process
 
-__all__ = ["Prometheus", "configuration", "start_prometheus", "write_targets"]
+__all__ = ["RULES", "Prometheus", "configuration", "load_rules", "start_prometheus", "wait_recorded", "write_targets"]
+
+RULES = "rules.json"
+"""The file of recording rules, beside that of the targets."""
+
+_EVALUATED = "500ms"
 
 
 @dataclasses.dataclass(frozen=True)
 class Prometheus:
-    """A Prometheus server on loopback that scrapes what its targets file lists, and takes pushed samples."""
+    """A Prometheus server on loopback that scrapes what its targets file lists, and takes pushed samples.
+
+    It answers only to its `password`: Prometheus cannot tell who may read from who may write, and candidates, who may
+    read, are asked by their tap to do no more.
+    """
 
     process: Process
     port: int
     targets_file: Path
+    password: str = dataclasses.field(repr=False)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        """Its base URL, with the password."""
+        return f"http://{USER}:{self.password}@127.0.0.1:{self.port}"
 
     def wait_ready(self) -> None:
-        wait_http(self.process, self.port, "/-/ready", DAEMON_READY)
+        wait_http(self.process, self.port, "/-/ready", DAEMON_READY, headers=authorization(self.url))
+
+    def load_rules(self, rules: Sequence[Mapping[str, Any]]) -> None:
+        """See `load_rules`."""
+        load_rules(self.url, self.targets_file.with_name(RULES), rules)
 
     def set_targets(self, targets: Mapping[str, Mapping[str, str]]) -> None:
         """Replace the scrape targets: address to labels. Picked up by Prometheus' file discovery (inotify)."""
@@ -45,11 +68,62 @@ def write_targets(file: Path, targets: Mapping[str, Mapping[str, str]]) -> None:
     fresh.rename(file)
 
 
+def load_rules(url: str, file: Path, rules: Sequence[Mapping[str, Any]]) -> None:
+    """Have a server evaluate these recording rules from now on, every half second and in their order, and no others.
+
+    Raises:
+        UsageError: it does not take them.
+    """
+    if not rules and not file.exists():
+        return
+    group = {"name": "claimed", "interval": _EVALUATED, "rules": [dict(rule) for rule in rules]}
+    file.write_text(json.dumps({"groups": [group] if rules else []}))
+    status, text = _ask(url, "POST", "/-/reload")
+    if status != http.client.OK:
+        raise UsageError(
+            f"Prometheus does not take the recording rules of claims.network.rules: {text[-400:]}",
+            remedy="promtool check rules FILE",
+        )
+
+
+def wait_recorded(url: str) -> None:
+    """Wait until all rules were evaluated once from now on.
+
+    Raises:
+        UsageError: one cannot be evaluated.
+    """
+    since = datetime.datetime.now(datetime.UTC)
+
+    def probe() -> None:
+        status, text = _ask(url, "GET", "/api/v1/rules")
+        if status != http.client.OK:
+            raise NotYet(f"{status} {text[-400:]}")
+        for rule in (rule for group in json.loads(text)["data"]["groups"] for rule in group["rules"]):
+            if datetime.datetime.fromisoformat(rule["lastEvaluation"]) <= since:
+                raise NotYet(f"rule {rule['name']} was last evaluated at {rule['lastEvaluation']}")
+            if rule["health"] == "err":
+                raise UsageError(
+                    f"the recording rule {rule['name']} of claims.network.rules fails: {rule.get('lastError')}",
+                    remedy="try its expr on a Prometheus that scrapes node_exporter",
+                )
+
+    wait_for(probe, DAEMON_READY, what="the recording rules to be evaluated")
+
+
+def _ask(url: str, method: str, path: str) -> tuple[int, str]:
+    target = urlsplit(url)
+    with contextlib.closing(http.client.HTTPConnection(target.hostname or "", target.port, timeout=30)) as connection:
+        connection.request(method, path, headers=authorization(url))
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode(errors="replace")
+
+
 def configuration(scrape_interval: float, targets_file: str, **scrape: object) -> dict[str, object]:
     """What Prometheus is to scrape, and how often (seconds); `scrape` are more fields of its scrape config."""
     discovery = {"job_name": "node-exporter", "file_sd_configs": [{"files": [targets_file]}]}
     return {
         "global": {"scrape_interval": f"{round(scrape_interval * 1000)}ms"},
+        "rule_files": [str(PurePosixPath(targets_file).with_name(RULES))],
         "scrape_configs": [{**discovery, **scrape}],
     }
 
@@ -61,6 +135,7 @@ def start_prometheus(
     scrape_interval: float,
     targets: Mapping[str, Mapping[str, str]] | None = None,
     out_of_order: str = "30d",
+    env: Mapping[str, str] | None = None,
 ) -> Prometheus:
     """Start a server with an empty database; returns at once.
 
@@ -70,11 +145,13 @@ def start_prometheus(
         scrape_interval: seconds.
         targets: see `Prometheus.set_targets`.
         out_of_order: how far behind the newest sample a pushed one may lie.
+        env: more of its environment.
     """
     home = host.sandbox.scratch / name
     home.mkdir()
     port = host.ports.reserve()
-    server = Prometheus(None, port, home / "targets.json")  # type: ignore[arg-type] # replaced below
+    password = protect(home / "web.json")
+    server = Prometheus(None, port, home / "targets.json", password)  # type: ignore[arg-type] # replaced below
     server.set_targets(targets or {})
     config = configuration(scrape_interval, str(server.targets_file))
     config["storage"] = {"tsdb": {"out_of_order_time_window": out_of_order}}
@@ -83,9 +160,10 @@ def start_prometheus(
         "config.file": home / "prometheus.yml",
         "storage.tsdb.path": home / "data",
         "web.listen-address": f"127.0.0.1:{port}",
+        "web.config.file": home / "web.json",
         "log.level": "warn",
         # Both hidden: the default only looks at new targets every 5 s.
         "scrape.discovery-reload-interval": "100ms",
     }
-    argv = ["prometheus", *flags(options), "--web.enable-remote-write-receiver"]
-    return dataclasses.replace(server, process=host.start(name, argv))
+    argv = ["prometheus", *flags(options), "--web.enable-remote-write-receiver", "--web.enable-lifecycle"]
+    return dataclasses.replace(server, process=host.start(name, argv, env=env))

@@ -44,11 +44,15 @@ def start_scheduler(
     binary: str = "kube-scheduler",
     logs: Path | None = None,
     more: Mapping[str, str] = LOG_SCORES,
+    contained: bool = False,
+    kept: tuple[Path, ...] = (),
+    env: Mapping[str, str] | None = None,
 ) -> Scheduler:
     """Start a kube-scheduler on a KubeSchedulerConfiguration; returns at once.
 
     The config file carries everything but the serving port, which has no field there. `more` are flags beside
-    the usual ones.
+    the usual ones. `contained`: see `Command`; for what is not Kubernetes' own. It is kept its files, and what else is
+    `kept`. `env`: beside a daemon's environment.
     """
     port = host.ports.reserve()
     file = host.sandbox.scratch / f"{name}.json"
@@ -64,6 +68,9 @@ def start_scheduler(
         "v": 2,
         **more,
     }
-    if logs is not None:
-        host = dataclasses.replace(host, logs=logs)
-    return Scheduler(host.start(name, [binary, *flags(options)], log="scheduler" if logs else name), port)
+    argv = [binary, *flags(options)]
+    process = (host if logs is None else dataclasses.replace(host, logs=logs)).start(
+        name, argv, log="scheduler" if logs else name, env=env, contained=contained, hidden=(host.logs,),
+        kept=(file, kubeconfig, *kept),
+    )  # fmt: skip
+    return Scheduler(process, port)

@@ -1,0 +1,1 @@
+"""The sandbox, waiting and its deadlines, errors, ports, streams. Nothing here is about Kubernetes."""

@@ -1,7 +1,8 @@
 """Every deadline of the harness: its name, its length in seconds, and the reason for it.
 
 A deadline only bounds how long a *failure* takes to show: each is several times what a loaded
-two-core machine needs, and nothing is ever judged by how close it came to one.
+two-core machine needs, and nothing is ever judged by how close it came to one. Those that a candidate is judged by
+(bind, reaction, requeue, takeover, freshness) are the defaults of `claims.timing`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import dataclasses
 __all__ = [
     "AUDIT_CAUGHT_UP",
     "BIND",
-    "BINDING_HELD",
     "CANDIDATE_READY",
     "CANDIDATE_STOP",
     "CONTAINER_ANSWERS",
@@ -20,10 +20,12 @@ __all__ = [
     "CONTROL_PLANE_READY",
     "DAEMON_READY",
     "FIRST_SCRAPE",
+    "FRESHNESS",
     "IMAGE_BUILT",
     "IMAGE_LOADED",
     "KIND_CREATED",
     "KIND_LOGS",
+    "LATE",
     "LEASE_TAKEN",
     "LOG_COMPLETE",
     "NODE_READY",
@@ -37,6 +39,7 @@ __all__ = [
     "SANDBOX_REPLY",
     "SCRAPED",
     "SWEPT",
+    "TAKEOVER",
     "WEBHOOK_CALLED",
     "Deadline",
 ]  # fmt: skip
@@ -61,6 +64,9 @@ CANDIDATE_STOP = Deadline("candidate stop", 5, "SIGTERM, then SIGKILL: a schedul
 BIND = Deadline("bind", 20, "a feasible pod is bound in milliseconds; one back-off of 10 s must fit in")
 REACTION = Deadline("reaction", 20, "a condition or an event follows a decision at once")
 REQUEUE = Deadline("requeue", 30, "the change plus 10 s of back-off (core/requeue-*), on a busy machine")
+TAKEOVER = Deadline("takeover", 30, "client-go's default lease (15 s, tried every 2 s) is taken over within 19.4 s")
+FRESHNESS = Deadline("freshness", 2, "a watch delivers in milliseconds, on a busy machine in tenths of a second")
+LATE = Deadline("late", 5, "after a missed deadline: tells a candidate that is late from one that never binds")
 OBJECT_GONE = Deadline("object gone", 60, "deletion with no grace period is one write")
 POD_PHASE = Deadline("pod phase", 120, "a kubelet starts or ends a container in seconds, on a busy machine in tens")
 LEASE_TAKEN = Deadline("lease taken", 90, "whether another holder still renews it shows within 15 s")
@@ -68,9 +74,9 @@ SWEPT = Deadline("swept", 180, "the namespace controller empties a namespace of 
 AUDIT_CAUGHT_UP = Deadline("audit log caught up", 60, "the apiserver writes a line when the response is done")
 SCRAPED = Deadline("scrapes", 600, "a claimed window, at most minutes, without a failed scrape on a busy machine")
 WEBHOOK_CALLED = Deadline("webhook called", 20, "the apiserver's watch of webhooks delivers in milliseconds")
-BINDING_HELD = Deadline("binding held", 20, "as for a bind: a feasible pod's Binding is posted in milliseconds")
 POD_STARTED = Deadline("pod started", 120, "scheduling, a sandbox and a container take seconds, on a busy machine tens")
 POD_GONE = Deadline("pod gone", 120, "a kubelet ends a container within its grace period, and then tells the apiserver")
+WORKER_GONE = Deadline("worker gone", 180, "a worker closes its cluster: seconds, or tens of them on kind")
 LOG_COMPLETE = Deadline("log complete", 20, "a kubelet ends the stream of a log moments after its container")
 CONTAINER_MADE = Deadline("container made", 120, "Docker copies some hundred MB for each node of a kind cluster")
 CONTAINER_ANSWERS = Deadline("container answers", 90, "Docker starts one in a second, five on a busy machine in ten")

@@ -6,16 +6,22 @@ them without a traceback and exits 2; anything else that escapes is a bug of the
 
 from __future__ import annotations
 
+from schedproof.foundation.redaction import SECRETS
+from schedproof.foundation.visible import visible
+
 __all__ = ["CandidateError", "DeadlineExceededError", "HostError", "SchedproofError", "UsageError"]
 
 
 class SchedproofError(Exception):
-    """Base of the family. `remedy` says what the reader can do about it."""
+    """Base of the family. `remedy` says what the reader can do about it.
+
+    What others have said is often part of it: neither has secrets, or characters that a terminal would obey.
+    """
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
         super().__init__(message)
-        self.message = message
-        self.remedy = remedy
+        self.message = visible(SECRETS.redact(message))
+        self.remedy = visible(SECRETS.redact(remedy))
 
     def __str__(self) -> str:
         return f"{self.message}\n  fix: {self.remedy}" if self.remedy else self.message

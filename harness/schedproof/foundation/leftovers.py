@@ -26,6 +26,6 @@ def remove_leftovers() -> list[Path]:
                 fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(directory)
         except OSError:
-            continue  # held by a living sandbox, not ours, or removed by somebody else meanwhile
+            continue  # held by a living sandbox, not ours, or removed by another process meanwhile
         removed.append(directory)
     return removed

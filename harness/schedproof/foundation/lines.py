@@ -16,6 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.deadlines import CANDIDATE_STOP
+from schedproof.foundation.private import make_private, open_private
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,10 +44,10 @@ class LineProcess:
         self._lines: collections.deque[bytes] = collections.deque()
         self._partial = b""
         self.log = log
-        log.parent.mkdir(parents=True, exist_ok=True)
+        make_private(log.parent)
         self._socket, theirs = socket.socketpair()
         # Its own session: Ctrl-C on the terminal reaches us alone, and we can end all that it starts.
-        with theirs, log.open("ab") as output:
+        with theirs, open(log, "ab", opener=open_private) as output:
             self._begun = output.tell()
             self._process = subprocess.Popen(
                 argv, cwd=cwd, env=dict(env), stdin=theirs.fileno(), stdout=output, stderr=output,

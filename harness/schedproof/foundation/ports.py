@@ -2,7 +2,7 @@
 
 A port is reserved across all harnesses of this machine by an abstract Unix socket that bears its number: the
 kernel releases it when we end, however we end. Ports come from below the ephemeral range, so that
-no outgoing connection of anybody takes one between our check and the daemon's bind.
+no outgoing connection takes one between our check and the daemon's bind.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Ports:
             with socket.socket() as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind((address, port))
-                # Two sockets may share a bound address; only listening tells that nobody else does.
+                # Two sockets may share a bound address; only listening tells that no other process does.
                 probe.listen(1)
         except OSError as error:
             reservation.close()

@@ -1,4 +1,4 @@
-"""Tells whoever waits what is being done, why, and for how long already."""
+"""Tells the user what is being done, why, and for how long already."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
 
     from rich.console import Console
@@ -17,12 +17,18 @@ if TYPE_CHECKING:
 
 __all__ = ["ConsoleProgress", "Progress", "SilentProgress"]
 
+_SPIN_INTERVAL, _LINE_INTERVAL = 0.1, 10.0
+"""Seconds between two looks at a transfer: the one replaces what is shown, the other adds a line."""
+
 
 class Progress(Protocol):
     """What long work reports to."""
 
     def step(self, text: str, *, why: str = "") -> AbstractContextManager[None]:
         """Around work that may take more than a moment. Steps may be nested."""
+
+    def transfer(self, text: str, *, why: str = "") -> AbstractContextManager[Callable[[int, int], None]]:
+        """The same around a transfer: call what it gives with the bytes so far, and those in all (0: not known)."""
 
     def note(self, text: str) -> None:
         """One line that the reader should not miss."""
@@ -34,6 +40,9 @@ class SilentProgress:
     def step(self, text: str, *, why: str = "") -> AbstractContextManager[None]:  # noqa: ARG002 - the protocol's
         return contextlib.nullcontext()
 
+    def transfer(self, text: str, *, why: str = "") -> AbstractContextManager[Callable[[int, int], None]]:  # noqa: ARG002
+        return contextlib.nullcontext(lambda _done, _total: None)
+
     def note(self, text: str) -> None:
         pass
 
@@ -41,8 +50,10 @@ class SilentProgress:
 class ConsoleProgress:
     """A spinner with the elapsed time on a terminal; elsewhere one line at the start and one at the end."""
 
-    def __init__(self, stream: TextIO | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, number: int = 0) -> None:
+        """`number`: of one of several clusters that report to one terminal: each line names it, and nothing spins."""
         self._stream = stream if stream is not None else sys.stderr
+        self._number = number
         self._lock = threading.Lock()
         self._console: Console | None = None
         self._spinners: Spinners | None = None
@@ -50,30 +61,46 @@ class ConsoleProgress:
 
     @contextlib.contextmanager
     def step(self, text: str, *, why: str = "") -> Iterator[None]:
+        with self._reported(text, why, lambda: "done"):
+            yield
+
+    @contextlib.contextmanager
+    def transfer(self, text: str, *, why: str = "") -> Iterator[Callable[[int, int], None]]:
+        meter = _Meter(text, interval=_SPIN_INTERVAL if self._may_spin else _LINE_INTERVAL)
+        with self._reported(text, why, lambda: f"{meter.done / 1e6:.1f} MB") as meter.show:
+            yield meter.advance
+
+    @contextlib.contextmanager
+    def _reported(self, text: str, why: str, result: Callable[[], str]) -> Iterator[Callable[[str], None]]:
+        """Announce it, and report its end; gives what shows how far it is."""
         announcement = f"{text}: {why}" if why else text
         begun = time.monotonic()
         try:
-            with self._spinner(announcement) if self._stream.isatty() else self._line(announcement):
-                yield
+            with self._spinner(announcement) if self._may_spin else self._line(announcement) as show:
+                yield show
         except BaseException:
             self.note(f"{text}: failed after {_elapsed(time.monotonic() - begun)}")
             raise
-        self.note(f"{text}: done in {_elapsed(time.monotonic() - begun)}")
+        self.note(f"{text}: {result()} in {_elapsed(time.monotonic() - begun)}")
 
     def note(self, text: str) -> None:
         if self._console is not None:  # it may have a spinner on the last line
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
         else:
-            self._stream.write(f"{text}\n")
+            self._stream.write(f"{f'cluster {self._number}: ' if self._number else ''}{text}\n")
             self._stream.flush()
 
-    @contextlib.contextmanager
-    def _line(self, announcement: str) -> Iterator[None]:
-        self.note(f"{announcement} ...")
-        yield
+    @property
+    def _may_spin(self) -> bool:
+        return not self._number and self._stream.isatty()
 
     @contextlib.contextmanager
-    def _spinner(self, announcement: str) -> Iterator[None]:
+    def _line(self, announcement: str) -> Iterator[Callable[[str], None]]:
+        self.note(f"{announcement} ...")
+        yield self.note
+
+    @contextlib.contextmanager
+    def _spinner(self, announcement: str) -> Iterator[Callable[[str], None]]:
         # rich takes a tenth of a second to import, and most runs find everything in the cache.
         from rich.console import Console
         from rich.markup import escape
@@ -92,7 +119,7 @@ class ConsoleProgress:
             task = spinners.add_task(escape(announcement), total=None)
             self._spinning += 1
         try:
-            yield
+            yield lambda text: spinners.update(task, description=escape(text))
         finally:
             with self._lock:
                 spinners.remove_task(task)
@@ -100,6 +127,22 @@ class ConsoleProgress:
                 if not self._spinning:
                     spinners.stop()
                     self._spinners = None
+
+
+class _Meter:
+    """Shows how far a transfer is, at most once in `interval` seconds."""
+
+    def __init__(self, text: str, *, interval: float) -> None:
+        self._text, self._interval, self._shown = text, interval, time.monotonic()
+        self.show: Callable[[str], None] = lambda _text: None
+        self.done = 0
+
+    def advance(self, done: int, total: int) -> None:
+        self.done = done
+        if (now := time.monotonic()) - self._shown >= self._interval:
+            self._shown = now
+            of = f" of {total / 1e6:.1f}" if total else ""
+            self.show(f"{self._text}: {done / 1e6:.1f}{of} MB")
 
 
 def _elapsed(seconds: float) -> str:

@@ -11,6 +11,7 @@ import contextlib
 import dataclasses
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -20,6 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.foundation.deadlines import SANDBOX_REPLY
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
+from schedproof.foundation.last_words import cause_of_end
+from schedproof.foundation.private import make_private
+from schedproof.foundation.process_tree import children, namespace_pids
+from schedproof.foundation.redaction import SECRETS
+from schedproof.foundation.visible import visible
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
@@ -29,6 +35,9 @@ __all__ = ["Command", "CommandNotStartedError", "Process", "Sandbox", "last_line
 
 _INIT = Path(__file__).with_name("sandbox_init.py")
 _PACKET = 1 << 20
+_DUMP = 1 << 20
+"""Bytes: a panic is followed by all goroutines."""
+_FLAG = re.compile(r"^I\d{4} .*\] FLAG: --.*\n", re.MULTILINE)
 
 
 class CommandNotStartedError(SchedproofError):
@@ -41,7 +50,10 @@ class Command:
 
     `fds` maps descriptor numbers in the child to ours. `netns` is an open descriptor of a network namespace.
     `listen_fds` announces `fds` by systemd's socket activation protocol. The environment is exactly `env`:
-    proxies and certificate bundles of the caller would redirect loopback traffic.
+    proxies and certificate bundles of the caller would redirect loopback traffic. `contained` gives it a PID namespace
+    of its own: whatever it forks, daemons too, ends with it. It then sees of the scratch directories of all sandboxes
+    that are there, and of the folders that are `hidden` (also by `Sandbox.hide`), only the paths that are `kept`. Of
+    root's capabilities it has no more than a container has.
     """
 
     name: str
@@ -53,30 +65,49 @@ class Command:
     listen_fds: bool = False
     netns: int | None = None
     hostname: str = ""
+    contained: bool = False
+    hidden: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
 
 
 class Process:
     """A process in the sandbox. Exactly one owner stops it."""
 
-    def __init__(self, sandbox: Sandbox, command: Command, pid: int) -> None:
+    def __init__(self, sandbox: Sandbox, command: Command, pid: int, log_begins: int) -> None:
         self._sandbox = sandbox
+        self._log_begins = log_begins
         self.command = command
         self.pid = pid
-        """Its pid inside the sandbox."""
+        """Its pid inside the sandbox; of a contained command, that of its namespace's process 1."""
         self.exit_code: int | None = None
         """None while it runs; negative signal number if a signal ended it."""
+
+    def outside_pid(self) -> int:
+        """Its pid as we see it ourselves; 0: it is gone."""
+        depth = len(namespace_pids(self._sandbox.outer_pid))
+        for init in children(self._sandbox.outer_pid):
+            for pid in children(init):
+                if namespace_pids(pid)[depth : depth + 1] == [self.pid]:
+                    return pid
+        return 0
 
     def log_tail(self, lines: int = 12) -> str:
         """The last lines that it printed, for people."""
         return last_lines(self.command.log, lines)
+
+    def cause(self) -> str:
+        """Why it ended, as its log tells it; empty where it does not."""
+        return cause_of_end(last_lines(self.command.log, 10_000, since=self._log_begins, most=_DUMP))
 
     def exit_error(self) -> CandidateError | None:
         """`waiting.Watched`: why there is no point in waiting for it any more."""
         if self.exit_code is None:
             return None
         how = f"signal {-self.exit_code}" if self.exit_code < 0 else f"exit code {self.exit_code}"
+        cause = self.cause()
         return CandidateError(
-            f"{self.command.name} ended with {how}\n  command: {' '.join(self.command.argv)}\n"
+            f"{self.command.name} ended with {how}{f': {cause}' if cause else ''}\n"
+            f"  command: {' '.join(self.command.argv)}\n"
             f"  its last words:\n{_indent(self.log_tail())}",
             remedy=f"read {self.command.log}",
         )
@@ -91,7 +122,7 @@ class Process:
             return self._sandbox.changed.wait_for(lambda: self.exit_code is not None, timeout=seconds)
 
     def stop(self, grace: float) -> None:
-        """SIGTERM, then after `grace` seconds SIGKILL, to its whole process group."""
+        """SIGTERM to its process group, then after `grace` seconds SIGKILL; to all that it has forked, if contained."""
         import signal
 
         self._group(signal.SIGTERM)
@@ -100,7 +131,9 @@ class Process:
             self.wait(SANDBOX_REPLY.seconds)
 
     def _group(self, number: int) -> None:
-        if self.exit_code is None:
+        if self.command.contained:
+            self.signal(number)  # process 1 of its namespace hands it on to the group
+        elif self.exit_code is None:
             self._sandbox.request({"op": "signal", "pid": -self.pid, "signal": number})
 
 
@@ -117,6 +150,7 @@ class Sandbox:
         self._processes: dict[int, Process] = {}
         self._early_exits: dict[int, int] = {}
         self._next_id = 0
+        self._hidden: set[Path] = set()
         self._sending = threading.Lock()
         self._closed = False
         import tempfile
@@ -216,25 +250,44 @@ class Sandbox:
         Raises:
             CommandNotStartedError: it does not exist or cannot be executed.
         """
-        command.log.parent.mkdir(parents=True, exist_ok=True)
+        make_private(command.log.parent)
+        log_begins = command.log.stat().st_size if command.log.exists() else 0
         descriptors = [*command.fds.values(), *(() if command.netns is None else (command.netns,))]
         reply = self.request(
             {
                 "op": "spawn", "argv": command.argv, "env": dict(command.env), "cwd": str(command.cwd),
                 "log": str(command.log), "fds": list(command.fds), "netns": command.netns is not None,
                 "hostname": command.hostname, "listen_fds": command.listen_fds,
+                "contained": command.contained, "hidden": self._hidden_from(command),
+                "kept": [str(path) for path in command.kept],
             },
             descriptors,
         )  # fmt: skip
         if "errno" in reply:
             raise CommandNotStartedError(f"{command.name}: cannot start {command.argv[0]!r}: {reply['text']}")
-        process = Process(self, command, reply["pid"])
+        process = Process(self, command, reply["pid"], log_begins)
         with self.changed:
             if process.pid in self._early_exits:
                 process.exit_code = self._early_exits.pop(process.pid)
             else:
                 self._processes[process.pid] = process
         return process
+
+    def hide(self, folder: Path) -> None:
+        """From all contained commands that start from here on; they see of it what is `kept` for them."""
+        self._hidden.add(folder)
+
+    def _hidden_from(self, command: Command) -> list[str]:
+        """The folders that a contained command sees nothing of: none of them twice, none that it is started in."""
+        if not command.contained:
+            return []
+        own, cwd = self.scratch.resolve(), command.cwd.resolve()
+        hidden: list[Path] = []
+        for folder in sorted(map(Path.resolve, {*_scratch_directories(own.parent), *self._hidden, *command.hidden})):
+            inside_another = any(folder.is_relative_to(outer) for outer in hidden)
+            if folder.is_dir() and not inside_another and (folder == own or not cwd.is_relative_to(folder)):
+                hidden.append(folder)
+        return [str(folder) for folder in hidden]
 
     def close(self) -> None:
         """End everything inside, and return when it is gone. Safe to call twice."""
@@ -264,16 +317,30 @@ def namespace_remedy() -> str:
     return "run as root, or outside a container that forbids user namespaces (seccomp, AppArmor)"
 
 
-def last_lines(log: Path, lines: int) -> str:
-    """The last lines of a log, for people."""
+def _scratch_directories(parent: Path) -> list[Path]:
+    """Those of all sandboxes, of this run and of others."""
+    # Of those of other users access() says no, where a look at them would raise.
+    return [folder for folder in parent.glob("schedproof-*") if os.access(folder / ".owner", os.F_OK)]
+
+
+def last_lines(log: Path, lines: int, *, since: int = 0, most: int = 16_384) -> str:
+    """The last lines of a log, for people: without secrets, without characters that a terminal would obey, and without
+    the flags that Kubernetes' own programs list at their start.
+
+    Args:
+        log: the file.
+        lines: how many, at most.
+        since: the offset in the file at which they begin, at the earliest.
+        most: how many bytes are read.
+    """
     try:
         size = log.stat().st_size
         with log.open("rb") as file:
-            file.seek(max(0, size - 16_384))
-            text = file.read().decode(errors="replace")
+            file.seek(max(since, size - most))
+            text = _FLAG.sub("", file.read().decode(errors="replace"))
     except OSError as error:
         return f"(no log: {error})"
-    return "\n".join(text.splitlines()[-lines:])
+    return "\n".join(visible(SECRETS.redact(text.replace("\r\n", "\n"))).splitlines()[-lines:])
 
 
 def _indent(text: str) -> str:

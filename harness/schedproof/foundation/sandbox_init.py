@@ -7,10 +7,17 @@ the scratch directory and exits, and the kernel reclaims the namespaces with all
 
 Protocol, one JSON object per packet of a SOCK_SEQPACKET socket pair:
   to us: {"id", "op": "spawn", "argv", "env", "cwd", "log", "fds": [target numbers], "netns": bool,
-          "hostname"}, with the descriptors attached in the order of `fds`, the netns last
+          "hostname", "contained": bool, "hidden": [folders], "kept": [paths]}, with the descriptors attached in the
+          order of `fds`, the netns last
          {"id", "op": "signal", "pid", "signal"}
   from us: {"hello": {"scratch", "user_namespace"}} or {"failed": text, "step": name} once;
            {"id", "pid"} or {"id", "errno", "text"}; {"exited": pid, "status": waitpid status}
+
+A contained command has a PID namespace of its own, within ours. The pid that is told is that of its process 1, which is
+this script too (`hold`): what it is signalled, it hands on to the command, and with it everything ends that the command
+has forked, wherever that has gone. It has a mount namespace of its own too, in which `hidden` folders are empty but for
+what is `kept` (`conceal`), and of root's capabilities only those that a container gets (`drop_capabilities`): it cannot
+undo that.
 """
 
 from __future__ import annotations
@@ -18,6 +25,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import functools
 import json
 import os
 import select
@@ -29,14 +37,25 @@ import tempfile
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 CLONE_NEWNS, CLONE_NEWUTS, CLONE_NEWUSER = 0x00020000, 0x04000000, 0x10000000
 CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 0x4000, 0x40000
-PR_SET_PDEATHSIG = 1
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 0x1000, 0x4000, 0x40000
+PR_SET_PDEATHSIG, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL = 1, 23, 24, 47, 4
+CAPABILITY_VERSION_3 = 0x20080522
+CONTAINER_CAPABILITIES = sum(1 << number for number in (0, 1, 3, 4, 5, 6, 7, 8, 10, 13, 29, 31))
+"""CHOWN, DAC_OVERRIDE, FOWNER, FSETID, KILL, SETGID, SETUID, SETPCAP, NET_BIND_SERVICE, NET_RAW, AUDIT_WRITE, SETFCAP:
+what Docker gives a container, less MKNOD (the disk as a file) and SYS_CHROOT. Without SYS_ADMIN, what is mounted over a
+folder stays there, in namespaces of the command's own making too: mounts that come from a parent are locked."""
 PACKET = 1 << 20
+LOG_HEAD, LOG_TAIL = 8 << 20, 24 << 20
+"""Bytes of a log that are kept from its beginning and from its end."""
+_STEP = 1 << 20
+_LOOK_EVERY = 100
+"""Milliseconds. In that time a program can print 200 MB into memory that the kernel has not yet written to disk."""
+FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -74,6 +93,125 @@ def enter_namespaces(*, as_root: bool) -> Iterator[str]:
     _check(_libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
 
 
+def mount_proc() -> None:
+    """Programs that look themselves up in /proc expect their own PID namespace there.
+
+    Where the host's /proc has masks over it (inside a container) the kernel refuses: then the one above stays, in which
+    /proc/self still resolves.
+    """
+    _libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
+
+
+def conceal(hidden: list[str], kept: list[str]) -> None:
+    """Put an empty folder over each that is `hidden`, in which only the paths that are `kept` are as they were.
+
+    In the mount namespace of the calling process, which must be its own.
+    """
+    # Opened before they are out of sight, and mounted again from there.
+    opened = {path: os.open(path, os.O_PATH | os.O_CLOEXEC) for path in kept}
+    for folder in filter(os.path.isdir, hidden):  # another run's may have gone in the meantime
+        _check(_libc.mount(b"tmpfs", os.fsencode(folder), b"tmpfs", MS_NOSUID | MS_NODEV, b"mode=0700"))
+    for path, descriptor in opened.items():
+        if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+            os.makedirs(path, exist_ok=True)
+        else:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        _check(_libc.mount(f"/proc/self/fd/{descriptor}".encode(), os.fsencode(path), None, MS_BIND, None))
+        os.close(descriptor)
+
+
+def drop_capabilities() -> None:
+    """Keep `CONTAINER_CAPABILITIES` alone, for good: also across the exec of a program by root."""
+    number = 0
+    while (there := _libc.prctl(PR_CAPBSET_READ, number, 0, 0, 0)) >= 0:
+        if there and not CONTAINER_CAPABILITIES >> number & 1:
+            _check(_libc.prctl(PR_CAPBSET_DROP, number, 0, 0, 0))
+        number += 1
+    _libc.prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+    header = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0)
+    # Effective, permitted and inheritable, for capabilities 0 to 31 and then for the others.
+    held = (ctypes.c_uint32 * 6)()
+    _check(_libc.capget(header, held))
+    _check(_libc.capset(header, (ctypes.c_uint32 * 6)(*(word & CONTAINER_CAPABILITIES for word in held[:3]))))
+
+
+def hold(become: Callable[[], None], ended: int, hidden: list[str], kept: list[str]) -> None:
+    """Be process 1 of a PID namespace for one command; does not return.
+
+    Reaps what the command leaves behind, hands signals from outside on to the command's process group, and exits when
+    the command does: the kernel then ends whatever else is in the namespace.
+
+    Args:
+        become: executes the command in the calling process.
+        ended: where the command's waitpid status is written, as decimal digits.
+        hidden: as for `conceal`.
+        kept: as for `conceal`.
+
+    Raises:
+        OSError: nothing was started.
+    """
+    signal.set_wakeup_fd(-1)
+    every = signal.valid_signals()
+    # A blocked signal waits until it is asked for, whatever would be done about it otherwise.
+    signal.pthread_sigmask(signal.SIG_BLOCK, every)
+    unshare(CLONE_NEWNS)
+    mount_proc()
+    conceal(hidden, kept)
+    command = os.fork()
+    if command == 0:
+        become()
+    # The harness is told of a start, and of an end, by these being closed.
+    for descriptor in map(int, os.listdir("/proc/self/fd")):
+        if descriptor > 2 and descriptor != ended:  # not standard input, output, error
+            with contextlib.suppress(OSError):  # the one of that list
+                os.close(descriptor)
+    while True:
+        told = signal.sigwaitinfo(every)
+        if told.si_signo == signal.SIGCHLD:
+            for pid, status in reaped():
+                if pid == command:
+                    os.write(ended, str(status).encode())
+                    os._exit(0)
+        elif told.si_pid == 0:  # the kernel, or a process outside: what is inside has no business with us
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(-command, told.si_signo)
+
+
+def reaped() -> Iterator[tuple[int, int]]:
+    """The children that have ended, and their waitpid status."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            yield pid, status
+
+
+class GrowingLog:
+    """A log that is written by others. What is neither of its first nor of its last bytes is given back to the disk.
+
+    The file becomes sparse: its size and the offsets in it stay, so that those who read it as it grows, and those who
+    append to it, need not care. Where the file system knows no holes, nothing is given back.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.descriptor = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._kept_from = LOG_HEAD
+
+    def trim(self) -> None:
+        end = (os.fstat(self.descriptor).st_size - LOG_TAIL) & -_STEP
+        if end > self._kept_from:
+            how = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
+            begin, length = (ctypes.c_int64(number) for number in (self._kept_from, end - self._kept_from))
+            _libc.fallocate64(self.descriptor, how, begin, length)
+            self._kept_from = end
+
+    def close(self) -> None:
+        self.trim()
+        os.close(self.descriptor)
+
+
 class Init:
     """The reaper, the starter of processes, and the one who turns off the light."""
 
@@ -84,21 +222,41 @@ class Init:
         # Held as long as we live: a scratch directory with no holder is what a power cut left.
         self.lock = os.open(os.path.join(self.scratch, ".owner"), os.O_CREAT | os.O_RDWR)
         fcntl.flock(self.lock, fcntl.LOCK_EX)
+        self.namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        self.holders: dict[int, int] = {}
+        """The pid of a contained command's process 1, to the pipe that tells how the command ended."""
+        self.logs: dict[int, GrowingLog] = {}
+        """Those of the commands that run, by pid."""
 
     def send(self, message: dict[str, Any]) -> None:
         self.control.sendall(json.dumps(message).encode())
 
     def spawn(self, request: dict[str, Any], descriptors: list[int]) -> None:
+        try:
+            log = GrowingLog(request["log"])
+        except OSError as error:
+            self.send({"id": request["id"], "errno": error.errno, "text": str(error)})
+            return
         reading, writing = os.pipe2(os.O_CLOEXEC)
+        told, ended = os.pipe2(os.O_CLOEXEC)
+        contained = request.get("contained", False)
+        if contained:
+            unshare(CLONE_NEWPID)  # of children: the next one is process 1
         pid = os.fork()
         if pid == 0:
             try:
-                self._become(request, descriptors)
+                if contained:
+                    become = functools.partial(self._become, request, descriptors, log.descriptor)
+                    hold(become, ended, request["hidden"], request["kept"])
+                self._become(request, descriptors, log.descriptor)
             except OSError as error:
                 os.write(writing, json.dumps([error.errno, str(error)]).encode())
             finally:
                 os._exit(127)
+        if contained:
+            setns(self.namespace, CLONE_NEWPID)
         os.close(writing)
+        os.close(ended)
         # The pipe closes at exec: no bytes means that the command runs.
         failure = b""
         while part := os.read(reading, 4096):
@@ -107,11 +265,17 @@ class Init:
         if failure:
             os.waitpid(pid, 0)
             number, text = json.loads(failure)
+            log.close()
             self.send({"id": request["id"], "errno": number, "text": text})
         else:
+            self.logs[pid] = log
             self.send({"id": request["id"], "pid": pid})
+        if contained and not failure:
+            self.holders[pid] = told
+        else:
+            os.close(told)
 
-    def _become(self, request: dict[str, Any], descriptors: list[int]) -> None:
+    def _become(self, request: dict[str, Any], descriptors: list[int], log: int) -> None:
         os.setsid()
         signal.set_wakeup_fd(-1)
         # An ignored signal would stay ignored across exec.
@@ -126,7 +290,6 @@ class Init:
             # 64 bytes is the kernel's limit (__NEW_UTS_LEN); node names may be longer.
             socket.sethostname(request["hostname"][:64])
         os.chdir(request["cwd"])
-        log = os.open(request["log"], os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o644)
         null = os.open(os.devnull, os.O_RDONLY)
         # First out of the way of every target number, then into place.
         floor = max([2, *request["fds"]]) + 1
@@ -137,16 +300,19 @@ class Init:
         if request.get("listen_fds"):
             # systemd's socket activation protocol, sd_listen_fds(3)
             env = {**env, "LISTEN_PID": str(os.getpid()), "LISTEN_FDS": str(len(request["fds"]))}
+        if request.get("contained"):
+            drop_capabilities()
         os.execvpe(request["argv"][0], request["argv"], env)
 
     def reap(self) -> None:
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
+        for pid, status in reaped():
+            if pid in self.holders:
+                told = self.holders.pop(pid)
+                # Says nothing where it was killed itself, and the command with it.
+                status = int(os.read(told, 32) or status)  # noqa: PLW2901
+                os.close(told)
+            if pid in self.logs:
+                self.logs.pop(pid).close()
             self.send({"exited": pid, "status": status})
 
     def serve(self) -> None:
@@ -158,7 +324,9 @@ class Init:
         poller.register(woken, select.POLLIN)
         self.send({"hello": {"scratch": self.scratch}})
         while True:
-            for descriptor, _ in poller.poll():
+            for log in self.logs.values():
+                log.trim()
+            for descriptor, _ in poller.poll(_LOOK_EVERY if self.logs else None):
                 if descriptor == woken:
                     os.read(woken, 4096)
                     self.reap()
@@ -208,10 +376,7 @@ def main() -> int:
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Programs that look themselves up in /proc expect their own PID namespace there. Where the
-    # host's /proc has masks over it (inside a container) the kernel refuses: then the host's
-    # stays, in which /proc/self still resolves.
-    _libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
+    mount_proc()
     init = Init(control, parent_directory)
     try:
         init.serve()

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from schedproof.candidates.claims import Claims, Exclusion
+from schedproof.history.audit_order import BINDINGS, AuditOrder
 from schedproof.history.world import World, key
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from schedproof.history.record import Record
 
-__all__ = ["Attempt", "Binding", "History", "TestPod"]
+__all__ = ["Attempt", "Binding", "History", "Seen", "TestPod"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,12 +54,23 @@ class Attempt:
 
     pod: str
     uid: str
-    """Of the pod that it was meant for; "" where the request did not say."""
+    """Of the pod that it can place; "" where whichever pod bears the name is placed.
+
+    That is what a Binding without metadata.uid does, and one to the legacy resource `bindings`, where the apiserver
+    wipes the uid (endpoints/handlers/create.go: WipeObjectMetaSystemFields).
+    """
     node: str
     user: str
     code: int
     received: float
     completed: float
+    """On the clock of the run; see `schedproof.history.audit_order`."""
+    line: int = 0
+    """Its place in the audit log; 0 in histories that were saved before it was kept."""
+    call: str = ""
+    """The number of the call to the harness's webhook that it led to, if it did."""
+    legacy: bool = False
+    """Whether it was posted to the namespace's `bindings`, and not to the pod's subresource."""
 
     @property
     def succeeded(self) -> bool:
@@ -66,8 +78,16 @@ class Attempt:
 
     @property
     def unanswered(self) -> bool:
-        """Whether nobody knows what came of it: its client was gone before the answer. It may have been carried out."""
+        """Whether its result is unknown: its client was gone before the answer. It may have been carried out."""
         return self.code == HTTPStatus.GATEWAY_TIMEOUT
+
+
+@dataclasses.dataclass(frozen=True)
+class Seen:
+    """What a candidate has shown to have seen: nodes as of one revision, assigned pods as of another."""
+
+    nodes: int
+    pods: int
 
 
 class History:
@@ -93,11 +113,24 @@ class History:
     def world(self) -> World:
         return World(list(self.of("object")))
 
+    @functools.cached_property
+    def configuration(self) -> dict[str, Any]:
+        """The KubeSchedulerConfiguration that the candidate's scheduler was started with; empty where none was."""
+        document: dict[str, Any] = next((record["document"] for record in self.of("configuration")), {})
+        return document
+
     def of(self, kind: str, case: str | None = None) -> Iterator[Record]:
         """The records of a kind, and of a case where one is given."""
-        for record in self.records:
-            if record["kind"] == kind and (case is None or record.get("case") == case):
+        for record in self._of_kind.get(kind, ()):
+            if case is None or record.get("case") == case:
                 yield record
+
+    @functools.cached_property
+    def _of_kind(self) -> dict[str, list[Record]]:
+        found: dict[str, list[Record]] = {}
+        for record in self.records:
+            found.setdefault(record["kind"], []).append(record)
+        return found
 
     @functools.cached_property
     def cases(self) -> tuple[str, ...]:
@@ -116,6 +149,11 @@ class History:
     def over(self) -> bool:
         """Whether the run came to its end."""
         return any(self.of("over"))
+
+    @property
+    def shown_broken_by(self) -> str:
+        """The clause that showed that the candidate binds nothing, so that no more was tried; empty where none did."""
+        return next((str(record["case"]) for record in self.of("broken")), "")
 
     def up_to_end(self, case: str = "") -> History:
         """As it was when a case ended; without one, when the run did.
@@ -163,6 +201,30 @@ class History:
         return found
 
     @functools.cached_property
+    def guards(self) -> tuple[dict[str, Any], ...]:
+        """Pods with anti-affinity that came to a node, as they were first seen there: they keep others off."""
+        found: dict[str, dict[str, Any]] = {}
+        for event in self.of("object"):
+            if event["resource"] == "pods" and event["object"]["spec"].get("nodeName"):
+                pod = event["object"]
+                if (pod["spec"].get("affinity") or {}).get("podAntiAffinity"):
+                    found.setdefault(pod["metadata"]["uid"], pod)
+        return tuple(found.values())
+
+    @functools.cached_property
+    def placements(self) -> tuple[float, ...]:
+        """When pods came to nodes, by any client's request, in order of time."""
+        seen: set[str] = set()
+        moments = []
+        for event in self.of("object"):
+            if event["resource"] == "pods" and event["object"]["spec"].get("nodeName"):
+                uid = event["object"]["metadata"]["uid"]
+                if uid not in seen:
+                    seen.add(uid)
+                    moments.append(event["at"])
+        return tuple(moments)
+
+    @functools.cached_property
     def manifests(self) -> dict[str, dict[str, Any]]:
         """Pod uid to the last sight of it."""
         return {
@@ -173,22 +235,50 @@ class History:
 
     def own_pods(self) -> dict[str, dict[str, Any]]:
         """Uid to manifest of the pods that are the candidate's to schedule."""
+        return self._own_pods
+
+    @functools.cached_property
+    def _own_pods(self) -> dict[str, dict[str, Any]]:
         return {
             uid: pod for uid, pod in self.manifests.items() if pod["spec"].get("schedulerName") in self.scheduler_names
         }
 
     @functools.cached_property
+    def order(self) -> AuditOrder:
+        """What came before what, of requests and of what the harness did."""
+        return AuditOrder(self.records)
+
+    @functools.cached_property
     def attempts(self) -> tuple[Attempt, ...]:
-        """Every POST of a Binding, in the order of the audit log."""
+        """Every POST of a Binding that was meant to take effect (no dry runs), in the order of the audit log."""
         return tuple(
-            Attempt(
-                f"{r['namespace']}/{r['name']}", (r["body"] or {}).get("metadata", {}).get("uid") or "",
-                (r["body"] or {}).get("target", {}).get("name", ""), r["user"], r["code"], r["received"],
-                r["completed"],
-            )
+            self._attempt(r)
             for r in self.of("request")
-            if r["verb"] == "create" and r["resource"] in ("pods/binding", "bindings")
+            if r["verb"] == "create" and r["resource"] in BINDINGS and not r.get("dry_run")
+        )
+
+    def _attempt(self, request: Record) -> Attempt:
+        body, legacy = request["body"] or {}, request["resource"] == "bindings"
+        uid = "" if legacy else body.get("metadata", {}).get("uid") or ""
+        received, completed = self.order.times(request)
+        return Attempt(
+            f"{request['namespace']}/{request['name']}", uid, body.get("target", {}).get("name", ""), request["user"],
+            request["code"], received, completed, request.get("line", 0), request.get("call", ""), legacy,
         )  # fmt: skip
+
+    @functools.cached_property
+    def _incarnations(self) -> dict[str, list[tuple[int, str]]]:
+        """Name of a pod to the lines at which one was created under it, and its uid."""
+        found: dict[str, list[tuple[int, str]]] = {}
+        for r in self.of("request"):
+            if r.get("uid") and (r["verb"], r["resource"]) == ("create", "pods"):
+                found.setdefault(f"{r['namespace']}/{r['name']}", []).append((r["line"], r["uid"]))
+        return found
+
+    def _bearer(self, attempt: Attempt) -> str:
+        """The uid of the pod that bore the name when an attempt was answered; "" where that is not on record."""
+        earlier = [uid for line, uid in self._incarnations.get(attempt.pod, ()) if line < attempt.line]
+        return earlier[-1] if earlier else ""
 
     @functools.cached_property
     def _candidate_attempts(self) -> dict[str, list[Attempt]]:
@@ -203,12 +293,22 @@ class History:
         return self._candidate_attempts.get(pod, ())
 
     def attempts_on(self, pod: str, uid: str) -> list[Attempt]:
-        """The candidate's attempts to place this very pod, or whichever pod bears its name."""
-        return [attempt for attempt in self.attempts_at(pod) if attempt.uid in ("", uid)]
+        """The candidate's attempts to place this very pod, or whichever bore its name when it did."""
+        return [a for a in self.attempts_at(pod) if a.uid == uid or (not a.uid and self._bearer(a) in ("", uid))]
 
-    def seen_rv(self, before: int) -> int:
-        """The newest revision that the candidate can be shown to have seen before revision `before`."""
-        return max((r["rv"] for r in self.of("seen") if r["shown_at_rv"] < before), default=0)
+    def seen_before(self, rv: int) -> Seen:
+        """The newest revisions that the candidate can be shown to have seen before revision `rv`."""
+        shown = [seen for at, seen in self._seen if at < rv]
+        return Seen(max((seen.nodes for seen in shown), default=0), max((seen.pods for seen in shown), default=0))
+
+    @functools.cached_property
+    def _seen(self) -> tuple[tuple[int, Seen], ...]:
+        def seen(record: Record) -> Seen:
+            # Histories of earlier versions say one revision for both.
+            both = {"nodes": record["rv"], "pods": record["rv"], **record}
+            return Seen(both["nodes"], both["pods"])
+
+        return tuple((record["shown_at_rv"], seen(record)) for record in self.of("seen"))
 
     @functools.cached_property
     def exclusions(self) -> tuple[Exclusion, ...]:

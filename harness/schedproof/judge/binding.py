@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, SEVERAL_NODES, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.invariants import writes
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
-    from schedproof.history.history import History
+    from schedproof.history.history import Attempt, History, TestPod
+    from schedproof.history.record import Record
 
-__all__ = [
-    "judge_bind_uid", "judge_gates", "judge_no_nodes", "judge_prebound", "judge_refused", "judge_restart",
+__all__ = ["CLAUSES",
+    "judge_bind_uid", "judge_conflict_forgiven", "judge_deleted", "judge_gates", "judge_lost_race",
+    "judge_prebound", "judge_refused", "judge_restart",
 ]  # fmt: skip
+
+_TOO_OFTEN = 2
+"""Attempts that came too late. One may be a machine that stood still for a moment."""
 
 
 def judge_prebound(history: History, case: str) -> Finding:
@@ -49,12 +56,65 @@ def judge_refused(history: History, case: str) -> Finding:
     return finding
 
 
+def judge_conflict_forgiven(history: History, case: str) -> Finding:
+    """After each error on its Binding a pod was scheduled; a Binding that took effect was not repeated.
+
+    Each of the pods with the role `erring` stands for one answer: 409, 500, 503, or 504 to a Binding that took effect.
+    """
+    admissions = list(history.of("admission", case))
+    lost = {record["call"] for record in admissions if record["effective"]}
+    for pod in history.test_pods(case, "erring"):
+        made = history.attempts_on(pod.name, pod.uid)
+        unanswered = next((attempt for attempt in made if attempt.call in lost and attempt.call), None)
+        again = [a for a in made if unanswered is not None and a.line > unanswered.line]
+        if unanswered is not None and again:
+            return failed(
+                f"{pod.name} was on {unanswered.node}: its Binding had taken effect, though it was answered with "
+                f"{unanswered.code}; that could be seen before the answer, and the candidate tried again "
+                f"({again[0].node}: {again[0].code})",
+                **shown(history, case),
+            )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    answered = {record["code"] for record in admissions}
+    if missing := sorted({409, 500, 503, 504} - answered):
+        return invalid(f"no Binding was answered with {', '.join(map(str, missing))}", **shown(history, case))
+    if not any(record["held"] for record in admissions):
+        return invalid("no Binding was under way when its pod was created anew", **shown(history, case))
+    return passed(f"{finding.summary}, each after an error on its Binding", **finding.evidence)
+
+
+def judge_lost_race(history: History, case: str) -> Finding:
+    """A pod that another one had bound meanwhile was not tried again, and nothing was held for it where it is not."""
+    pods = history.test_pods(case, "raced")
+    for pod in pods:
+        made = history.attempts_on(pod.name, pod.uid)
+        refused = next((attempt for attempt in made if attempt.code == HTTPStatus.CONFLICT), None)
+        if refused is None:
+            continue
+        due = refused.completed + history.claims.timing.freshness
+        if again := next((attempt for attempt in made if attempt.received > due), None):
+            return failed(
+                f"{pod.name} had been bound to {history.bindings[pod.uid].node} by another scheduler, the candidate's "
+                f"Binding was refused with 409, and {again.received - refused.completed:.1f} s later it tried again "
+                f"({again.node}: {again.code})",
+                **shown(history, case),
+            )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not any(a.code == HTTPStatus.CONFLICT for pod in pods for a in history.attempts_on(pod.name, pod.uid)):
+        return invalid("no Binding lost a race: none was refused with 409", **shown(history, case))
+    return passed(f"{finding.summary}; a Binding that had lost a race was dropped", **finding.evidence)
+
+
 def judge_gates(history: History, case: str) -> Finding:
     """No attempt to bind a pod before its last gate was taken away; and it was bound after."""
-    lifted = {record["uid"]: record["at"] for record in history.of("lift", case)}
+    lifted = {record["uid"]: record for record in history.of("lift", case)}
     for pod in history.test_pods(case, "probe"):
-        gated = lifted.get(pod.uid, float("inf"))
-        early = [attempt for attempt in history.attempts_on(pod.name, pod.uid) if attempt.received < gated]
+        lift = lifted.get(pod.uid)
+        early = [a for a in history.attempts_on(pod.name, pod.uid) if lift is None or not _follows(history, a, lift)]
         if early:
             return failed(
                 f"tried to bind {pod.name} to {early[0].node}, though it had scheduling gates ({early[0].code})",
@@ -65,18 +125,77 @@ def judge_gates(history: History, case: str) -> Finding:
     return judge_placement(history, case)
 
 
+def judge_deleted(history: History, case: str) -> Finding:
+    """No attempt to bind a pod once its deletion had to be known by the claimed freshness; others were bound."""
+    freshness = history.claims.timing.freshness
+    deleted = history.test_pods(case, "deleted")
+    late = [
+        (pod, attempt)
+        for pod in deleted
+        for attempt in history.attempts_on(pod.name, pod.uid)
+        if (at := _deleted_at(history, pod)) is not None and attempt.received > at + freshness
+    ]
+    if len(late) >= _TOO_OFTEN:
+        pod, attempt = late[0]
+        return failed(
+            f"tried to bind {pod.name} to {attempt.node}, more than the claimed freshness of {freshness:g} s after it "
+            f"was told of its deletion ({attempt.code}; {len(late)} such attempts)",
+            **shown(history, case),
+        )
+    if not any(_deleted_at(history, pod) for pod in deleted):
+        return _unless_placement_fails(history, case, "no pod was deleted")
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    rooms = [history.bindings[pod.uid].rv for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
+    there = [pod for pod in deleted if any(_is_pending(history, pod, rv) for rv in rooms)]
+    return passed(
+        f"of {len(deleted)} pods that were deleted none was tried after that; {len(there)} were still terminating",
+        **finding.evidence,
+    )
+
+
+def _is_pending(history: History, pod: TestPod, rv: int) -> bool:
+    manifest = history.world.at(rv).pods.get(pod.name)
+    return (
+        manifest is not None and manifest["metadata"]["uid"] == pod.uid and manifest["status"].get("phase") == "Pending"
+    )
+
+
+def _deleted_at(history: History, pod: TestPod) -> float | None:
+    """When the watch showed that a pod was to go, or gone; None where neither happened within its case."""
+    _, end = history.span(pod.case)
+    return next(
+        (
+            event["at"]
+            for event in history.of("object")
+            if event["resource"] == "pods"
+            and event["object"]["metadata"]["uid"] == pod.uid
+            and (event["type"] == "DELETED" or "deletionTimestamp" in event["object"]["metadata"])
+            and event["at"] <= end
+        ),
+        None,
+    )
+
+
 def judge_bind_uid(history: History, case: str) -> Finding:
     """A Binding decided on for a pod that is gone did not place the pod that has its name now."""
     again = history.test_pods(case, "recreated")
     if not again:
         return _unless_placement_fails(history, case, "the pod was not created anew")
     pod = again[0]
-    held = [a for a in history.attempts_at(pod.name) if a.received < pod.at < a.completed]
+    held = _held(history, case, pod)
     placed = [attempt for attempt in held if attempt.succeeded]
     if placed:
+        why = (
+            "it was posted to the legacy resource `bindings`, where the apiserver ignores metadata.uid: post it to the "
+            "pod's subresource `binding`"
+            if placed[0].legacy
+            else "the Binding did not say which pod it meant (metadata.uid)"
+        )
         return failed(
             f"{pod.name} was bound to {placed[0].node} by a Binding that was posted before it existed, for another pod "
-            "of its name: the Binding did not say which pod it meant (metadata.uid)",
+            f"of its name: {why}",
             **shown(history, case),
         )
     if not held:
@@ -87,23 +206,30 @@ def judge_bind_uid(history: History, case: str) -> Finding:
     return passed(f"the Binding meant for the pod that was gone was refused ({held[0].code})", **shown(history, case))
 
 
-def judge_no_nodes(history: History, case: str) -> Finding:
-    """While there was no node, pods waited; with the first node they were scheduled."""
-    if not any(history.of("emptied", case)):
-        return _unless_placement_fails(history, case, "the nodes were not taken away")
-    return judge_placement(history, case)
+def _held(history: History, case: str, pod: TestPod) -> list[Attempt]:
+    """The attempts that waited, by the harness's doing, while a pod was created anew."""
+    calls = {record["call"] for record in history.of("admission", case) if record["held"]}
+    made = history.attempts_at(pod.name)
+    if calls:
+        return [attempt for attempt in made if attempt.call in calls]
+    return [attempt for attempt in made if attempt.received < pod.at < attempt.completed]
+
+
+def _follows(history: History, attempt: Attempt, event: Record) -> bool:
+    return history.order.follows(attempt.line, attempt.received, event)
 
 
 def judge_restart(history: History, case: str) -> Finding:
     """What waited was scheduled after the restart; what had been bound was not tried again."""
-    resumed = next((record["at"] for record in history.of("resumed", case)), None)
-    if resumed is None:
+    start = next(history.of("resumed", case), None)
+    if start is None:
         return _unless_placement_fails(history, case, "the candidate was not started again")
+    halted = next(history.of("halted", case), start)["at"]
     for pod in history.test_pods(case):
         binding = history.bindings.get(pod.uid)
-        if binding is None or binding.at >= resumed:
+        if binding is None or binding.at >= halted:
             continue
-        again = [attempt for attempt in history.attempts_on(pod.name, pod.uid) if attempt.received > resumed]
+        again = [a for a in history.attempts_on(pod.name, pod.uid) if _follows(history, a, start)]
         if again:
             return failed(
                 f"{pod.name} was on {binding.node} when the candidate started again, which tried to bind it to "
@@ -113,7 +239,7 @@ def judge_restart(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    before = [pod.uid in history.bindings and history.bindings[pod.uid].at < resumed for pod in history.test_pods(case)]
+    before = [pod.uid in history.bindings and history.bindings[pod.uid].at < halted for pod in history.test_pods(case)]
     if all(before) or not any(before):
         when = "after" if all(before) else "before"
         return invalid(f"no pod was bound {when} the restart", **shown(history, case))
@@ -124,3 +250,56 @@ def _unless_placement_fails(history: History, case: str, reason: str) -> Finding
     """The stimulus did not come to its point; where the candidate was the cause, its placement says so."""
     finding = judge_placement(history, case)
     return finding if finding.outcome == "failed" else invalid(reason, **shown(history, case))
+
+
+CLAUSES = (
+    Clause(
+        "core/prebound-untouched", "A pod that is created with its nodeName set is left alone.",
+        "Kubernetes: PodSpec.nodeName", judge_prebound, needs=AUDIT,
+    ),
+    Clause(
+        "core/no-head-of-line",
+        "A pod that cannot be scheduled, or whose Binding is refused, does not delay others beyond the deadline.",
+        "scheduler framework: the backoff and unschedulable queues", judge_refused, needs=HOLD_BINDINGS | AUDIT,
+    ),
+    Clause(
+        "core/failing-binding-isolated",
+        "A pod that is deleted while its Binding keeps failing does not delay others beyond the deadline.",
+        "kube-scheduler: handleBindingCycleError; the backoff queue", judge_refused, needs=HOLD_BINDINGS | AUDIT,
+    ),
+    Clause(
+        "core/scheduling-gates",
+        "There is no attempt to bind a gated pod; it is scheduled once its last gate goes.",
+        "Kubernetes: PodSpec.schedulingGates (KEP-3521)", judge_gates, needs=AUDIT,
+    ),
+    Clause(
+        "core/deleted-while-pending",
+        "Once it was told that a pod is deleted there is no attempt to bind it, and others are not disturbed.",
+        "kube-scheduler: skipPodSchedule", judge_deleted, needs=CHANGE_NODES | AUDIT,
+    ),
+    Clause(
+        "core/requeue-bind-refused", "A pod whose Binding was answered with an error is tried again.",
+        "kube-scheduler: handleBindingCycleError", judge_refused, needs=HOLD_BINDINGS | AUDIT,
+    ),
+    Clause(
+        "core/conflict-forgiven",
+        "After a 409, 500, 503 or time-out of its Binding a pod is scheduled; one with effect is not repeated.",
+        "kube-scheduler: handleBindingCycleError; API conventions: HTTP status codes", judge_conflict_forgiven,
+        needs=HOLD_BINDINGS | AUDIT,
+    ),
+    Clause(
+        "core/bind-uid",
+        "A pod that is deleted and created anew under its name is not bound by a decision made for the old one.",
+        "Kubernetes: Binding.metadata.uid", judge_bind_uid, needs=HOLD_BINDINGS | AUDIT,
+    ),
+    Clause(
+        "core/restart", "After the scheduler restarts, pending pods are scheduled, and bound ones left alone.",
+        "Kubernetes: controllers keep their state in the API", judge_restart, needs=AUDIT | CHANGE_NODES,
+    ),
+    Clause(
+        "controller/conflict",
+        "A Binding that lost a race is dropped: the pod is not tried again, and its room is there for others.",
+        "Kubernetes: a second Binding is refused with 409 (pods/binding, assignPod)", judge_lost_race,
+        needs=HOLD_BINDINGS | AUDIT | SEVERAL_NODES,
+    ),
+)  # fmt: skip

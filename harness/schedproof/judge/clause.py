@@ -12,7 +12,25 @@ if TYPE_CHECKING:
     from schedproof.history.history import History
     from schedproof.judge.verdict import Finding
 
-__all__ = ["Clause"]
+__all__ = [
+    "AUDIT",
+    "CHANGE_NODES",
+    "CUT_APISERVER",
+    "HOLD_BINDINGS",
+    "IDLE_NODES",
+    "SCRIPTED_METRICS",
+    "SEVERAL_NODES",
+    "Clause",
+]
+
+# Capabilities of a cluster that clauses need.
+AUDIT = frozenset({"audit"})
+CHANGE_NODES = frozenset({"change-nodes"})
+CUT_APISERVER = frozenset({"cut-apiserver"})
+HOLD_BINDINGS = frozenset({"hold-bindings"})
+IDLE_NODES = frozenset({"idle-nodes"})
+SEVERAL_NODES = frozenset({"several-nodes"})
+SCRIPTED_METRICS = frozenset({"scripted-metrics"}) | SEVERAL_NODES
 
 
 @dataclasses.dataclass(frozen=True)
@@ -22,10 +40,13 @@ class Clause:
     id: str
     guarantee: str
     source: str
+    """Where the guarantee comes from, not where we read it."""
     judge: Callable[[History, str], Finding]
     level: Literal["required", "recommended"] = "required"
     features: frozenset[str] = frozenset()
     """Only where the candidate claims all of these."""
+    also: frozenset[str] = frozenset()
+    """Features of which it judges more where they are claimed; it is judged without them as well."""
     needs: frozenset[str] = frozenset()
     """Capabilities of the cluster without which it is skipped."""
     obstacle: Callable[[Claims, Mapping[str, Any]], str] = lambda _claims, _cluster: ""
@@ -36,6 +57,8 @@ class Clause:
     """Judged over all of a run, at its end."""
     always: bool = False
     """Judged in every run, whatever is tested; over all of it."""
+    pooled: bool = False
+    """Judged over the requests of all instances of a candidate at once: what one does not do, another may."""
     at_start: bool = False
     """About the start of the candidate: judged also where that fails."""
 
@@ -43,3 +66,8 @@ class Clause:
     def last(self) -> bool:
         """Whether it is judged at the end of a run."""
         return self.whole_run or self.always
+
+    @property
+    def needs_bindings(self) -> bool:
+        """Whether a candidate that binds nothing cannot be tried on it."""
+        return not (self.last or self.at_start)

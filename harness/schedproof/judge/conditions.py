@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.evidence import shown
+from schedproof.judge.lateness import missed_deadline
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from schedproof.history.history import History
 
-__all__ = ["judge_binds", "judge_unschedulable_condition"]
+__all__ = ["CLAUSES", "judge_binds", "judge_unschedulable_condition"]
 
 
 def judge_binds(history: History, case: str) -> Finding:
     """Feasible pods were bound in time, each by a POST of the candidate to the binding subresource."""
     finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if finding.outcome == "failed":
         return finding
     own = history.own_pods()
     bound = [pod for pod in history.test_pods(case) if pod.uid in own and pod.uid in history.bindings]
     if not bound:
-        return invalid("no pod was to be bound", **finding.evidence)
+        return finding if finding.outcome != "passed" else invalid("no pod was to be bound", **finding.evidence)
     for pod in bound:
         attempts = history.attempts_on(pod.name, pod.uid)
         if not any(attempt.succeeded or attempt.unanswered for attempt in attempts):
@@ -34,24 +38,69 @@ def judge_binds(history: History, case: str) -> Finding:
 def judge_unschedulable_condition(history: History, case: str) -> Finding:
     """What fits nowhere stayed Pending with PodScheduled=False, reason Unschedulable; with an event, if claimed."""
     finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if finding.outcome == "failed":
         return finding
     evidence = shown(history, case)
+    missed = missed_deadline(history, case)
+    late = f" ({missed})" if missed else ""
     pending = [e for e in history.of("expect", case) if e["outcome"] == "pending"]
     if not pending:
-        return invalid("no pod was to be left pending", **evidence)
+        return finding if finding.outcome != "passed" else invalid("no pod was to be left pending", **evidence)
     for expectation in pending:
         conditions = history.manifests[expectation["uid"]].get("status", {}).get("conditions", ())
         condition = next((c for c in conditions if c["type"] == "PodScheduled"), None)
         if condition is None or condition["status"] != "False" or condition.get("reason") != "Unschedulable":
             return failed(
                 f"{expectation['pod']} fits nowhere; expected the condition PodScheduled=False with reason "
-                f"Unschedulable, found {condition or 'none'}",
+                f"Unschedulable, found {condition or 'none'}{late}",
                 **evidence,
             )
         if "events" in history.claims.features and not _told(history, expectation["uid"]):
-            return failed(f"{expectation['pod']} fits nowhere, and no event says why (claimed: events)", **evidence)
+            return failed(
+                f"{expectation['pod']} fits nowhere, and no event says why (claimed: events){late}", **evidence
+            )
+    if finding.outcome != "passed":
+        return finding
     return passed(f"{len(pending)} pods Pending with PodScheduled=False, reason Unschedulable", **evidence)
+
+
+def judge_foreign_conditions(history: History, case: str) -> Finding:
+    """Conditions that others had written were still there after the candidate had written its own."""
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed":
+        return finding
+    evidence = shown(history, case)
+    pods = history.test_pods(case, "conditioned")
+    for pod in pods:
+        versions = list(_conditions(history, pod.uid))
+        written = {kind for version in versions for kind, reason in version.items() if reason == _OTHERS}
+        if not written:
+            return invalid(f"{pod.name} was given no condition of others'", **evidence)
+        if lost := sorted(written - versions[-1].keys()):
+            return failed(
+                f"{pod.name} had the condition {', '.join(lost)} of another controller, which is gone since the "
+                "candidate wrote PodScheduled: it replaced the list of conditions",
+                **evidence,
+            )
+        if versions[-1].get("PodScheduled") != "Unschedulable":
+            return invalid(
+                f"the candidate did not say in the conditions of {pod.name} that it fits nowhere", **evidence
+            )
+    if not pods or finding.outcome != "passed":
+        return finding if finding.outcome != "passed" else invalid("nothing was tried", **evidence)
+    return passed(f"{len(pods)} pods kept the conditions of others beside PodScheduled", **evidence)
+
+
+_OTHERS = "WrittenByOthers"
+"""The reason of the conditions that the harness writes."""
+
+
+def _conditions(history: History, uid: str) -> Iterator[dict[str, str]]:
+    """What a pod's conditions were, version by version: type to reason."""
+    for event in history.of("object"):
+        if event["resource"] == "pods" and event["object"]["metadata"]["uid"] == uid and event["type"] != "DELETED":
+            conditions = event["object"].get("status", {}).get("conditions") or ()
+            yield {condition["type"]: condition.get("reason", "") for condition in conditions}
 
 
 def _told(history: History, uid: str) -> bool:
@@ -61,3 +110,22 @@ def _told(history: History, uid: str) -> bool:
         for event in history.of("object")
         if event["resource"] == "events"
     )
+
+
+CLAUSES = (
+    Clause(
+        "core/binds", "A feasible pod is bound within the deadline, through the binding subresource.",
+        "Kubernetes: pods/binding; e2e sig-scheduling", judge_binds, needs=AUDIT,
+    ),
+    Clause(
+        "core/unschedulable-condition",
+        "A pod that fits nowhere stays Pending with PodScheduled=False and reason Unschedulable.",
+        "Kubernetes: PodCondition PodScheduled, PodReasonUnschedulable", judge_unschedulable_condition,
+        also=frozenset({"events"}),
+    ),
+    Clause(
+        "core/foreign-conditions",
+        "Conditions of a pod that others have written stay when the scheduler writes its own.",
+        "Kubernetes: PodStatus.conditions, merged by type; readiness gates (KEP-580)", judge_foreign_conditions,
+    ),
+)  # fmt: skip

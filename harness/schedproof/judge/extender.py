@@ -1,104 +1,101 @@
-"""The extender's HTTP contract, from what went over the tapped line.
+"""extender: the HTTP contract, from what went over the tapped line.
 
 Sources: k8s.io/kube-scheduler/extender/v1 (types) and pkg/scheduler/extender.go (what kube-scheduler makes of them).
 """
 
 from __future__ import annotations
 
+import itertools
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
 from schedproof.judge.evidence import shown
+from schedproof.judge.extender_calls import (
+    answered_in_time,
+    calls,
+    configuration,
+    described,
+    flaw,
+    never_called,
+    unanswered,
+    verb,
+)
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from schedproof.history.history import History
     from schedproof.history.record import Record
 
-__all__ = ["judge_cache_mode", "judge_filter_subset", "judge_malformed", "judge_score_range", "judge_verbs_served"]
+__all__ = ["CLAUSES",
+    "judge_cache_mode", "judge_concurrent", "judge_filter_subset", "judge_large", "judge_malformed",
+    "judge_managed_resources", "judge_unknown_fields", "judge_verbs_served",
+]  # fmt: skip
 
-_HIGHEST = 10
-"""MaxExtenderPriority. Nothing checks it: a score of 1000 wins outright."""
-
-
-def _config(history: History) -> Mapping[str, Any]:
-    config: Mapping[str, Any] = history.run["candidate"]["extender"]["config"]
-    return config
-
-
-def _calls(history: History, case: str, verb: str, by: str = "scheduler") -> list[Record]:
-    """Calls of a configured verb (`filterVerb`) within the case; none where it is not configured."""
-    name = _config(history).get(verb)
-    begin, end = history.span(case)
-    return [
-        record
-        for record in history.of("extender")
-        if name and record["by"] == by and f"/{record['request']}".endswith(f"/{name}") and begin <= record["at"] <= end
-    ]
-
-
-def _called(call: Record) -> str:
-    said = call["error"] or call["answer"][:200] or "nothing"
-    return f"{call['request']} answered {call['status'] or 'not at all'} ({said})"
-
-
-def _readable(call: Record, verb: str) -> bool:
-    """Whether kube-scheduler can read the answer: JSON, and for prioritize a list."""
-    return bool(call["json"]) and (verb != "prioritizeVerb" or call["scores"] is not None)
+_INCOMPLETE = "incomplete"
+"""How our calls say that they are valid JSON that lacks something: to be answered somehow, not to be refused."""
 
 
 def judge_verbs_served(history: History, case: str) -> Finding:
-    """Every configured verb of a scheduling cycle was called, and answered with status 200 and what it asks for."""
-    configured = [verb for verb in ("filterVerb", "prioritizeVerb", "bindVerb") if _config(history).get(verb)]
+    """Every configured verb was called, and answered with status 200, in time, and in its shape."""
+    configured = [
+        name for name in ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb") if configuration(history).get(name)
+    ]
     missing = []
-    for verb in configured:
-        calls = _calls(history, case, verb)
-        wrong = [call for call in calls if call["status"] != HTTPStatus.OK or not _readable(call, verb)]
-        if wrong:
-            ignored = "; kube-scheduler ignores that silently" if verb == "prioritizeVerb" else ""
-            return failed(f"{verb}: {_called(wrong[0])}{ignored}", **shown(history, case))
-        if not calls:
-            missing.append(verb)
+    for name in configured:
+        made = calls(history, name, case)
+        if name == "preemptVerb":  # it is called only where pods are in the way, so the harness does
+            made += calls(history, name, case, by="harness")
+        flaws = [text for call in made if (text := flaw(call, name))]
+        if flaws:
+            ignored = "; kube-scheduler ignores that silently" if name == "prioritizeVerb" else ""
+            return failed(f"{name}: {flaws[0]}{ignored}", **shown(history, case))
+        if made and not any(answered_in_time(history, call) for call in made):
+            return failed(
+                f"{name}: {described(made[0])} after {made[0]['seconds']:.1f} s, beyond its httpTimeout",
+                **shown(history, case),
+            )
+        if not made:
+            missing.append(name)
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if missing:
-        return invalid(f"kube-scheduler never called {', '.join(missing)}", **shown(history, case))
-    return passed(f"{', '.join(configured)}: answered with 200 and JSON", **shown(history, case))
+        return invalid(never_called(history, ", ".join(missing)), **shown(history, case))
+    return passed(f"{', '.join(configured)}: answered with 200 and what they ask for", **shown(history, case))
 
 
 def judge_cache_mode(history: History, case: str) -> Finding:
     """Filter answers were in the mode that the configuration claims: names where nodeCacheCapable, else nodes."""
-    mode = "names" if _config(history).get("nodeCacheCapable") else "nodes"
-    calls = _calls(history, case, "filterVerb") + _calls(history, case, "prioritizeVerb")
-    for call in calls:
+    mode = "names" if configuration(history).get("nodeCacheCapable") else "nodes"
+    filtered = calls(history, "filterVerb", case)
+    made = filtered + calls(history, "prioritizeVerb", case)
+    for call in made:
         if call["status"] != HTTPStatus.OK or call["error"]:
-            return failed(f"asked with {call['mode'] or 'no nodes'}: {_called(call)}", **shown(history, case))
-    filtered = _calls(history, case, "filterVerb")
+            return failed(f"asked with {call['mode'] or 'no nodes'}: {described(call)}", **shown(history, case))
     wrong = [call for call in filtered if call["answered_mode"] != mode]
     if wrong:
         wanted = "NodeNames" if mode == "names" else "Nodes"
         return failed(
-            f"{_called(wrong[0])}: expected {wanted}, as its configuration claims nodeCacheCapable "
+            f"{described(wrong[0])}: expected {wanted}, as its configuration claims nodeCacheCapable "
             f"{str(mode == 'names').lower()}",
             **shown(history, case),
         )
     finding = judge_placement(history, case)
-    if finding.outcome != "passed" or not calls:
-        return finding if calls else invalid("it was never asked", **shown(history, case))
-    return passed(f"{len(calls)} calls answered in the mode that was asked for ({mode})", **shown(history, case))
+    if finding.outcome != "passed":
+        return finding
+    if not made:
+        return invalid(never_called(history, "it"), **shown(history, case))
+    return passed(f"{len(made)} calls answered in the mode that was asked for ({mode})", **shown(history, case))
 
 
 def judge_filter_subset(history: History, case: str) -> Finding:
     """Filter answered with nodes that it was asked about, each once."""
-    if not _config(history).get("filterVerb"):
+    if not configuration(history).get("filterVerb"):
         return not_claimed("no filterVerb is configured")
-    calls = _calls(history, case, "filterVerb")
-    for call in calls:
+    made = calls(history, "filterVerb", case)
+    for call in made:
         asked, answered = call["asked"] or [], call["answered"] or []
         if invented := sorted(set(answered) - set(asked)):
             return failed(
@@ -111,51 +108,179 @@ def judge_filter_subset(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    if not any(call["answered"] for call in calls):
+    if not made:
+        return invalid(never_called(history, "filterVerb"), **shown(history, case))
+    if not any(call["answered"] for call in made):
         return invalid("no filter call answered with nodes", **shown(history, case))
-    return passed(f"{len(calls)} filter answers within what was asked", **shown(history, case))
-
-
-def judge_score_range(history: History, case: str) -> Finding:
-    """All scores were integers from 0 to 10, also for more nodes than there are scores."""
-    if not _config(history).get("prioritizeVerb"):
-        return not_claimed("no prioritizeVerb is configured")
-    calls = _calls(history, case, "prioritizeVerb")
-    if wrong := [call for call in calls if call["status"] == HTTPStatus.OK and call["scores"] is None]:
-        return failed(f"{_called(wrong[0])}: that is no HostPriorityList", **shown(history, case))
-    for call in calls:
-        for host, score in call["scores"] or ():
-            if score is None:
-                continue  # Go's decoder takes what is left out for 0
-            if not isinstance(score, int) or isinstance(score, bool) or not 0 <= score <= _HIGHEST:
-                return failed(
-                    f"{host} got the score {score} for {call['pod']}; expected an integer from 0 to {_HIGHEST}: "
-                    "kube-scheduler takes what is beyond as it is, and one number that is no integer voids the answer",
-                    **shown(history, case),
-                )
-    most = max((len(call["asked"] or ()) for call in calls), default=0)
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
-        return finding
-    if most <= _HIGHEST + 1:
-        return invalid(f"it never scored more than {most} nodes at once", **shown(history, case))
-    return passed(f"{len(calls)} answers, of up to {most} nodes, within 0 and {_HIGHEST}", **shown(history, case))
+    return passed(f"{len(made)} filter answers within what was asked", **shown(history, case))
 
 
 def judge_malformed(history: History, case: str) -> Finding:
-    """Each malformed call was answered with an error status, or 200 with Error; and it went on serving."""
-    calls = [record for record in history.of("extender", case) if record["by"] == "harness"]
-    if not calls:
+    """Each malformed call was answered with an error status, or 200 with Error; and it went on serving.
+
+    What is valid JSON and lacks a field may be answered in any way: only a connection that is dropped is wrong.
+    """
+    made = [record for record in history.of("extender", case) if record["by"] == "harness"]
+    if not made:
         return invalid("no malformed call was made", **shown(history, case))
-    for call in calls:
-        refused = call["status"] >= HTTPStatus.BAD_REQUEST and call["status"] != HTTPStatus.BAD_GATEWAY
+    for call in made:
+        where = f"{call['what']} in place of the arguments of {call['verb']}: {described(call)}"
+        if call["what"].startswith(_INCOMPLETE):
+            if unanswered(call):
+                return failed(f"{where}; expected any answer", **shown(history, case))
+            continue
+        refused = call["status"] >= HTTPStatus.BAD_REQUEST and not unanswered(call)
         if not refused and not call["error"]:
-            return failed(
-                f"{call['what']} in place of the arguments of {call['verb']}: {_called(call)}; "
-                "expected an error status, or 200 with Error",
-                **shown(history, case),
-            )
+            return failed(f"{where}; expected an error status, or 200 with Error", **shown(history, case))
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    return passed(f"{len(calls)} malformed calls refused, and pods were scheduled after", **shown(history, case))
+    return passed(f"{len(made)} malformed calls refused, and pods were scheduled after", **shown(history, case))
+
+
+def judge_managed_resources(history: History, case: str) -> Finding:
+    """Pods that ask for what it manages were put to it and bound, and so were others, which were not put to it."""
+    config = configuration(history)
+    if not config.get("managedResources"):
+        return invalid("no managedResources are configured: its extender is called for every pod")
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    names = [name for name in ("filterVerb", "prioritizeVerb", "bindVerb") if config.get(name)]
+    put = {call["pod"] for name in names for call in calls(history, name, case)}
+    asking = [pod.name for pod in history.test_pods(case, "probe")]
+    others = [pod.name for pod in history.test_pods(case, "unmanaged")]
+    if not asking or not others:
+        return invalid("there were not pods of both kinds", **shown(history, case))
+    if left := [pod for pod in asking if pod not in put]:
+        return invalid(f"kube-scheduler did not ask it about {left[0]}", **shown(history, case))
+    if asked := [pod for pod in others if pod in put]:
+        return invalid(
+            f"kube-scheduler asked it about {asked[0]}, which asks for nothing that it manages", **shown(history, case)
+        )
+    managed = ", ".join(resource["name"] for resource in config["managedResources"])
+    return passed(
+        f"{len(asking)} pods that ask for {managed} were put to it, {len(others)} others were not",
+        **shown(history, case),
+    )
+
+
+def judge_unknown_fields(history: History, case: str) -> Finding:
+    """Questions with fields that no version has yet were answered as others are."""
+    return _answered(history, case) or _unless_placement_fails(history, case, "questions with an unknown field")
+
+
+def judge_concurrent(history: History, case: str) -> Finding:
+    """Questions that came at the same time were all answered, each with nodes that it was about."""
+    if (finding := _answered(history, case)) is not None:
+        return finding
+    made = _own_calls(history, case)
+    for call in made:
+        named = {*(call["answered"] or ()), *(host for host, _ in call["scores"] or ())}
+        if others := sorted(named - {*(call["asked"] or ())}):
+            return failed(
+                f"{call['request']} for {call['pod']} was asked about {', '.join(sorted(call['asked']))}, and answered "
+                f"with {', '.join(map(str, others))}, which another question was about at that time",
+                **shown(history, case),
+            )
+    begins = sorted((call["at"] - call["seconds"], call["at"]) for call in made)
+    if not any(second < ended for (_, ended), (second, _) in itertools.pairwise(begins)):
+        return invalid("no two questions were under way at the same time", **shown(history, case))
+    return _unless_placement_fails(history, case, "questions at the same time")
+
+
+def judge_large(history: History, case: str) -> Finding:
+    """A question about many nodes was answered in time, once at least, where one about two of them was."""
+    if not _asking_verbs(history):
+        return not_claimed(_NOTHING_ASKED)
+    calls_by_verb: dict[str, list[Record]] = {}
+    for call in _own_calls(history, case):
+        calls_by_verb.setdefault(call["verb"], []).append(call)
+    for name, made in calls_by_verb.items():
+        few, many = ([call for call in made if call["what"] == what] for what in ("few nodes", "many nodes"))
+        if any(flaw(call, verb(history, call)) or call["error"] for call in few):
+            return not_claimed(f"{described(few[0])}: what it is not told of by the API, it does not answer about")
+        wrong = [call for call in many if flaw(call, verb(history, call)) or call["error"]]
+        if wrong:
+            return failed(f"{name} about {len(wrong[0]['asked'])} nodes: {described(wrong[0])}", **shown(history, case))
+        if many and not any(answered_in_time(history, call) for call in many):
+            soonest = min(call["seconds"] for call in many)
+            return failed(
+                f"{name} about {len(many[0]['asked'])} nodes took {soonest:.1f} s, which is beyond its httpTimeout",
+                **shown(history, case),
+            )
+    return _unless_placement_fails(history, case, "questions about few and many nodes")
+
+
+_NOTHING_ASKED = "neither filterVerb nor prioritizeVerb is configured"
+
+
+def _asking_verbs(history: History) -> list[str]:
+    return [name for name in ("filterVerb", "prioritizeVerb") if configuration(history).get(name)]
+
+
+def _own_calls(history: History, case: str) -> list[Record]:
+    return [record for record in history.of("extender", case) if record["by"] == "harness"]
+
+
+def _answered(history: History, case: str) -> Finding | None:
+    """A finding where a question of the harness's own had no answer of the verb's shape, or where none is asked."""
+    if not _asking_verbs(history):
+        return not_claimed(_NOTHING_ASKED)
+    for call in _own_calls(history, case):
+        if text := flaw(call, verb(history, call)):
+            return failed(f"{call['what']}: {text}", **shown(history, case))
+        if call["error"]:
+            return failed(f"{call['what']}: {described(call)}", **shown(history, case))
+    return None
+
+
+def _unless_placement_fails(history: History, case: str, what: str) -> Finding:
+    finding = judge_placement(history, case)
+    made = _own_calls(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not made:
+        return invalid("no question was asked", **shown(history, case))
+    return passed(f"{len(made)} {what} answered", **shown(history, case))
+
+
+CLAUSES = (
+    Clause(
+        "extender/verbs-served", "Every configured verb answers.",
+        "extender API: a 404 on prioritize is ignored by kube-scheduler", judge_verbs_served, needs=SEVERAL_NODES,
+    ),
+    Clause(
+        "extender/filter-subset", "Filter answers only with nodes that were asked about.",
+        "extender API: ExtenderFilterResult", judge_filter_subset, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "extender/cache-capable",
+        "It answers in the mode that its configuration claims: names where nodeCacheCapable, else nodes.",
+        "extender API: nodeCacheCapable", judge_cache_mode,
+    ),
+    Clause(
+        "extender/malformed",
+        "Malformed input is answered with an error status, or 200 with Error; what only lacks a field is answered "
+        "in any way; and it keeps serving.",
+        "extender API: ExtenderFilterResult.Error", judge_malformed,
+    ),
+    Clause(
+        "extender/unknown-fields", "Fields that it does not know change nothing: a newer Kubernetes sends more.",
+        "Kubernetes: API conventions, unknown fields", judge_unknown_fields,
+    ),
+    Clause(
+        "extender/concurrent", "Questions at the same time are all answered, each with the nodes that it is about.",
+        "extender API: net/http, several schedulers and profiles", judge_concurrent, needs=SEVERAL_NODES,
+    ),
+    Clause(
+        "extender/large", "A question about 5,000 nodes is answered within its httpTimeout.",
+        "Kubernetes: considerations for large clusters; Extender.httpTimeout", judge_large,
+    ),
+    Clause(
+        "extender/managed-resources",
+        "Pods that ask for what it manages are put to it and bound; others are bound without it.",
+        "kubescheduler.config.k8s.io: Extender.managedResources", judge_managed_resources,
+        features=frozenset({"managed-resources"}), needs=CHANGE_NODES,
+    ),
+)  # fmt: skip

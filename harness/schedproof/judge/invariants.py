@@ -1,38 +1,24 @@
-"""What holds over a whole run, whatever is tested: `core/alive`, `core/own-pods-only`, `core/all-accounted`."""
+"""What holds over a whole run, whatever is tested: `core/own-pods-only`, `core/all-accounted`."""
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
+from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.evidence import log_tails
+from schedproof.judge.placement import left_unbound
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
-    from schedproof.history.history import History
+    from collections.abc import Sequence
+
+    from schedproof.history.history import Attempt, History
     from schedproof.history.record import Record
 
-__all__ = ["judge_accounted", "judge_alive", "judge_own_pods", "writes"]
+__all__ = ["CLAUSES", "judge_accounted", "judge_own_pods", "writes"]
 
 _READING = frozenset({"get", "list", "watch"})
-
-
-def judge_alive(history: History, case: str) -> Finding:
-    """No process of the candidate ended before the harness ended it."""
-    if (failure := next(history.of("start-failed"), None)) is not None:
-        fix = f"; fix: {failure['fix']}" if failure["fix"] else ""
-        return failed(f"it does not start: {failure['text']}{fix}", logs=log_tails(history, case))
-    events = list(history.of("process"))
-    if not any(event["event"] == "started" for event in events):
-        return invalid("no process of the candidate was seen to start")
-    exits = [event for event in events if event["event"] == "exited"]
-    if exits:
-        first = exits[0]
-        return failed(
-            f"{first['name']} ended by itself with {_code(first['code'])}, {first['at']:.1f} s into the run"
-            + (f" (and {len(exits) - 1} more times)" if len(exits) > 1 else ""),
-            logs=log_tails(history, case),
-        )
-    return passed(f"{len({event['name'] for event in events})} processes lived to the end")
 
 
 def judge_own_pods(history: History, _case: str) -> Finding:
@@ -62,25 +48,33 @@ def writes(history: History) -> list[Record]:
 
 
 def judge_accounted(history: History, case: str) -> Finding:
-    """Every own pod ended bound, or Pending with a reason, or was deleted first; none was bound twice."""
+    """Every own pod ended bound, or Pending with a reason, or was deleted first; none was bound twice.
+
+    Pods of the harness's own, which it waits for in every clause, must be bound where they fit.
+    """
     own = history.own_pods()
     if not own:
         return invalid("the candidate was given no pod")
+    if any(history.of("start-failed")) and not history.bindings.keys() & own.keys():
+        return invalid("the candidate does not start (see core/alive)")
     alive = {pod["metadata"]["uid"] for pod in history.world.latest().pods.values()}
+    effective = {record["call"] for record in history.of("admission") if record["effective"]}
+    by_harness = {attempt.uid for attempt in history.attempts if attempt.succeeded and _is_harness(history, attempt)}
+    lag = _SEEN_BY_ALL if _several_workers(history) else 0.0
     problems = []
     for uid, pod in own.items():
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         made = history.attempts_on(name, uid)
-        successes = [attempt for attempt in made if attempt.succeeded]
-        if successes and made[-1] is not successes[0]:
-            again = made[made.index(successes[0]) + 1]
+        successes = [attempt for attempt in made if attempt.succeeded or (attempt.call and attempt.call in effective)]
+        if successes and (again := _tried_again(made, successes[0], lag)) is not None:
             problems.append(f"{name}: bound to {successes[0].node}, then tried again ({again.node}: {again.code})")
         if uid in history.bindings:
-            if not successes and not any(attempt.unanswered for attempt in made):
+            if not successes and uid not in by_harness and not any(attempt.unanswered for attempt in made):
                 problems.append(f"{name}: is on {history.bindings[uid].node}, but not by a Binding of the candidate")
         elif uid in alive and not pod["spec"].get("nodeName") and not _has_reason(pod):
             # (A pod that came with its node, as static pods do, was never to be scheduled.)
             problems.append(f"{name}: ended Pending without a reason (no PodScheduled condition)")
+    problems += left_unbound(history)
     if problems:
         return failed(
             f"{problems[0]} ({len(problems)} of {len(own)} pods)",
@@ -90,14 +84,41 @@ def judge_accounted(history: History, case: str) -> Finding:
     return passed(f"{len(own)} pods accounted for, {len(history.bindings.keys() & own.keys())} of them bound once")
 
 
+def _is_harness(history: History, attempt: Attempt) -> bool:
+    return attempt.user in history.run["users"]["harness"]
+
+
+_SEEN_BY_ALL = 2.0
+"""Seconds after which every worker of a candidate has seen a binding: as much as a scheduler may lag behind by default
+(core/freshness)."""
+
+
+def _tried_again(made: Sequence[Attempt], success: Attempt, lag: float) -> Attempt | None:
+    """The first attempt that was received once the candidate could have seen its success.
+
+    That is when the success was answered, and where several workers try the same pod, so much later that the others
+    could see it by their watches. Who was under way before that has lost a race, and may lose it: the apiserver
+    arbitrates (optimistic concurrency).
+    """
+    return next((a for a in made if a is not success and a.received >= success.completed + lag), None)
+
+
+def _several_workers(history: History) -> bool:
+    """Whether several attempts to place one pod were under way at the same time: one worker makes one after another.
+
+    What the harness held or delayed does not count, for a client may give up on that and try again.
+    """
+    slowed = {r["call"] for r in history.of("admission") if r["held"] or r["effective"]}
+    for uid, pod in history.own_pods().items():
+        name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        made = [attempt for attempt in history.attempts_on(name, uid) if attempt.call not in slowed or not attempt.call]
+        if any(b.received < a.completed for a, b in itertools.pairwise(made)):
+            return True
+    return False
+
+
 def _has_reason(pod: Record) -> bool:
     return any(c["type"] == "PodScheduled" and c.get("reason") for c in pod.get("status", {}).get("conditions", ()))
-
-
-def _code(code: int | None) -> str:
-    if code is None:
-        return "an unknown code"
-    return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 def _request(request: Record) -> str:
@@ -105,3 +126,17 @@ def _request(request: Record) -> str:
         f"{request['user'].rpartition(':')[2]}: {request['verb']} {request['resource']} "
         f"{request['namespace']}/{request['name']} -> {request['code']}"
     )
+
+
+CLAUSES = (
+    Clause(
+        "core/own-pods-only",
+        "Beyond reading, no request of any kind concerns a pod of another schedulerName.",
+        "Kubernetes: PodSpec.schedulerName", judge_own_pods, needs=AUDIT, always=True,
+    ),
+    Clause(
+        "core/all-accounted",
+        "Every pod ends bound or Pending with a reason; at most one Binding succeeds, and none follows it.",
+        "Kubernetes: pods/binding, PodCondition PodScheduled", judge_accounted, needs=AUDIT, always=True,
+    ),
+)  # fmt: skip

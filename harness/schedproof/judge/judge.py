@@ -5,28 +5,24 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.claims import CLAUSE_PROFILES
+from schedproof.candidates.claims import OWN, profile_of
+from schedproof.foundation.visible import visible, visible_in
+from schedproof.history.history import History
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict, invalid
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from schedproof.candidates.claims import Claims
-    from schedproof.history.history import History
     from schedproof.judge.clause import Clause
 
-__all__ = ["applies", "judge", "judge_all"]
+__all__ = ["applies", "dependent", "judge", "judge_all", "merge", "pool", "why_unclaimed"]
 
 
 def applies(clause: Clause, claims: Claims, cluster: Mapping[str, Any]) -> Verdict | None:
     """The verdict that needs no trial: not claimed, or not possible on this cluster. None where it must be tried."""
-    profile = CLAUSE_PROFILES[clause.id.partition("/")[0]]
-    if profile not in claims.profiles:
-        return Verdict(clause.id, clause.level, "not-claimed", f"the profile {profile} is not claimed")
-    if missing := sorted(clause.features - set(claims.features)):
-        return Verdict(clause.id, clause.level, "not-claimed", f"the feature {', '.join(missing)} is not claimed")
-    if unclaimed := clause.unclaimed(claims):
+    if unclaimed := why_unclaimed(clause, claims):
         return Verdict(clause.id, clause.level, "not-claimed", unclaimed)
     if lacking := sorted(clause.needs - set(cluster["capabilities"])):
         return Verdict(clause.id, clause.level, "skipped", f"this cluster lacks the capability {', '.join(lacking)}")
@@ -35,17 +31,43 @@ def applies(clause: Clause, claims: Claims, cluster: Mapping[str, Any]) -> Verdi
     return None
 
 
+def dependent(clause: Clause, cause: str) -> Verdict:
+    """The verdict on a clause that was not tried, because another one showed that the candidate binds nothing."""
+    summary = f"not tried: it depends on {cause}, which did not pass"
+    return Verdict(clause.id, clause.level, "skipped", summary, depends_on=cause)
+
+
+def why_unclaimed(clause: Clause, claims: Claims) -> str:
+    """Why a candidate with these claims is not held to a clause; empty where it is."""
+    profile = profile_of(clause.id)
+    if profile not in (*claims.profiles, OWN):
+        return f"the profile {profile} is not claimed"
+    if missing := sorted(clause.features - set(claims.features)):
+        return f"the feature {', '.join(missing)} is not claimed"
+    return clause.unclaimed(claims)
+
+
 def judge(history: History, clause_id: str) -> Verdict:
-    """The verdict on one clause that was tried in this history."""
+    """The verdict on one clause that was tried in this history. What it quotes is fit to be shown."""
+    verdict = _judge(history, clause_id)
+    return dataclasses.replace(verdict, summary=visible(verdict.summary), evidence=visible_in(verdict.evidence))
+
+
+def _judge(history: History, clause_id: str) -> Verdict:
     clause = CATALOGUE[clause_id]
     if (verdict := applies(clause, history.claims, history.run["cluster"])) is not None:
         return verdict
+    cause = history.shown_broken_by
+    if cause and clause.needs_bindings and clause_id not in history.cases:
+        return dependent(clause, cause)
     if (obstacle := _unfinished(history, clause)) is not None:
         return Verdict(clause.id, clause.level, "invalid", obstacle)
     finding = clause.judge(history.up_to_end("" if clause.last else clause_id), clause_id)
     if finding.outcome == "passed" and not clause.last and history.ended_early(clause_id):
-        # Whoever judges must find what was missed. Where he does not, what he saw is not all that was to be tried.
+        # The judge must find what was missed. Where it does not, its record is not all that was to be tried.
         finding = invalid("a deadline was missed, and the rest of the trial left out", **finding.evidence)
+    if finding.outcome == "invalid" and cause and cause != clause_id:
+        return dependent(clause, cause)
     verdict = Verdict(clause.id, clause.level, finding.outcome, finding.summary, finding.evidence)
     exclusion = next((e for e in history.exclusions if e.clause == clause_id), None)
     if exclusion is None:
@@ -71,6 +93,41 @@ def _unfinished(history: History, clause: Clause) -> str | None:
     return None if history.ended(clause.id) else "was cut off in the middle of its trial"
 
 
-def judge_all(history: History) -> list[Verdict]:
-    """Verdicts on everything that this run was to try, in its order."""
-    return [judge(history, clause_id) for record in history.of("selected") for clause_id in record["clauses"]]
+def judge_all(histories: Mapping[int, History]) -> list[Verdict]:
+    """Verdicts on everything that a run was to try of a candidate, in its order.
+
+    Args:
+        histories: by instance; see `Verdict`.
+    """
+    first = next(iter(histories.values()))
+    selected = [clause_id for record in first.of("selected") for clause_id in record["clauses"]]
+    return [_judge_together(histories, clause_id) for clause_id in selected]
+
+
+def _judge_together(histories: Mapping[int, History], clause_id: str) -> Verdict:
+    clause = CATALOGUE[clause_id]
+    tried = {number: history for number, history in histories.items() if clause.last or clause_id in history.cases}
+    if not tried:
+        return judge(next(iter(histories.values())), clause_id)
+    if clause.pooled:
+        return judge(pool(list(tried.values())), clause_id)
+    return merge([dataclasses.replace(judge(history, clause_id), instance=n) for n, history in tried.items()])
+
+
+def pool(histories: Sequence[History]) -> History:
+    """The first history, and the requests of all: for clauses that are `pooled`."""
+    first, *others = histories
+    return History([first.run, *(record for history in others for record in history.of("request")), *first.records[1:]])
+
+
+_WORST_FIRST = ("failed", "invalid", "excluded", "passed", "skipped", "not-claimed")
+
+
+def merge(verdicts: Sequence[Verdict]) -> Verdict:
+    """The verdict on a clause that several instances of a candidate were tried on: the worst, and whose it is."""
+    if len(verdicts) == 1:
+        return verdicts[0]
+    worst = min(verdicts, key=lambda one: (_WORST_FIRST.index(one.outcome), one.stale, one.instance))
+    if worst.outcome not in ("failed", "invalid", "excluded"):
+        return dataclasses.replace(worst, instance=0)
+    return dataclasses.replace(worst, summary=f"instance {worst.instance} of {len(verdicts)}: {worst.summary}")

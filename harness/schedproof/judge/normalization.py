@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from schedproof.judge.clause import Clause
 from schedproof.judge.evidence import log_tails
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 from schedproof.normalization.answer import Answer, readings_from_json
@@ -26,7 +27,15 @@ if TYPE_CHECKING:
     from schedproof.normalization.answer import Readings
     from schedproof.normalization.rules import Rule
 
-__all__ = ["judge_documented", "judge_scores", "judge_surfaces_agree", "no_examples", "no_readings", "no_readings_for"]
+__all__ = [
+    "CLAUSES",
+    "judge_documented",
+    "judge_scores",
+    "judge_surfaces_agree",
+    "no_examples",
+    "no_readings",
+    "no_readings_for",
+]
 
 _ROUNDING = 1
 """Points by which the same readings may score differently on two surfaces: two servers deliver a rate that is the same
@@ -148,12 +157,18 @@ def _asked(search: Record) -> tuple[tuple[Readings, ...], tuple[Answer, ...]]:
 
 
 def _shown(history: History, case: str) -> dict[str, Any]:
-    """`scorings`: on each surface the questions of one case, the readings and scores of their first nodes."""
+    """`scorings`: on each surface the questions of one case, the readings and scores of their first nodes.
+
+    Also how many questions were `asked`, the `seconds` that this took, and for how many of them answers were awaited
+    (`waited`); all 0 where the answers were those of another clause's search.
+    """
     scorings = [
         {
             "surface": search["surface"],
             "cases": search["cases"],
             "id": search["id"],
+            # Older histories do not have these.
+            **{name: search.get(name, 0) for name in ("asked", "seconds", "waited")},
             "of": "raw score" if search["surface"] == NORMALIZE_SCORE else "traffic B/s",
             "questions": [
                 _question(_given(search, readings, answer), answer)
@@ -189,3 +204,25 @@ def _question(readings: Readings, answer: Answer) -> dict[str, Any]:
             for node in nodes[:_SHOWN]
         ],
     }
+
+
+_SCORES = "scheduler framework: ScorePlugin, NormalizeScore; extender API: HostPriorityList"
+
+
+CLAUSES = (
+    *(
+        Clause(
+            rule.clause, rule.guarantee, _SCORES, judge_scores,
+            features=frozenset({rule.feature} - {""}), unclaimed=no_readings_for(rule),
+        )
+        for rule in RULES.values()
+    ),
+    Clause(
+        "normalize/surfaces-agree", "The same readings have the same scores on every surface.",
+        _SCORES, judge_surfaces_agree, unclaimed=no_readings,
+    ),
+    Clause(
+        "normalize/documented", "The worked examples of its documentation hold.",
+        "the candidate's own claim", judge_documented, unclaimed=no_examples,
+    ),
+)  # fmt: skip

@@ -2,66 +2,35 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
+from schedproof.judge.configuration import as_configured, disabled_filters
 from schedproof.judge.evidence import decision_table, log_tails, shown, timeline
+from schedproof.judge.lateness import how_late
+from schedproof.judge.ruling import Ruling, rule_binding
+from schedproof.judge.unbound import why_unbound
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check, unmodelled
 
 if TYPE_CHECKING:
-    from schedproof.history.history import Binding, History, TestPod
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from schedproof.history.history import History, TestPod
     from schedproof.history.record import Record
 
-__all__ = ["Ruling", "judge_placement", "rule_binding"]
+__all__ = ["CLAUSES", "Ruling", "judge_feasible", "judge_placement", "left_unbound", "rule_binding"]
 
+_AFFINITY = frozenset({"pod-affinity"})
 
-@dataclasses.dataclass(frozen=True)
-class Ruling:
-    """On one binding. `reasons` is empty where it was feasible; `feasible` are the nodes of the state ruled by."""
+_AUXILIARY = {
+    "settle": "could not show that the candidate saw the world",
+    "sentinel": "could not show that the candidate had decided on the pods before",
+}
+"""Roles of pods by which the harness shows something, and what is not shown where such a pod is not bound."""
 
-    binding: Binding
-    reasons: tuple[str, ...]
-    feasible: tuple[str, ...]
-    per_node: dict[str, tuple[str, ...]]
-    unmodelled: tuple[str, ...]
-
-
-def rule_binding(history: History, binding: Binding) -> Ruling:
-    """Whether a binding was feasible in some state of the world that the candidate may have decided in.
-
-    Caches lag, so every state counts from the newest that the candidate can be shown to have seen up to the
-    bind. Its own earlier bindings are no news to it: they are part of each of those states as long as the pods exist.
-    (A pod that was created on its node is news, whatever schedulerName it bears.)
-    """
-    first = min(history.seen_rv(before=binding.rv), binding.rv - 1)
-    states = list(history.world.states(first, binding.rv))
-    final = states[-1]
-    own = history.own_pods()
-    placed = {
-        name: pod
-        for name, pod in final.pods.items()
-        if (uid := pod["metadata"]["uid"]) in own and uid in history.bindings and uid != binding.uid
-    }
-    newest: dict[str, tuple[str, ...]] = {}
-    gaps: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
-    for state in reversed(states):
-        pods = [*{**state.pods, **placed}.values()]
-        per_node = check(binding.manifest, state.nodes.values(), pods)
-        # The newest state that allows the binding is the one that explains it best.
-        reasons = per_node.get(binding.node, (f"node {binding.node!r} does not exist",))
-        if not newest:
-            newest = per_node
-            gaps = unmodelled(binding.manifest, pods, state.nodes.values())
-            newest_reasons = reasons
-        if not reasons:
-            newest = per_node
-            break
-    else:
-        reasons = newest_reasons
-    feasible = tuple(sorted(node for node, why in newest.items() if not why))
-    return Ruling(binding, reasons, feasible, newest, gaps)
+_NAMED = 3
+"""Misplaced pods that a summary names after the first; the report shows the decisions of more."""
 
 
 def judge_placement(history: History, case: str) -> Finding:
@@ -77,26 +46,20 @@ def judge_placement(history: History, case: str) -> Finding:
         # Where the probes that show what it has seen went, is for core/node-selector to judge.
         if pod.role != "settle" and pod.uid in own and pod.uid in history.bindings
     ]
-    # Where the oracle does not know all the rules, what it holds against a node that exists is a guess.
-    guesses = [ruling for ruling in rulings if ruling.unmodelled and ruling.binding.node in ruling.per_node]
+    guesses = [ruling for ruling in rulings if ruling.guessed]
     wrong = [ruling for ruling in rulings if ruling.reasons and ruling not in guesses]
     if wrong:
-        first = wrong[0]
-        return failed(
-            f"{first.binding.pod} was bound to {first.binding.node}, where it cannot run: {'; '.join(first.reasons)}"
-            + (f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""),
-            decisions=[decision_table(history, ruling.binding, ruling.per_node) for ruling in wrong[:5]],
-            **shown(history, case),
-        )  # fmt: skip
+        return _misplaced(history, wrong, shown(history, case))
     if gaps := sorted({gap for ruling in guesses for gap in ruling.unmodelled}):
         return invalid(f"the oracle does not model {', '.join(gaps)}")
     expectations = list(history.of("expect", case))
     if not expectations:
-        return invalid("nothing was tried", timeline=timeline(history, case))
+        return invalid(_nothing_expected(history, case), timeline=timeline(history, case))
     pods = {pod.uid: pod for pod in history.test_pods(case)}
-    for expectation in expectations:
-        finding = _judge_expectation(history, expectation, pods[expectation["uid"]])
-        if finding.outcome != "passed":
+    findings = [_judge_for_case(history, one, pods[one["uid"]]) for one in expectations]
+    # What could not be shown early in a case does not hide what was shown later.
+    for outcome in ("failed", "invalid"):
+        if finding := next((one for one in findings if one.outcome == outcome), None):
             return finding
     if unseen := next(history.of("unseen", case), None):
         return invalid(
@@ -110,28 +73,107 @@ def judge_placement(history: History, case: str) -> Finding:
     )
 
 
+def judge_feasible(history: History, _case: str) -> Finding:
+    """Every binding of the run was feasible, whichever clause was being tried; and what fitted nowhere waited."""
+    own = history.own_pods()
+    bindings = sorted((one for uid, one in history.bindings.items() if uid in own), key=lambda one: one.rv)
+    if not bindings:
+        return invalid("no pod was bound")
+    wrong = [ruling for binding in bindings if (ruling := rule_binding(history, binding)).reasons]
+    if sure := [ruling for ruling in wrong if not ruling.guessed]:
+        uid = sure[0].binding.uid
+        case = next((pod.case for pod in history.test_pods() if pod.uid == uid), "")
+        evidence = {
+            "timeline": timeline(history, case, sure[0].binding.pod), "logs": log_tails(history, case)
+        }  # fmt: skip
+        return _misplaced(history, sure, evidence)
+    if wrong:
+        return invalid(f"the oracle does not model {', '.join(wrong[0].unmodelled)}, which {wrong[0].binding.pod} uses")
+    waiters = history.test_pods(role="waiter")
+    return passed(f"{len(bindings)} bindings of the run were feasible; {len(waiters)} pods waited for its whole length")
+
+
+def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str, Any]) -> Finding:
+    first = wrong[0]
+    return failed(
+        f"{first.binding.pod} was bound to {first.binding.node}, where it cannot run: {'; '.join(first.reasons)}"
+        + disabled_filters(history, first.binding.manifest)
+        + _others(wrong[1:]),
+        decisions=[decision_table(history, ruling.binding, ruling.per_node) for ruling in wrong[:5]],
+        **evidence,
+    )  # fmt: skip
+
+
+def _others(wrong: Sequence[Ruling]) -> str:
+    """Where else pods were bound that cannot run there; the first few by name."""
+    named = [f"{ruling.binding.pod} to {ruling.binding.node}" for ruling in wrong[:_NAMED]]
+    named += [f"{len(wrong) - _NAMED} more"] if len(wrong) > _NAMED else []
+    return f" (also {', '.join(named)})" if named else ""
+
+
+def _nothing_expected(history: History, case: str) -> str:
+    if not list(history.test_pods(case)):
+        return "nothing was tried"
+    return (
+        "pods were created, and nothing is expected of them: say what is to become of them, such as "
+        "case.expect_bound([pod]), or case.expect_pending([pod]) of pods that fit nowhere"
+    )
+
+
+def _judge_for_case(history: History, expectation: Record, pod: TestPod) -> Finding:
+    """No guarantee is about the harness's own pods: where one was not bound, something else could not be shown.
+
+    That it was not bound is for `core/all-accounted` to judge.
+    """
+    finding = _judge_expectation(history, expectation, pod)
+    if finding.outcome == "failed" and pod.role in _AUXILIARY:
+        return invalid(f"{_AUXILIARY[pod.role]}: {finding.summary}", **finding.evidence)
+    return finding
+
+
+def left_unbound(history: History) -> Iterator[str]:
+    """Pods of the harness's own, in any case, that fitted and were not bound in time; a sentence for each.
+
+    What follows the end of a case, when the world is put back, is not judged.
+    """
+    pods = {pod.uid: pod for pod in history.test_pods()}
+    ends = {case: history.span(case)[1] for case in history.cases}
+    for expectation in history.of("expect"):
+        pod = pods[expectation["uid"]]
+        in_time = expectation["at"] <= ends.get(pod.case, expectation["at"])
+        if pod.role in _AUXILIARY and expectation["outcome"] == "bound" and in_time:
+            finding = _judge_expectation(history, expectation, pod)
+            if finding.outcome == "failed":
+                yield f"{finding.summary} (while {pod.case} was tried)"
+
+
 def _judge_expectation(history: History, expectation: Record, pod: TestPod) -> Finding:
     rv = expectation["rv"]
     binding = history.bindings.get(pod.uid)
     bound = binding is not None and binding.rv <= rv
+    if bound and expectation["outcome"] == "bound":
+        return passed("bound")
     state = history.world.at(rv)
     manifest = state.pods.get(pod.name) or history.manifests[pod.uid]
-    per_node = check(manifest, state.nodes.values(), state.pods.values())
+    per_node = check(as_configured(history, manifest), state.nodes.values(), state.pods.values(), state.namespaces)
     possible = sorted(node for node, why in per_node.items() if not why)
+    fences = [fence for fence in history.of("fence", pod.case) if fence["rv"] <= rv]
+    gaps = () if bound else unmodelled(manifest, state.pods.values(), state.nodes.values(), state.namespaces)
+    waits = expectation["outcome"] == "unwilling" or (expectation["outcome"] == "pending" and not possible)
+    if not bound and not gaps and waits and any(_decided(history, pod, fence) for fence in fences):
+        return passed("pending")
     evidence = {
         "decisions": [decision_table(history, binding, per_node, manifest=manifest)],
         "timeline": timeline(history, pod.case),
         "logs": log_tails(history, pod.case),
     }
     if bound:
-        if expectation["outcome"] == "bound":
-            return passed("bound")
         if expectation["outcome"] == "unwilling":
             assert binding is not None
             return failed(f"{pod.name} was bound to {binding.node}, which the candidate claims not to do", **evidence)
         # Every binding has been ruled on before: this one was feasible, as far as the candidate can be held to know.
         return invalid(f"{pod.name} was expected to stay pending, but it could be bound", **evidence)
-    if gaps := unmodelled(manifest, state.pods.values(), state.nodes.values()):
+    if gaps:
         return invalid(f"{pod.name} was not bound, and the oracle does not model {', '.join(gaps)}", **evidence)
     if expectation["outcome"] == "bound":
         if not possible:
@@ -139,16 +181,18 @@ def _judge_expectation(history: History, expectation: Record, pod: TestPod) -> F
         begin, _ = history.span(pod.case)
         ended = [e for e in history.of("process") if e["event"] == "exited" and begin <= e["at"] <= expectation["at"]]
         waited = f"within {expectation['within']:g} s ({expectation['deadline']})"
+        late = f"; {how_late(history, expectation)}"
         if ended:
-            waited = f"before {ended[0]['name']} ended with code {ended[0]['code']}"
-        return failed(f"{pod.name} was not bound {waited}, although it fits on {', '.join(possible)}", **evidence)
+            waited, late = f"before {ended[0]['name']} ended with code {ended[0]['code']}", ""
+        cause = why_unbound(history, pod, expectation["at"])
+        text = f"{pod.name} was not bound {waited}, although it fits on {', '.join(possible)}"
+        text += f"; {cause}" if cause else ""
+        return failed(text + late, **evidence)
     if possible and expectation["outcome"] == "pending":
         return invalid(
             f"{pod.name} was expected to stay pending, but the oracle finds {', '.join(possible)}", **evidence
         )
-    if not any(_decided(history, pod, fence) for fence in history.of("fence", pod.case) if fence["rv"] <= rv):
-        return invalid(f"no fence shows that {pod.name} was decided on", **evidence)
-    return passed("pending")
+    return invalid(f"no fence shows that {pod.name} was decided on", **evidence)
 
 
 def _decided(history: History, pod: TestPod, fence: Record) -> bool:
@@ -157,3 +201,174 @@ def _decided(history: History, pod: TestPod, fence: Record) -> bool:
         sentinel.name == fence["pod"] and sentinel.at > pod.at and sentinel.uid in history.bindings
         for sentinel in history.test_pods(pod.case, "sentinel")
     )
+
+
+CLAUSES = (
+    Clause(
+        "core/feasible",
+        "Every binding of a run is feasible, whichever clause was being tried; what fits nowhere waits to its end.",
+        "Kubernetes: the default Filter plugins", judge_feasible, always=True,
+    ),
+    Clause(
+        "core/no-overcommit", "Of a burst of pods, no node ever holds more than its allocatable.",
+        "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
+    ),
+    Clause(
+        "core/fit-cpu", "A pod whose CPU request exceeds what is free on a node is kept off that node.",
+        "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
+    ),
+    Clause(
+        "core/fit-memory", "A pod whose memory request exceeds what is free on a node is kept off that node.",
+        "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
+    ),
+    Clause(
+        "core/fit-ephemeral", "A pod whose request for local storage exceeds what is free is kept off that node.",
+        "Kubernetes: NodeStatus.allocatable, ephemeral-storage", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/fit-extended", "A pod whose request for an extended resource exceeds what is free is kept off.",
+        "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
+        needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/fit-hugepages", "A pod whose request for huge pages exceeds what is free is kept off that node.",
+        "Kubernetes: NodeStatus.allocatable, hugepages-*", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/fit-init", "What a pod needs is the larger of what its init containers and its containers ask for.",
+        "Kubernetes: resource sharing within init containers", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/fit-sidecar", "Sidecars add to what the containers ask for, and init containers after them.",
+        "Kubernetes: sidecar containers (KEP-753)", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/fit-overhead", "The overhead of a pod's RuntimeClass adds to what it asks for.",
+        "Kubernetes: PodSpec.overhead (KEP-688)", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/fit-pod-level", "A request for the pod as a whole takes the place of its containers' requests.",
+        "Kubernetes: PodSpec.resources (KEP-2837)", judge_placement, needs=CHANGE_NODES,
+        features=frozenset({"pod-level-resources"}),
+    ),
+    Clause(
+        "core/fit-resize", "A pod that is being made smaller holds what it had until its kubelet has done that.",
+        "Kubernetes: in-place resize (KEP-1287)", judge_placement, needs=CHANGE_NODES,
+        features=frozenset({"in-place-resize"}),
+    ),
+    Clause(
+        "core/fit-pods", "A node never gets more pods than its allocatable says, whatever they request.",
+        "Kubernetes: NodeStatus.allocatable, pods", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/fit-terminated",
+        "Succeeded and Failed pods free their resources; terminating pods still hold them.",
+        "e2e sig-scheduling: validates that there is no conflict with pods in Succeeded or Failed phase",
+        judge_placement, needs=frozenset({"ending-pods"}),
+    ),
+    Clause(
+        "core/node-selector", "A pod goes only to a node that has every label of its nodeSelector.",
+        "e2e sig-scheduling: validates that NodeSelector is respected", judge_placement,
+        needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/node-affinity",
+        "Required node affinity holds: all operators and fields, terms ORed, expressions ANDed.",
+        "e2e sig-scheduling: validates that required NodeAffinity setting is respected", judge_placement,
+        needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/taint-noschedule", "A NoSchedule taint keeps off every pod that does not tolerate it, and no other.",
+        "e2e sig-scheduling: validates that taints-tolerations is respected", judge_placement,
+        needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/taint-noexecute", "A NoExecute taint keeps off every pod that does not tolerate it.",
+        "Kubernetes: taints and tolerations; TaintToleration plugin", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/toleration", "A toleration covers a taint by key, operator, value and effect, as the API says.",
+        "Kubernetes: Toleration.ToleratesTaint", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/cordon", "A node that is cordoned gets no pod that does not tolerate that.",
+        "Kubernetes: NodeSpec.unschedulable; NodeUnschedulable plugin", judge_placement,
+        needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/cordon-tolerated", "A pod that tolerates node.kubernetes.io/unschedulable may go to a cordoned node.",
+        "Kubernetes: NodeUnschedulable plugin", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/host-port",
+        "No two pods of a node open the same port: same number and protocol, same address or 0.0.0.0.",
+        "e2e sig-scheduling: validates that there exists conflict between pods with same hostPort and protocol",
+        judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/pod-affinity",
+        "A pod with required affinity goes only where a pod is that all its terms mean; the first of a group anywhere.",
+        "e2e sig-scheduling: validates that required pod affinity is respected; InterPodAffinity plugin",
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY,
+    ),
+    Clause(
+        "core/pod-anti-affinity",
+        "A pod with required anti-affinity goes to no place, such as a zone, where a pod is that a term means.",
+        "Kubernetes: inter-pod affinity and anti-affinity; InterPodAffinity plugin",
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY,
+    ),
+    Clause(
+        "core/anti-affinity-symmetry",
+        "A pod goes to no place where a pod is whose own required anti-affinity means it.",
+        "Kubernetes: inter-pod affinity and anti-affinity; InterPodAffinity plugin",
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY,
+    ),
+    Clause(
+        "core/affinity-namespaces",
+        "Affinity terms mean pods of their owner's namespace, or of those that they name, or select by labels.",
+        "Kubernetes: PodAffinityTerm.namespaces, namespaceSelector (KEP-2249)",
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY,
+    ),
+    Clause(
+        "core/topology-spread",
+        "By DoNotSchedule a place is ahead of the emptiest one that counts by maxSkew at most, at every binding.",
+        "Kubernetes: pod topology spread constraints (KEP-895, 3022, 3094, 3243); PodTopologySpread plugin",
+        judge_placement, needs=CHANGE_NODES, features=frozenset({"topology-spread"}),
+    ),
+    Clause(
+        "core/requeue-node-added", "A pod that fitted nowhere is scheduled once a node joins on which it fits.",
+        "scheduler framework: EventsToRegister (Node/Add)", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/requeue-pod-deleted",
+        "A pod that fitted nowhere is scheduled once a pod is deleted in whose place it fits.",
+        "scheduler framework: EventsToRegister (AssignedPod/Delete)", judge_placement,
+    ),
+    Clause(
+        "core/requeue-taint-removed", "A pod that fitted nowhere is scheduled once a taint goes that kept it off.",
+        "scheduler framework: EventsToRegister (Node/UpdateTaint)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/requeue-uncordon",
+        "A pod that fitted nowhere is scheduled once a node on which it fits is uncordoned.",
+        "scheduler framework: EventsToRegister (Node/UpdateTaint)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/requeue-label-changed",
+        "A pod that fitted nowhere is scheduled once a node has the label that it selects.",
+        "scheduler framework: EventsToRegister (Node/UpdateLabel)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/bind-existing-node", "There is no Binding to a node that was gone before the decision.",
+        "Kubernetes: pods/binding takes any name of a node", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/node-recreated", "A node that is created anew under its name is taken as it is now.",
+        "Kubernetes: names of nodes are used again", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "network/feasible-first", "An infeasible node is never chosen, however quiet it is.",
+        "scheduler framework: scores rank only what passed the filters", judge_placement,
+        needs=SCRIPTED_METRICS | CHANGE_NODES,
+    ),
+)  # fmt: skip

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import math
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
+from schedproof.judge.configuration import not_all_scored
 from schedproof.judge.evidence import decision_table, shown, timeline
 from schedproof.judge.placement import Ruling, judge_placement, rule_binding
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping, Sequence
 
     from schedproof.candidates.claims import Claims
     from schedproof.history.history import History, TestPod
 
-__all__ = [
-    "RANDOM_LIMIT", "ROTATIONS", "judge_flip", "judge_least_traffic", "judge_ranking", "judge_recovery",
-    "no_packets_for", "quietest_of",
+__all__ = ["CLAUSES",
+    "RANDOM_LIMIT", "ROTATIONS", "excused_pods", "judge_flip", "judge_least_traffic", "judge_ranking", "judge_recovery",
+    "no_other_direction", "no_packets_for", "quietest_of",
 ]  # fmt: skip
 
 ROTATIONS = 8
@@ -43,8 +46,33 @@ class _Probe:
 
 
 def judge_least_traffic(history: History, case: str) -> Finding:
-    """All probes landed on the quietest feasible node, and that node was each of the nodes in turn."""
-    return _judge(history, case, distinct=min(len(history.run["cluster"]["nodes"]), ROTATIONS))
+    """All probes landed on the quietest feasible node, and that node was each of the nodes in turn.
+
+    Of two nodes that differ by less than the claimed resolution, either is right.
+    """
+    finding = _judge(history, case, distinct=min(len(history.run["cluster"]["nodes"]), ROTATIONS))
+    return (_beyond_resolution(history, case) or finding) if finding.outcome == "passed" else finding
+
+
+def _beyond_resolution(history: History, case: str) -> Finding | None:
+    """A finding where a pod with two right nodes went to a third one, or nowhere."""
+    assert history.claims.network is not None
+    pods = history.test_pods(case, "undecided")
+    excused = excused_pods(history, pods)
+    for pod in pods:
+        if (binding := history.bindings.get(pod.uid)) is None:
+            return failed(f"{pod.name} was never bound", **shown(history, case))
+        load = _load(history, pod)
+        limit = min(load.values()) * (1 + history.claims.network.resolution)
+        if load.get(binding.node, math.inf) > limit and pod.uid not in excused:
+            right = " or ".join(sorted(node for node, rate in load.items() if rate <= limit))
+            ruling = rule_binding(history, binding)
+            return failed(
+                f"{pod.name} went to {binding.node}, expected {right}: the two quietest nodes differ by less than the "
+                "claimed resolution, and all others by more",
+                decisions=[decision_table(history, binding, ruling.per_node, expected=right)], **shown(history, case),
+            )  # fmt: skip
+    return None
 
 
 def judge_flip(history: History, case: str) -> Finding:
@@ -74,35 +102,47 @@ def no_packets_for(claims: Claims, cluster: Mapping[str, Any]) -> str:
     return ""
 
 
+def no_other_direction(claims: Claims) -> str:
+    """Why there is nothing that could be taken for the claimed direction."""
+    assert claims.network is not None
+    told = f"_{claims.network.direction}_" in claims.network.metric
+    return "" if told else f"the name of {claims.network.metric} tells no direction"
+
+
 def _judge(history: History, case: str, *, distinct: int, controlled: bool = True) -> Finding:
     assert history.claims.network is not None
     pods = history.test_pods(case, "probe")
     if any(history.of("unseen", case)):
         # It did not bind the pod that was to show what it has seen: the probes are not all there.
         return judge_placement(history, case)
+    if reason := not_all_scored(history):
+        return invalid(reason, timeline=timeline(history, case))
     if not pods:
         return invalid("nothing was tried", timeline=timeline(history, case))
     evidence = shown(history, case)
     unbound = [pod.name for pod in pods if pod.uid not in history.bindings]
     if unbound:
         return failed(f"{unbound[0]} was never bound ({len(unbound)} of {len(pods)} probes)", **evidence)
-    probes = [_probe(history, pod, history.claims.network.resolution) for pod in pods]
+    excused = excused_pods(history, pods)
+    tried = [_probe(history, pod, history.claims.network.resolution) for pod in pods]
+    # One that breaks a rule is excused by nothing; nor need one that is right.
+    probes = [probe for probe in tried if probe.right or probe.ruling.reasons or probe.pod.uid not in excused]
+    left_out = [probe for probe in tried if probe not in probes]
+    chance = _chance(probes, left_out)
+    measured = {"probes": len(probes), "chance_of_a_random_chooser": chance}
+    # A probe that the environment cannot judge does not hide the others.
+    if wrong := [probe for probe in probes if not probe.right and not probe.problem]:
+        first = wrong[0]
+        expected = f"expected {first.quietest}, chose {first.ruling.binding.node}"
+        return failed(
+            f"{_pattern(history, wrong, probes)}; {first.pod.name}: {expected}" + _query_trouble(history, case),
+            decisions=[_table(history, probe) for probe in wrong[:3]], measured=measured,
+            timeline=timeline(history, case, first.pod.name), logs=evidence["logs"],
+        )  # fmt: skip
     if broken := [probe for probe in probes if probe.problem]:
         return invalid(
             f"{broken[0].pod.name}: {broken[0].problem} ({len(broken)} of {len(probes)} probes)",
             decisions=[_table(history, probe) for probe in broken[:3]], **evidence,
-        )  # fmt: skip
-    chance = math.prod(1 / len(probe.ruling.feasible) for probe in probes if probe.ruling.feasible)
-    measured = {"probes": len(probes), "chance_of_a_random_chooser": chance}
-    wrong = [probe for probe in probes if not probe.right]
-    if wrong:
-        first = wrong[0]
-        expected = f"expected {first.quietest}, chose {first.ruling.binding.node}"
-        return failed(
-            f"{len(wrong)} of {len(probes)} probes did not land on the quietest node; {first.pod.name}: {expected}"
-            + _query_trouble(history, case),
-            decisions=[_table(history, probe) for probe in wrong[:3]], measured=measured,
-            timeline=timeline(history, case, first.pod.name), logs=evidence["logs"],
         )  # fmt: skip
     quietest = {probe.quietest for probe in probes}
     if len(quietest) < distinct:
@@ -115,15 +155,77 @@ def _judge(history: History, case: str, *, distinct: int, controlled: bool = Tru
         return invalid(problem, measured=measured, **evidence)
     return passed(
         f"{len(probes)} of {len(probes)} probes on the quietest of the feasible nodes, which was each of "
-        f"{len(quietest)} in turn; a random chooser passes with probability {chance:.1e}",
+        f"{len(quietest)} in turn; a random chooser passes with probability {chance:.1e}" + _counts(len(left_out)),
         decisions=[_table(history, probes[0])], measured=measured, timeline=evidence["timeline"],
     )  # fmt: skip
+
+
+def _chance(probes: Sequence[_Probe], left_out: Sequence[_Probe]) -> float:
+    """How likely it is that a chooser at random is right in all these probes."""
+    anew = {probe.pod.phase: probe.pod.at for probe in left_out}
+    counted = [probe for probe in probes if probe.ruling.feasible and probe.pod.at > anew.get(probe.pod.phase, -1.0)]
+    chance = math.prod(1 / len(probe.ruling.feasible) for probe in counted)
+    # Where a phase was begun anew: that can happen once, in each of the phases, after any number of right answers.
+    return chance * 2 * len({probe.pod.phase for probe in probes}) if left_out else chance
+
+
+def excused_pods(history: History, pods: Sequence[TestPod]) -> set[str]:
+    """Uids of pods whose place may be due to placements before them, which no reading could show yet.
+
+    A scheduler may count these, so as not to send a whole burst to one node, unless it claims that it does not. Then
+    others of the same phase, later and further apart, show what it prefers: where there are none, nothing is excused.
+    """
+    network = history.claims.network
+    assert network is not None
+    if network.own_placements == "ignored":
+        return set()
+    apart = {pod.uid for pod in pods if _is_apart(history, pod, network.look_back)}
+    return {
+        pod.uid
+        for pod in pods
+        if pod.uid not in apart
+        and any(other.uid in apart and other.phase == pod.phase and other.at > pod.at for other in pods)
+    }
+
+
+def _is_apart(history: History, pod: TestPod, look_back: float) -> bool:
+    """Whether nothing was placed for so many seconds before a pod was created."""
+    before = bisect.bisect_left(history.placements, pod.at)
+    return not before or pod.at - history.placements[before - 1] >= look_back
+
+
+def _counts(excused: int) -> str:
+    if not excused:
+        return ""
+    return f"; {excused} probes soon after others went elsewhere: it counts its own placements (network.own-placements)"
+
+
+def _pattern(history: History, wrong: Sequence[_Probe], probes: Sequence[_Probe]) -> str:
+    """What the probes have in common: one cause is one headline."""
+    text = f"{len(wrong)} of {len(probes)} probes did not land on the quietest node"
+    chosen = {probe.ruling.binding.node for probe in probes}
+    if len(chosen) == 1 and len({probe.quietest for probe in probes}) > 1:
+        return f"{text}: all landed on {chosen.pop()}, whichever node was the quietest"
+    loads = [(probe, _load(history, probe.pod)) for probe in probes]
+    if all(load and probe.ruling.binding.node == _loudest(load, probe.ruling.feasible) for probe, load in loads):
+        return f"{text}: all landed on the loudest"
+    return text
+
+
+def _loudest(load: Mapping[str, float], feasible: Collection[str]) -> str:
+    return max((node for node in feasible if node in load), key=lambda node: load[node], default="")
+
+
+def _load(history: History, pod: TestPod) -> Mapping[str, float]:
+    """The load that was on when a pod was created; empty where none was chosen."""
+    none: Mapping[str, float] = {}
+    return next((r["traffic"] for r in history.of("load", pod.case) if r["phase"] == pod.phase), none)
 
 
 def _probe(history: History, pod: TestPod, resolution: float) -> _Probe:
     ruling = rule_binding(history, history.bindings[pod.uid])
     none: dict[str, float] = {}
-    asked = next((r["traffic"] for r in history.of("load", pod.case) if r["phase"] == pod.phase), none)
+    asked = _load(history, pod)
     readings = [r["traffic"] for r in history.of("reading", pod.case) if r["pod"] == pod.name] or [none]
     quietest, gap = quietest_of(asked, ruling.feasible)
     seen = [quietest_of(reading, ruling.feasible) for reading in readings]
@@ -170,7 +272,7 @@ def _control_problem(history: History, case: str) -> str:
     if not controls:
         return "no control ran beside the candidate"
     for pod in controls:
-        load: dict[str, float] = next((r["traffic"] for r in history.of("load", case) if r["phase"] == pod.phase), {})
+        load = _load(history, pod)
         binding = history.bindings.get(pod.uid)
         if binding is None:
             return f"the control did not schedule {pod.name}"
@@ -181,3 +283,66 @@ def _control_problem(history: History, case: str) -> str:
         if reach and binding.node != min(reach, key=lambda node: load[node]):
             return ""
     return f"the control, which ignores traffic, also placed all {len(controls)} of its probes on the quietest node"
+
+
+CLAUSES = (
+    Clause(
+        "network/least-traffic",
+        "Among feasible nodes, the one with the least traffic gets the pod, whichever node that is.",
+        "the candidate's own claim", judge_least_traffic, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/flip", "When the load is swapped, the preference follows within window plus refresh.",
+        "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/ranking",
+        "Where the quietest node is infeasible, the second-quietest gets the pod, and so on down.",
+        "the candidate's own claim", judge_ranking, needs=SCRIPTED_METRICS | CHANGE_NODES,
+    ),
+    Clause(
+        "network/large-counters", "Counters near 2^60, and rates to match, rank correctly.",
+        "Prometheus: samples are float64; scores are int64", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/near-zero", "Rates of a few bytes per second rank correctly.",
+        "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/window", "Traffic older than the claimed window does not affect placement.",
+        "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/rate-not-total", "A node that is busy now loses to one that is idle now, whatever their totals.",
+        "Prometheus: counters are read as rates", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/counter-reset",
+        "A rebooted node is neither the quietest nor the loudest because its counter started over.",
+        "Prometheus: rate() adjusts for counter resets", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/duplicate-series", "A node whose series are there twice, from two replicas, has no more traffic.",
+        "Prometheus: replicas with external labels", judge_flip, level="recommended", needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/interface", "Only the claimed device counts.",
+        "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/joins",
+        "Whichever usual way leads from a series to its node, names and addresses that begin alike are kept apart.",
+        "Prometheus: vector matching; node_exporter: node_uname_info", judge_flip,
+        needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
+    ),
+    Clause(
+        "network/direction", "Only the claimed direction counts.",
+        "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS, unclaimed=no_other_direction,
+    ),
+    Clause(
+        "network/real-traffic",
+        "The quietest node gets the pod end to end: real packets, a real exporter, a real scrape.",
+        "the candidate's own claim", judge_flip, needs=frozenset({"load"}) | SEVERAL_NODES,
+        obstacle=no_packets_for,
+    ),
+)  # fmt: skip

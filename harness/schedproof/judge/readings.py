@@ -6,16 +6,24 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from schedproof.judge.evidence import decision_table, shown
+from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, Clause
+from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement, rule_binding
-from schedproof.judge.preference import judge_recovery, quietest_of
+from schedproof.judge.preference import RANDOM_LIMIT, judge_recovery
+from schedproof.judge.scored import found_something, unscored
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
-    from schedproof.candidates.claims import Claims, OnMissing
-    from schedproof.history.history import History, TestPod
+    from collections.abc import Iterator
 
-__all__ = ["judge_missing_node", "judge_outage", "judge_query_cost", "judge_zero_traffic", "no_outage_policy"]
+    from schedproof.candidates.claims import Claims, OnOutage
+    from schedproof.history.history import History
+    from schedproof.history.record import Record
+
+__all__ = ["CLAUSES",
+    "judge_no_readings", "judge_outage", "judge_query_cost", "judge_stale_series", "judge_zero_traffic",
+    "no_outage_policy",
+]  # fmt: skip
 
 
 def no_outage_policy(claims: Claims) -> str:
@@ -29,91 +37,136 @@ def judge_zero_traffic(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
+    if wrong := unscored(history, case):
+        return failed(wrong, **shown(history, case))
     loads = [record["traffic"] for record in history.of("load", case)]
     if not all(loads) or not loads or any(any(load.values()) for load in loads):
         return invalid("the nodes were not without traffic", **shown(history, case))
+    if not all(_has_read(history, case, record) for record in history.of("load", case)):
+        return invalid("it asked Prometheus nothing, or nothing that has an answer", **shown(history, case))
     bound = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     if not any(len(rule_binding(history, history.bindings[pod.uid]).feasible) > 1 for pod in bound):
         return invalid("there never were two nodes to choose from, so nothing was scored", **shown(history, case))
     return finding
 
 
-def judge_missing_node(history: History, case: str) -> Finding:
-    """A node without samples blocked nobody, and was treated as the claimed policy says.
-
-    `neutral`: as the median of those known, so never before two known ones. `avoid`: only where no known node fits.
-    `reject`: never.
-    """
-    assert history.claims.network is not None
-    policy = history.claims.network.on_missing
-    finding = judge_placement(history, case)
-    if finding.outcome != "passed":
-        return finding
-    judged = 0
-    for pod in history.test_pods(case, "probe"):
-        if (binding := history.bindings.get(pod.uid)) is None:
-            continue
-        ruling = rule_binding(history, binding)
-        traffic = _asked(history, pod)
-        known = tuple(node for node in ruling.feasible if node in traffic)
-        judged += 0 < len(known) < len(ruling.feasible)
-        quietest, _ = quietest_of(traffic, known)
-        if wrong := _against_policy(policy, binding.node, known, quietest):
-            return failed(
-                f"{pod.name} went to {binding.node}; claimed on-missing {policy}: a node without samples {wrong}",
-                decisions=[decision_table(history, binding, ruling.per_node, expected=quietest)],
-                **shown(history, case),
-            )
-    if not judged:
-        return invalid("no pod was placed while a node that it fits on had no samples", **shown(history, case))
-    return passed(f"{judged} decisions with a node that has no samples; claimed: {policy}", **shown(history, case))
-
-
-def _against_policy(policy: OnMissing | None, chosen: str, known: tuple[str, ...], quietest: str) -> str:
-    """What the policy says of a node without samples that this choice is not in line with; "" where it is."""
-    if policy is None:
-        return ""
-    if chosen in known:
-        other = len(known) > 1 and chosen != quietest
-        return f"does not change that {quietest} is the quietest of those known" if other else ""
-    if policy == "reject":
-        return "is never chosen"
-    if policy == "avoid" and known:
-        return "is chosen only where no known node fits"
-    return "competes as the median of those known" if policy == "neutral" and len(known) > 1 else ""
+def _has_read(history: History, case: str, load: Record) -> bool:
+    """Whether a query found something from when this load was put on until the last pod was bound under it."""
+    network = history.claims.network
+    assert network is not None
+    end = next((record["at"] for record in history.of("load", case) if record["at"] > load["at"]), math.inf)
+    # The load is on record once readings from before it are too old to be used.
+    begin = load["at"] - network.staleness
+    bound = [history.bindings[pod.uid].at for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
+    last = max((at for at in bound if load["at"] <= at < end), default=-math.inf)
+    return any(begin <= query["at"] <= last and found_something(query) for query in history.of("query"))
 
 
 def judge_outage(history: History, case: str) -> Finding:
-    """During the outage pods were scheduled, or waited, as claimed; after it the preference came back in time."""
+    """During the outage pods were scheduled, or waited, as claimed; after it the preference came back in time.
+
+    Pods that were scheduled once the last readings were older than window and refresh did not follow them.
+    """
     assert history.claims.network is not None
     policy = history.claims.network.on_outage
-    faults = list(history.of("fault", case))
-    begin = next((record["at"] for record in faults if record["on"]), None)
-    end = next((record["at"] for record in faults if not record["on"]), None)
+    finding = _outage(history, case, policy)
+    return finding if policy != "schedule" else _unless_outdated(history, case, finding)
+
+
+def judge_no_readings(history: History, case: str) -> Finding:
+    """The same while Prometheus answers, but has no reading of any node: that is an outage too."""
+    assert history.claims.network is not None
+    wrong = unscored(history, case)
+    return (
+        failed(wrong, **shown(history, case))
+        if wrong
+        else _outage(history, case, history.claims.network.without_readings)
+    )
+
+
+def judge_stale_series(history: History, case: str) -> Finding:
+    """The same where readings have ended; and pods that are scheduled all the same do not follow the last of them."""
+    assert history.claims.network is not None
+    finding = judge_no_readings(history, case)
+    if history.claims.network.without_readings != "schedule":
+        return finding
+    return _unless_outdated(history, case, finding)
+
+
+def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
+    """The finding on an outage; another one where it passed, and the pods of the outage followed the last readings.
+
+    They did if all went where it was quietest before, on one node and then on another: chance does not do that.
+    """
+    pods = [pod for pod in history.test_pods(case, "outage") if pod.phase >= 0]
+    # (Histories of earlier versions have no phase with the pods of an outage of Prometheus itself.)
+    if finding.outcome != "passed" or not pods:
+        return finding
+    loads = {record["phase"]: record["traffic"] for record in history.of("load", case)}
+    quietest, right, chance = set(), True, 1.0
+    for pod in pods:
+        last = next(loads[phase] for phase in range(pod.phase, -1, -1) if loads[phase])
+        ruling = rule_binding(history, history.bindings[pod.uid])
+        old = min(last, key=lambda node: last[node])
+        quietest.add(old)
+        right = right and ruling.binding.node == old
+        chance /= max(1, len(ruling.feasible))
+    measured = {"chance_of_a_random_chooser": chance}
+    if len(quietest) < 2 or chance >= RANDOM_LIMIT:
+        return invalid(
+            f"a random chooser would look like one that keeps old readings with probability {chance:.1e}",
+            measured=measured, **shown(history, case),
+        )  # fmt: skip
+    if right:
+        return failed(
+            f"all pods went to the node that was the quietest before its readings ended ({', '.join(sorted(quietest))} "
+            f"in turn; by chance with probability {chance:.1e}): readings older than the claimed window are used",
+            measured=measured, **shown(history, case),
+        )  # fmt: skip
+    return finding
+
+
+def _outages(history: History, case: str) -> Iterator[tuple[float, float]]:
+    """When each outage that has ended began and ended; of faults that follow each other, the first and the last."""
+    begin = None
+    for fault in history.of("fault", case):
+        if fault["on"]:
+            begin = fault["at"] if begin is None else begin
+        elif begin is not None:
+            yield begin, fault["at"]
+            begin = None
+
+
+def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
+    assert history.claims.network is not None
+    outages = list(_outages(history, case))
     finding = judge_placement(history, case)
-    if finding.outcome == "failed" or begin is None or end is None:
+    if finding.outcome == "failed" or not outages:
         return finding if finding.outcome == "failed" else invalid("there was no outage", **shown(history, case))
-    pods = [pod for pod in history.test_pods(case, "outage") if begin <= pod.at < end]
-    if not pods:
+    ends = {
+        pod: end for pod in history.test_pods(case, "outage") for begin, end in outages if begin <= pod.at < end
+    }  # fmt: skip
+    if not ends:
         return invalid("no pod was created during the outage", **shown(history, case))
-    if policy == "wait":
-        early = [pod for pod in pods if pod.uid in history.bindings and history.bindings[pod.uid].at < end]
-        if early:
-            node = history.bindings[early[0].uid].node
-            return failed(
-                f"{early[0].name} was bound to {node} during the outage; claimed on-outage: wait",
-                **shown(history, case),
-            )
+    bound = {uid: binding.at for uid, binding in history.bindings.items()}
+    early = [pod for pod, end in ends.items() if bound.get(pod.uid, math.inf) < end]
+    late = [pod for pod in ends if pod not in early]
+    if policy == "wait" and early:
+        node = history.bindings[early[0].uid].node
+        return failed(
+            f"{early[0].name} was bound to {node} during the outage; claimed on-outage: wait", **shown(history, case)
+        )
     if finding.outcome != "passed":
         return finding
-    bound = {uid: binding.at for uid, binding in history.bindings.items()}
-    late = [pod for pod in pods if bound.get(pod.uid, math.inf) >= end]
     if policy == "schedule" and late:
         return failed(
             f"{late[0].name} was bound only after the outage; claimed on-outage: schedule", **shown(history, case)
         )
-    what = "waited for its end" if policy == "wait" else "were scheduled during it"
-    summary = f"Prometheus {next(r['fault'] for r in faults if r['on'])}: {len(pods)} pods {what}"
+    what = {"wait": "waited for its end", "schedule": "were scheduled during it"}.get(
+        policy or "", f"were scheduled, {len(late)} of them after it"
+    )
+    broken = ", ".join(dict.fromkeys(r["fault"] for r in history.of("fault", case) if r["on"]))
+    summary = f"Prometheus {broken}: {len(ends)} pods {what}"
     if history.claims.network.recovers_within is None:
         return passed(f"{summary}; no time to recover is claimed", **shown(history, case))
     recovery = judge_recovery(history, case)
@@ -171,5 +224,49 @@ def _queries(history: History, case: str, role: str) -> list[_Cost]:
     return costs
 
 
-def _asked(history: History, pod: TestPod) -> dict[str, float]:
-    return next((dict(r["traffic"]) for r in history.of("load", pod.case) if r["phase"] == pod.phase), {})
+CLAUSES = (
+    Clause(
+        "network/zero-traffic", "With no traffic anywhere, pods are scheduled.",
+        "scheduler framework: NormalizeScore must not divide by zero", judge_zero_traffic, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/missing-all",
+        "While Prometheus has samples of no node, pods are scheduled or wait, as claimed; then it prefers again.",
+        "the candidate's own claim", judge_no_readings, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/no-samples",
+        "While Prometheus answers with nothing, as after its restart, pods are scheduled or wait, as claimed.",
+        "Prometheus: a query that finds nothing is answered 200", judge_no_readings, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/prometheus-down",
+        "While Prometheus is down, pods go anywhere (not by old readings) or wait, as claimed; then it prefers again.",
+        "the candidate's own claim", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
+    ),
+    Clause(
+        "network/prometheus-slow",
+        "While Prometheus does not answer, pods are scheduled or wait, as claimed; then the preference is back.",
+        "the candidate's own claim", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
+    ),
+    Clause(
+        "network/prometheus-error",
+        "While Prometheus answers 503 or nonsense, pods go anywhere (not by old readings) or wait, as claimed; then it "
+        "prefers again.",
+        "Prometheus: HTTP API, status codes", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
+    ),
+    Clause(
+        "network/nan",
+        "While every reading is NaN, pods are scheduled or wait, as claimed; then it prefers again.",
+        "Prometheus: samples are float64", judge_no_readings, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/stale-series",
+        "Where all readings have ended, pods are scheduled or wait, as claimed, and old readings are not used.",
+        "the candidate's own claim", judge_stale_series, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/query-cost", "The queries that a decision takes do not grow with the number of nodes.",
+        "schedproof", judge_query_cost, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
+    ),
+)  # fmt: skip

@@ -5,23 +5,19 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.scheduler_config import DEFAULT_PLUGINS, SERVED_VERSION, enabled_names, own_args
-from schedproof.candidates.start_errors import UNREGISTERED
+from schedproof.candidates.deploy.scheduler_config import DEFAULT_PLUGINS, SERVED_VERSION, enabled_names, own_args
+from schedproof.candidates.plugin_build.start_errors import QUEUE_SORTS, UNREGISTERED
+from schedproof.judge.clause import AUDIT, Clause
+from schedproof.judge.conditions import judge_binds
 from schedproof.judge.evidence import log_tails
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any
+    from collections.abc import Sequence
 
     from schedproof.history.history import History
 
-__all__ = ["judge_args_typed", "judge_config_version", "judge_registered_name"]
-
-
-def _configuration(history: History) -> Mapping[str, Any]:
-    configuration: Mapping[str, Any] = next((record["document"] for record in history.of("configuration")), {})
-    return configuration
+__all__ = ["CLAUSES", "judge_args_typed", "judge_config_version", "judge_profiles", "judge_registered_name"]
 
 
 def _names(log: Sequence[str], arg: str) -> bool:
@@ -32,7 +28,7 @@ def _names(log: Sequence[str], arg: str) -> bool:
 
 def judge_config_version(history: History, case: str) -> Finding:
     """Its configuration is of an API version that this Kubernetes serves."""
-    version = _configuration(history).get("apiVersion", "")
+    version = history.configuration.get("apiVersion", "")
     if not version:
         return invalid("no scheduler was started")
     if version != SERVED_VERSION:
@@ -57,7 +53,7 @@ def judge_registered_name(history: History, case: str) -> Finding:
             f"fix: {failure['fix']}",
             logs=log_tails(history, case),
         )
-    for profile in _configuration(history).get("profiles") or ():
+    for profile in history.configuration.get("profiles") or ():
         enabled = enabled_names(profile)
         for entry in profile.get("pluginConfig") or ():
             if entry.get("name") not in enabled | DEFAULT_PLUGINS:
@@ -69,7 +65,7 @@ def judge_registered_name(history: History, case: str) -> Finding:
                 )
     if failure is not None:
         return invalid("the candidate does not start (see core/alive)")
-    if not _configuration(history):
+    if not history.configuration:
         return invalid("no scheduler was started")
     return passed("every name in its configuration is that of an enabled plugin")
 
@@ -77,9 +73,9 @@ def judge_registered_name(history: History, case: str) -> Finding:
 def judge_args_typed(history: History, case: str) -> Finding:
     """Its own args are taken; an arg of another type fails the start, with a message that names it."""
     failure = next(history.of("start-failed"), None)
-    if not _configuration(history):
+    if not history.configuration:
         return invalid("no scheduler was started")
-    if not any(args for _, _, args in own_args(_configuration(history))):
+    if not any(args for _, _, args in own_args(history.configuration)):
         return not_claimed("its configuration has no args for a plugin of its own")
     if failure is not None:
         blame = "its own args" if "cannot read its args" in failure["text"] else ""
@@ -97,3 +93,42 @@ def judge_args_typed(history: History, case: str) -> Finding:
         if not _names(attempt["log"], arg):
             return failed(f"with {what} it ends with code {code}, but does not name {arg}", **logs)
     return passed(f"{', '.join(attempt['arg'] for attempt in tried)}: a value of another type fails the start by name")
+
+
+def judge_profiles(history: History, case: str) -> Finding:
+    """All profiles of its configuration start in one process, and each schedules the pods that name it.
+
+    They share one queue, and so its one queueSort plugin (pkg/scheduler/profile, NewMap).
+    """
+    failure = next(history.of("start-failed"), None)
+    if not history.configuration:
+        return invalid("no scheduler was started")
+    if failure is not None and QUEUE_SORTS.search(failure["text"]):
+        return failed(f"{failure['text']}; fix: {failure['fix']}", logs=log_tails(history, case))
+    if len(history.scheduler_names) < 2:
+        return not_claimed("its configuration has one profile")
+    if failure is not None:
+        return invalid("the candidate does not start (see core/alive)")
+    return judge_binds(history, case)
+
+
+CLAUSES = (
+    Clause(
+        "plugin/config-version", "Its configuration is of an API version that this Kubernetes serves.",
+        "kubescheduler.config.k8s.io: v1 alone since 1.29", judge_config_version, at_start=True,
+    ),
+    Clause(
+        "plugin/registered-name",
+        "Every name in its configuration is that of a registered plugin, so that its args arrive.",
+        "scheduler framework: NewFramework", judge_registered_name, at_start=True,
+    ),
+    Clause(
+        "plugin/args-typed", "Ill-typed args fail at the start, with a message that names them.",
+        "scheduler framework: PluginFactory", judge_args_typed, at_start=True,
+    ),
+    Clause(
+        "plugin/profiles", "All profiles of its configuration start, and each schedules the pods that name it.",
+        "scheduler framework: profiles share one queue; KubeSchedulerConfiguration.profiles", judge_profiles,
+        needs=AUDIT, at_start=True,
+    ),
+)  # fmt: skip

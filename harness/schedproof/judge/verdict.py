@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from typing import Any, Literal
 
 __all__ = ["Finding", "Outcome", "Verdict", "failed", "invalid", "not_claimed", "passed"]
@@ -44,7 +45,10 @@ def not_claimed(summary: str) -> Finding:
 class Verdict:
     """The judgement of one clause.
 
-    `stale` marks an exclusion whose clause holds after all: the run fails until it is removed.
+    Attributes:
+        stale: marks an exclusion whose clause holds after all: the run fails until it is removed.
+        instance: of the candidate, from 1; 0 where there is but one, or where the verdict is about all of them.
+        depends_on: the clause that failed, without which this one could not be tried (`skipped`); else empty.
     """
 
     clause: str
@@ -53,6 +57,8 @@ class Verdict:
     summary: str
     evidence: dict[str, Any] = dataclasses.field(default_factory=dict)
     stale: bool = False
+    instance: int = 0
+    depends_on: str = ""
 
     @property
     def fails_run(self) -> bool:
@@ -63,8 +69,27 @@ class Verdict:
         return self.outcome == "invalid" and self.level == "required"
 
     def as_dict(self) -> dict[str, Any]:
-        result = {
+        result: dict[str, Any] = {
             "id": self.clause, "level": self.level, "outcome": self.outcome, "summary": self.summary,
             "evidence": self.evidence,
         }  # fmt: skip
-        return {**result, "stale": True} if self.stale else result
+        if self.stale:
+            result["stale"] = True
+        if self.instance:
+            result["instance"] = self.instance
+        if self.depends_on:
+            result["depends_on"] = self.depends_on
+        return result
+
+    def as_json(self) -> str:
+        """What is sent from the process that judged to the one that reports."""
+        return json.dumps(self.as_dict(), default=str)
+
+    @classmethod
+    def from_json(cls, text: str) -> Verdict:
+        """The inverse of `as_json`."""
+        document = json.loads(text)
+        return cls(
+            document["id"], document["level"], document["outcome"], document["summary"], document["evidence"],
+            document.get("stale", False), document.get("instance", 0), document.get("depends_on", ""),
+        )  # fmt: skip

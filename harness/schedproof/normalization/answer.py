@@ -23,7 +23,7 @@ class Answer:
     """The scores for one question, or why there are none.
 
     `scores`: (node, score) as answered, in that order; duplicates and nodes that were not asked about are kept.
-    `crash`: last words of a scorer that the question ended (a panic, an exit, an exception that nobody caught).
+    `crash`: last words of a scorer that the question ended (a panic, an exit, an exception that was not caught).
     `refusal`: an error in place of scores, from a scorer that lives on.
     `filtered`: nodes that it refuses to consider, before any scoring.
     `raw`: what was normalized, where the surface shows it.
@@ -60,13 +60,17 @@ class Surface(Protocol):
     """A way to put questions to a candidate's scoring.
 
     `fewest` and `most` are the numbers of nodes that one question may have. `nodes` are the names to use, in order;
-    empty where any names will do.
+    empty where any names will do. `waited` is for how many seconds it has waited for answers so far: for the scorer,
+    and for what brings it the question.
     """
 
     name: str
     fewest: int
     most: int
     nodes: tuple[str, ...]
+
+    @property
+    def waited(self) -> float: ...
 
     def ask(self, readings: Readings) -> Answer: ...
 

@@ -1,9 +1,10 @@
-"""A bare Python function as a scorer, and the three lines that hold it to the clauses in somebody's own tests."""
+"""A bare Python function as a scorer, and the three lines that hold it to the clauses in tests of one's own."""
 
 from __future__ import annotations
 
 import operator
 import sys
+import time
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +16,7 @@ from schedproof.normalization.effort import PROFILES
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import rules_for
 from schedproof.normalization.saved import SavedCase, SavedCases
-from schedproof.normalization.search import search
+from schedproof.normalization.search import Searches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -35,9 +36,13 @@ class FunctionSurface:
 
     def __init__(self, score: Callable[[dict[str, float | None]], Any]) -> None:
         self._score = score
+        self.waited = 0.0
 
     def ask(self, readings: Readings) -> Answer:
-        return answer_of(self._score, readings)
+        begin = time.monotonic()
+        answer = answer_of(self._score, readings)
+        self.waited += time.monotonic() - begin
+        return answer
 
     def close(self) -> None:
         pass
@@ -101,7 +106,7 @@ def hold_function(
     """
     promises = Promises(highest, resolution, frozenset(features), on_missing)
     _check(promises, without, profile)
-    surface, saved = FunctionSurface(score), SavedCases(kept)
+    surface, saved, searches = FunctionSurface(score), SavedCases(kept), Searches()
     scorer = f"{score.__module__}:{getattr(score, '__qualname__', score)}"
     broken = []
     for rule in rules_for(promises):
@@ -109,7 +114,8 @@ def hold_function(
             continue
         earlier = saved.of(scorer, rule.clause, surface.name)
         cases, _ = PROFILES[profile]
-        found = search(rule, surface, promises, cases=cases, seed=seed, known=[one.case for one in earlier]).failing
+        known = [one.case for one in earlier]
+        found = searches.search(rule, surface, promises, cases=cases, seed=seed, known=known).failing
         if found is None:
             for mended in earlier:
                 saved.forget(mended)

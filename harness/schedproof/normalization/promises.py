@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from schedproof.candidates.claims import Claims, OnMissing
+    from schedproof.candidates.claims import Claims, OnMissing, OnOutage
 
 __all__ = ["NORMALIZE_SCORE", "Promises"]
 
@@ -21,8 +21,9 @@ class Promises:
     Attributes:
         highest: the best score of its scale: 100 (framework.MaxNodeScore) or 10 (extender/v1.MaxExtenderPriority).
         resolution: the smallest relative difference of two readings that it promises to see.
-        features: of `candidates.claims.FEATURES`.
+        features: of those that rules judge.
         on_missing: what becomes of a node without a sample; None: nothing is promised.
+        on_outage: what becomes of pods where no node has a sample; None: nothing is promised.
         about: what its scores are about. `traffic`: less of it is better. `values`: of something whose direction nobody
             knows (NormalizeScore alone). `nothing`: of no readings at all.
     """
@@ -32,6 +33,7 @@ class Promises:
     features: frozenset[str] = frozenset()
     on_missing: OnMissing | None = None
     about: Literal["traffic", "values", "nothing"] = "traffic"
+    on_outage: OnOutage | None = None
 
     @classmethod
     def of(cls, kind: str, claims: Claims, surface: str = "") -> Promises:
@@ -40,4 +42,5 @@ class Promises:
         if claims.network is None:
             return cls(highest, features=features, about="nothing")
         about: Literal["traffic", "values"] = "values" if surface == NORMALIZE_SCORE else "traffic"
-        return cls(highest, claims.network.resolution, features, claims.network.on_missing, about)
+        network = claims.network
+        return cls(highest, network.resolution, features, network.on_missing, about, network.on_outage)

@@ -1,6 +1,6 @@
 """The properties of scores: pure functions of questions and answers that return what is wrong, "" where they hold.
 
-Readings are bytes per second. Which score a reading should have is for nobody to say: properties compare the scores of
+Readings are bytes per second. Which score a reading should have is not defined: properties compare the scores of
 one answer, or of two that must be the same. `rules.py` says which clause asks for which.
 """
 
@@ -9,6 +9,8 @@ from __future__ import annotations
 import itertools
 import math
 from typing import TYPE_CHECKING
+
+from schedproof.normalization.policies import is_reading, may_refuse, may_skip, unlike_avoided, unlike_median
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,13 +38,13 @@ __all__ = [
 ]  # fmt: skip
 
 _ROUNDING = 1e-12
-"""Relative difference below which nobody can say which of two readings is less: a rate is a quotient of differences."""
+"""Relative difference below which the order of two readings is undefined: a rate is a quotient of differences."""
 
 _HUGE = 2.0**31
 """Bytes per second from which readings are huge: 17 Gbit/s, where int32 ends."""
 
 _LEAST = 1.0
-"""Bytes per second below which a difference is nobody's: a reading of less is the noise of a clock."""
+"""Bytes per second below which a difference is noise: a reading of less is the noise of a clock."""
 
 
 def unanswered(answer: Answer) -> str:
@@ -69,7 +71,7 @@ def _known(readings: Readings, answer: Answer) -> list[tuple[float, str, float]]
     return sorted(
         (reading, node, scores[node])
         for node, reading in readings
-        if reading is not None and math.isfinite(reading) and reading >= 0 and math.isfinite(scores.get(node, math.nan))
+        if reading is not None and is_reading(reading) and math.isfinite(scores.get(node, math.nan))
     )
 
 
@@ -146,9 +148,10 @@ def best_is_top(case: Case, answers: Sequence[Answer], _promises: Promises) -> s
 
 def best_is_max(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
     for readings, answer in _pairs(case, answers):
+        # Where nothing tells the nodes apart there is no quietest: a scale from least to most has no ends then.
         if _all_known(readings) and (known := _known(readings, answer)):
-            reading, node, score = known[0]
-            if score != promises.highest:
+            (reading, node, score), (loudest, *_) = known[0], known[-1]
+            if _differ(reading, loudest, promises.resolution) and score != promises.highest:
                 return f"node {node} is the quietest ({_rate(reading)}), and scores {score}, not {promises.highest}"
     return ""
 
@@ -212,12 +215,8 @@ def same_nodes(case: Case, answers: Sequence[Answer], promises: Promises) -> str
 def _answered(readings: Readings, answer: Answer, promises: Promises) -> str:
     """Whether every node that was asked about has one score, and no other has one."""
     if why := unanswered(answer):
-        return why
-    may_be_filtered = {
-        node
-        for node, reading in readings
-        if promises.on_missing == "reject" and (reading is None or not math.isfinite(reading) or reading < 0)
-    }
+        return "" if not answer.crash and may_refuse(readings, promises) else why
+    may_be_filtered = may_skip(readings, promises)
     for node in answer.filtered:
         if node not in may_be_filtered:
             return f"node {node} was asked about, and is not considered"
@@ -259,23 +258,22 @@ def nonfinite(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
 def _missing(readings: Readings, answer: Answer, promises: Promises) -> str:
     """The claimed policy, where some nodes have a sample and others have none, and no reading is odd."""
     scores = _scores(answer)
-    if any(reading is not None and not (math.isfinite(reading) and reading >= 0) for _, reading in readings):
+    if not all(reading is None or is_reading(reading) for _, reading in readings):
         return ""
-    known = [scores[node] for node, reading in readings if reading is not None and node in scores]
+    known = [(reading, scores[node]) for node, reading in readings if reading is not None and node in scores]
+    judged = {"avoid": unlike_avoided, "neutral": unlike_median}.get(promises.on_missing or "")
     for node, reading in readings:
-        if reading is None and node in scores and known:
-            if promises.on_missing == "avoid" and scores[node] > min(known):
-                return f"node {node} has no sample, is to be avoided, and scores {_shown(scores[node], min(known))}"
-            if promises.on_missing == "neutral" and not min(known) <= scores[node] <= max(known):
-                return (
-                    f"node {node} has no sample, should compete as the median, and scores {_number(scores[node])}; "
-                    f"those known score {_number(min(known))} to {_number(max(known))}"
-                )
+        if judged and known and reading is None and node in scores and (wrong := judged(scores[node], known)):
+            lowest, highest = min(its for _, its in known), max(its for _, its in known)
+            return (
+                f"node {node} has no sample, {wrong} ({_number(scores[node])}; those known score "
+                f"{_number(lowest)} to {_number(highest)})"
+            )
     return ""
 
 
 def _all_known(readings: Readings) -> bool:
-    return all(reading is not None and math.isfinite(reading) and reading >= 0 for _, reading in readings)
+    return all(is_reading(reading) for _, reading in readings)
 
 
 def _first(texts: Iterator[str]) -> str:

@@ -76,7 +76,8 @@ RULES: Mapping[str, Rule] = {
         ),
         Rule("normalize/best-is-top", "The quietest node has the highest score that is given.", properties.best_is_top),
         Rule(
-            "normalize/best-is-max", "The quietest node has the highest score that there is.",
+            "normalize/best-is-max",
+            "The quietest node, where it differs from the loudest, has the highest score that there is.",
             properties.best_is_max, feature="full-scale",
         ),
         Rule(
@@ -105,7 +106,8 @@ RULES: Mapping[str, Rule] = {
             properties.sound, "one-node", about="nothing", answers=True,
         ),
         Rule(
-            "normalize/huge", "Readings up to the largest of float64 are scored, within the range and in order.",
+            "normalize/huge",
+            "Readings up to the largest of float64 are scored within the range, those that a device can have in order.",
             properties.huge, "huge", about="values", answers=True,
         ),
         Rule(

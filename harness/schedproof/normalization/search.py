@@ -1,25 +1,31 @@
-"""Searches for a case that breaks a rule: the corner cases first, then hypothesis, which shrinks what it finds."""
+"""Searches for a case that breaks a rule: the corner cases first, then hypothesis, which shrinks what it finds.
+
+With one seed all rules of a shape ask a scorer the same cases. `Searches` asks them once: while one rule is searched,
+the others are judged by the same answers, and what no case has broken is not asked again.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
+import os
+import sys
+import time
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import hypothesis
-
-from schedproof.normalization.cases import corners, generated
 from schedproof.normalization.properties import inversion, unanswered
+from schedproof.normalization.rules import rules_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
     from schedproof.normalization.answer import Answer, Case, Surface
     from schedproof.normalization.promises import Promises
     from schedproof.normalization.rules import Rule
 
-__all__ = ["Failing", "Searched", "search"]
+__all__ = ["Failing", "Searched", "Searches", "search"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,49 +50,114 @@ class Searched:
     failing: Failing | None = None
     shown: tuple[Case, tuple[Answer, ...]] | None = None
     """The last case that was answered, or else the last of all: a sample, where none failed."""
+    questions: int = 0
+    """How many were asked, of which a case has one or more. 0: those of another rule's search were judged."""
+    seconds: float = 0.0
+    """How long all of it took: making cases, asking, waiting for answers, judging them."""
+    waited: float = 0.0
+    """For how much of that answers were awaited."""
+    also: frozenset[str] = frozenset()
+    """Clauses of other rules that none of the cases has broken."""
 
 
 class _Found(Exception):  # noqa: N818 - no error: hypothesis is told so that there is something to shrink
     pass
 
 
+class Searches:
+    """The searches of one run, which share what they ask."""
+
+    def __init__(self) -> None:
+        self._held: dict[tuple[object, ...], Searched] = {}
+
+    def search(
+        self, rule: Rule, surface: Surface, promises: Promises, *, cases: int, seed: int, known: Sequence[Case] = ()
+    ) -> Searched:
+        """As the function `search`, which is not asked where its cases were, and the rule held in all of them."""
+
+        def key(clause: str) -> tuple[object, ...]:
+            return (clause, surface.name, surface.nodes, promises, cases, seed)
+
+        if (held := self._held.get(key(rule.clause))) is not None:
+            earlier = _Asked(rule, surface, promises)
+            if earlier.first_failing(known) is None:
+                return dataclasses.replace(held, cases=held.cases + earlier.count)
+        beside = [other for other in rules_for(promises) if other.shape == rule.shape]
+        found = search(rule, surface, promises, cases=cases, seed=seed, known=known, beside=beside)
+        if found.failing is None:
+            held = Searched(found.cases - len(known), shown=found.shown)
+            self._held.update(dict.fromkeys(map(key, found.also), held))
+        return found
+
+
 def search(
-    rule: Rule, surface: Surface, promises: Promises, *, cases: int, seed: int, known: Iterable[Case] = ()
+    rule: Rule,
+    surface: Surface,
+    promises: Promises,
+    *,
+    cases: int,
+    seed: int,
+    known: Iterable[Case] = (),
+    beside: Iterable[Rule] = (),
 ) -> Searched:
     """Ask up to `cases` generated cases, after those `known` from earlier runs and the corner cases.
 
     The same seed asks the same cases of the same scorer.
+
+    Args:
+        rule: what is searched: the first case that breaks it ends the search, and is made smaller.
+        surface: where the scorer is asked.
+        promises: what it is held to.
+        cases: how many are generated; fewer, where there are no more.
+        seed: what they are drawn from.
+        known: asked before all others.
+        beside: rules that are judged by the same answers.
     """
-    asked = _Asked(rule, surface, promises)
-    found: Failing | None = None
-    for case in itertools.chain(known, corners(rule, surface, promises)):
-        if (failing := asked.ask(case)) is not None:
-            found = failing
-            break
+    # Not above: it loads hypothesis, which takes as long as all the rest, in every process of every run.
+    from schedproof.normalization.cases import corners
+
+    asked = _Asked(rule, surface, promises, beside)
+    begin, waited = time.monotonic(), surface.waited
+    found = asked.first_failing(itertools.chain(known, corners(rule, surface, promises)))
     if cases:
         smaller = _generate(asked, rule, surface, promises, cases, seed)
         # A corner case is as small as a person would write it; what hypothesis shrinks is as small as it gets.
         found = smaller or found
-    return Searched(asked.count, found, asked.answered or asked.last)
+    return Searched(
+        asked.count,
+        found,
+        asked.answered or asked.last,
+        questions=asked.questions,
+        seconds=time.monotonic() - begin,
+        waited=surface.waited - waited,
+        also=frozenset(other.clause for other in asked.beside),
+    )
 
 
 class _Asked:
-    """Asks, judges and counts."""
+    """Asks, judges and counts. `beside` are the other rules that no case has broken so far."""
 
-    def __init__(self, rule: Rule, surface: Surface, promises: Promises) -> None:
+    def __init__(self, rule: Rule, surface: Surface, promises: Promises, beside: Iterable[Rule] = ()) -> None:
         self._rule, self._surface, self._promises = rule, surface, promises
-        self.count = 0
+        self.beside = [other for other in beside if other.clause != rule.clause]
+        self.count = self.questions = 0
         self.last: tuple[Case, tuple[Answer, ...]] | None = None
         self.answered: tuple[Case, tuple[Answer, ...]] | None = None
 
     def ask(self, case: Case) -> Failing | None:
         self.count += 1
+        self.questions += len(case)
         answers = tuple(self._surface.ask(readings) for readings in case)
         self.last = (case, answers)
         if not any(map(unanswered, answers)):
             self.answered = self.last
+        self.beside = [other for other in self.beside if not other.wrong(case, answers, self._promises)]
         text = self._rule.wrong(case, answers, self._promises)
         return Failing(case, answers, text) if text else None
+
+    def first_failing(self, cases: Iterable[Case]) -> Failing | None:
+        """Ask one after the other, up to the first that breaks the rule."""
+        return next(filter(None, map(self.ask, cases)), None)
 
     def ordering_error(self) -> float:
         """In points, of the last case: what a search is drawn towards."""
@@ -96,6 +167,10 @@ class _Asked:
 
 
 def _generate(asked: _Asked, rule: Rule, surface: Surface, promises: Promises, cases: int, seed: int) -> Failing | None:
+    import hypothesis
+
+    from schedproof.normalization.cases import generated
+
     found: list[Failing] = []
 
     @hypothesis.seed(seed)
@@ -107,6 +182,8 @@ def _generate(asked: _Asked, rule: Rule, surface: Surface, promises: Promises, c
         deadline=None,
         print_blob=False,
         suppress_health_check=list(hypothesis.HealthCheck),
+        # Not `explain`: it traces every line from the first failure on, for a text of hypothesis that is not shown.
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink),
         verbosity=hypothesis.Verbosity.quiet,
         report_multiple_bugs=False,
     )
@@ -121,14 +198,48 @@ def _generate(asked: _Asked, rule: Rule, surface: Surface, promises: Promises, c
 
     try:
         with warnings.catch_warnings():
-            # That printing a case of 5,000 nodes takes long: nobody is going to print it.
+            # That printing a case of 5,000 nodes takes long: it is never printed.
             warnings.simplefilter("ignore", hypothesis.errors.HypothesisWarning)
-            attempt()
+            with _leaving_nothing(), _without_constants_of_modules():
+                attempt()
     except _Found:
         return found[-1]  # the smallest is asked last
     except hypothesis.errors.Flaky:
         return dataclasses.replace(min(found, key=_size), steady=False)
     return None
+
+
+@contextlib.contextmanager
+def _leaving_nothing() -> Iterator[None]:
+    """What hypothesis reads in sources, it caches in a folder `.hypothesis` wherever the user is: not for us."""
+    from hypothesis import configuration
+
+    before = getattr(configuration, "__hypothesis_home_directory", None)
+    configuration.set_hypothesis_home_dir(os.devnull)  # below which it cannot write, which it puts up with
+    try:
+        yield
+    finally:
+        configuration.set_hypothesis_home_dir(before)
+
+
+@contextlib.contextmanager
+def _without_constants_of_modules() -> Iterator[None]:
+    """One draw in twenty is a constant that hypothesis has read in the source of some module that happens to be loaded.
+
+    With those, one seed would ask other cases in another process, and in a checkout than in an installed package.
+    """
+    providers: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
+    if not hasattr(providers, "_get_local_constants"):  # a version of hypothesis that reads no sources
+        yield
+        return
+    before = providers._get_local_constants, providers.CONSTANTS_CACHE
+    none = type(providers.GLOBAL_CONSTANTS)()
+    # The cache as well: it holds the constants that a draw may be, those of modules among them.
+    providers._get_local_constants, providers.CONSTANTS_CACHE = lambda: none, type(providers.CONSTANTS_CACHE)(1024)
+    try:
+        yield
+    finally:
+        providers._get_local_constants, providers.CONSTANTS_CACHE = before
 
 
 def _size(failing: Failing) -> int:

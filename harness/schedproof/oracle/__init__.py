@@ -1,0 +1,1 @@
+"""Where a pod may run by Kubernetes' documented semantics: pure functions of manifests."""

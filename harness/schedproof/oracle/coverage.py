@@ -1,9 +1,8 @@
-"""What the oracle leaves out: whoever asks it must know when its answer would be a guess.
+"""What the oracle leaves out: a caller must know when its answer would be a guess.
 
 The list follows the plugins that kube-scheduler 1.36 enables by default and their feature gates
-(pkg/scheduler/apis/config/v1/default_plugins.go). Those not modelled: InterPodAffinity,
-PodTopologySpread, the volume plugins, DynamicResources, NodeDeclaredFeatures, GangScheduling and
-TopologyAwareWorkloadScheduling.
+(pkg/scheduler/apis/config/v1/default_plugins.go). Those not modelled: the volume plugins, DynamicResources,
+NodeDeclaredFeatures, GangScheduling and TopologyAwareWorkloadScheduling.
 
 Fields of a pod's spec that the oracle has never heard of are named too, so that a newer Kubernetes makes
 it fall silent instead of wrong. Fields of status.* are not: a rule that reads them needs a pod that asks
@@ -14,24 +13,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schedproof.oracle.affinity import matches
 from schedproof.oracle.manifest import (
     Manifest,
     containers,
     full_name,
     identity,
     init_containers,
-    labels,
     occupants,
     spec,
     status,
 )
 from schedproof.oracle.resources import needed
+from schedproof.oracle.selectors import hard_constraints, means, required_terms
+from schedproof.oracle.spread import counted_by
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["unmodelled"]
+__all__ = ["rules_about_others", "unmodelled"]
 
 _MODELLED = {
     "affinity", "containers", "hostNetwork", "initContainers", "nodeSelector", "overhead", "resources",
@@ -56,6 +55,14 @@ _CONTAINER = {
     "terminationMessagePath", "terminationMessagePolicy", "tty", "volumeDevices", "volumeMounts",
     "workingDir",
 }  # fmt: skip
+_AFFINITY = {"nodeAffinity", "podAffinity", "podAntiAffinity"}
+_TERM = {
+    "labelSelector", "matchLabelKeys", "mismatchLabelKeys", "namespaceSelector", "namespaces", "topologyKey",
+}  # fmt: skip
+_CONSTRAINT = {
+    "labelSelector", "matchLabelKeys", "maxSkew", "minDomains", "nodeAffinityPolicy", "nodeTaintsPolicy",
+    "topologyKey", "whenUnsatisfiable",
+}  # fmt: skip
 _NODE = {"configSource", "externalID", "podCIDR", "podCIDRs", "providerID", "taints", "unschedulable"}
 _FREE_VOLUMES = {
     "cephfs", "configMap", "csi", "downwardAPI", "emptyDir", "fc", "flexVolume", "flocker", "gitRepo",
@@ -65,11 +72,17 @@ _FREE_VOLUMES = {
 (VolumeRestrictions), or in-tree volumes that count against a CSI driver's limit (NodeVolumeLimits)."""
 
 
-def unmodelled(pod: Manifest, pods: Iterable[Manifest], nodes: Iterable[Manifest]) -> tuple[str, ...]:
+def unmodelled(
+    pod: Manifest,
+    pods: Iterable[Manifest],
+    nodes: Iterable[Manifest],
+    namespaces: Mapping[str, Mapping[str, str]] | None = None,
+) -> tuple[str, ...]:
     """What is in use that could change where the pod may go, and that `check` does not model: short names.
 
-    Empty means that `check` can be believed. What is not visible from here is assumed: the scheduler's plugin
-    arguments and feature gates are the default ones, and no DeviceClass stands behind an extended resource.
+    Empty means that `check`, given the same, can be believed. What is not visible from here is assumed: the
+    scheduler's plugin arguments and feature gates are the default ones, and no DeviceClass stands behind an extended
+    resource.
     """
     others = [other for other in pods if identity(other) != identity(pod)]
     found = [
@@ -78,7 +91,7 @@ def unmodelled(pod: Manifest, pods: Iterable[Manifest], nodes: Iterable[Manifest
         *_claims(pod, others),
         *_features(pod),
         *_inter_pod(pod),
-        *_symmetry(pod, others),
+        *([] if namespaces is not None else _unknown_namespaces(pod, others)),
         *_nominated(pod, others),
     ]
     for node in nodes:
@@ -137,38 +150,47 @@ def _features(pod: Manifest) -> Iterator[str]:
 
 def _inter_pod(pod: Manifest) -> Iterator[str]:
     affinity = spec(pod).get("affinity") or {}
-    for kind in sorted(affinity.keys() - {"nodeAffinity"}):
+    for kind in sorted(affinity.keys() - _AFFINITY):
         if (affinity[kind] or {}).get("requiredDuringSchedulingIgnoredDuringExecution"):
             yield f"spec.affinity.{kind} (required)"
-    for constraint in spec(pod).get("topologySpreadConstraints") or ():
-        if constraint.get("whenUnsatisfiable") != "ScheduleAnyway":
-            yield "spec.topologySpreadConstraints (DoNotSchedule)"
+    for kind in ("podAffinity", "podAntiAffinity"):
+        for term in required_terms(pod, kind):
+            yield from (f"spec.affinity.{kind}[].{field}" for field in sorted(_used(term) - _TERM))
+    for constraint in hard_constraints(pod):
+        yield from (f"spec.topologySpreadConstraints[].{field}" for field in sorted(_used(constraint) - _CONSTRAINT))
+        selector = counted_by(constraint, pod)
+        if selector is not None and not _used(selector):
+            # The API says that an empty selector selects all; kube-scheduler counts no pod by it, but the new one
+            # itself (podtopologyspread/common.go, countPodsMatchSelector).
+            yield "spec.topologySpreadConstraints[] with an empty labelSelector"
 
 
-def _symmetry(pod: Manifest, others: Iterable[Manifest]) -> Iterator[str]:
-    """Required anti-affinity keeps off newcomers, too: whom a pod on the node would not have joined."""
+def _unknown_namespaces(pod: Manifest, others: Iterable[Manifest]) -> Iterator[str]:
+    """Affinity terms that select namespaces by labels, where these are not known."""
+    own = [(pod, term) for kind in ("podAffinity", "podAntiAffinity") for term in required_terms(pod, kind)]
+    for owner, term in (*own, *_guards(pod, others)):
+        if _used(term.get("namespaceSelector") or {}):
+            yield f"the namespaceSelector of {full_name(owner)}"
+
+
+def _guards(pod: Manifest, others: Iterable[Manifest]) -> Iterator[tuple[Manifest, Manifest]]:
+    """Pods on nodes whose required anti-affinity may mean the pod, and the term: it keeps off newcomers, too."""
     for neighbours in occupants(others).values():
         for neighbour in neighbours:
-            anti = (spec(neighbour).get("affinity") or {}).get("podAntiAffinity") or {}
-            terms = anti.get("requiredDuringSchedulingIgnoredDuringExecution") or ()
-            if any(_may_select(term, neighbour, pod) for term in terms):
-                yield f"required anti-affinity of {full_name(neighbour)}"
+            for term in required_terms(neighbour, "podAntiAffinity"):
+                if means(term, neighbour, pod, None):
+                    yield neighbour, term
 
 
-def _may_select(term: Manifest, owner: Manifest, pod: Manifest) -> bool:
-    """False only if the term cannot mean the pod. Labels of namespaces are not known here."""
-    by_label, namespaces = term.get("namespaceSelector"), term.get("namespaces") or ()
-    if by_label is None:
-        known = namespaces or (owner["metadata"].get("namespace"),)
-        if pod["metadata"].get("namespace") not in known:
-            return False
-    selector = term.get("labelSelector")
-    if selector is None:
-        return False  # no selector selects no pod; an empty one selects all
-    own = labels(pod)
-    return all(own.get(key) == value for key, value in (selector.get("matchLabels") or {}).items()) and all(
-        matches(requirement, own) for requirement in selector.get("matchExpressions") or ()
-    )
+def rules_about_others(pod: Manifest, pods: Iterable[Manifest]) -> tuple[str, ...]:
+    """The rules in use by which it matters to a pod what is on other nodes than the one it goes to: short names."""
+    found = [
+        f"spec.affinity.{kind} (required)" for kind in ("podAffinity", "podAntiAffinity") if required_terms(pod, kind)
+    ]
+    found += ["spec.topologySpreadConstraints (DoNotSchedule)"] if hard_constraints(pod) else []
+    others = (other for other in pods if identity(other) != identity(pod))
+    found += [f"required anti-affinity of {full_name(guard)}" for guard, _ in _guards(pod, others)]
+    return tuple(dict.fromkeys(found))
 
 
 def _nominated(pod: Manifest, others: Iterable[Manifest]) -> Iterator[str]:

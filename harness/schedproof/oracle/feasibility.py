@@ -2,7 +2,8 @@
 
 An independent statement of what Kubernetes promises about feasibility, against which placements are
 judged. It covers what the default plugins SchedulingGates, NodeUnschedulable, TaintToleration, NodeAffinity,
-NodePorts and NodeResourcesFit decide in Kubernetes 1.36; `unmodelled` names what it leaves out.
+NodePorts, NodeResourcesFit, InterPodAffinity and PodTopologySpread decide in Kubernetes 1.36; `unmodelled` names what
+it leaves out.
 """
 
 from __future__ import annotations
@@ -12,36 +13,65 @@ from typing import TYPE_CHECKING
 from schedproof.oracle.affinity import mismatches
 from schedproof.oracle.coverage import unmodelled
 from schedproof.oracle.manifest import Manifest, identity, occupants, spec
+from schedproof.oracle.neighbours import Neighbours
 from schedproof.oracle.ports import port_conflicts
 from schedproof.oracle.resources import held, needed, shortages
+from schedproof.oracle.spread import Spread
 from schedproof.oracle.taints import repulsions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 __all__ = ["check", "unmodelled"]
 
 
-def check(pod: Manifest, nodes: Iterable[Manifest], pods: Iterable[Manifest]) -> dict[str, tuple[str, ...]]:
+def check(
+    pod: Manifest,
+    nodes: Iterable[Manifest],
+    pods: Iterable[Manifest],
+    namespaces: Mapping[str, Mapping[str, str]] | None = None,
+    *,
+    under_way: Iterable[Manifest] = (),
+) -> dict[str, tuple[str, ...]]:
     """Each node's name, with all the reasons why the pod cannot run there; none means that it could.
 
     The question is where the pod could go, not where it is: its own spec.nodeName is ignored, and where
     `pods` contains it (the same uid), it is not in its own way. A pod with scheduling gates can go nowhere.
+
+    Args:
+        pod: the one that is to be placed.
+        nodes: all of them, where rules depend on other nodes: affinity between pods, and topology spread.
+        pods: all others, on nodes or not.
+        namespaces: their labels, by name; None where these are not known.
+        under_way: pods with their nodes, of which it is not known whether they came before the decision or after it.
+            Affinity and spread count them where that favours the pod, each rule by itself.
     """
+    nodes = list(nodes)
     gates = [gate["name"] for gate in spec(pod).get("schedulingGates") or ()]
     if gates:
         gated = (f"waits for scheduling gates: {', '.join(gates)}",)
         return {node["metadata"]["name"]: gated for node in nodes}
     others = occupants(other for other in pods if identity(other) != identity(pod))
+    there = {node["metadata"]["name"]: node for node in nodes}
+    placed, coming = _located(others, there), _located(occupants(under_way), there)
+    neighbours = Neighbours(pod, placed, namespaces, coming)
+    spread = Spread(pod, nodes, placed, coming)
     need = needed(pod)
-    result = {}
-    for node in nodes:
-        name = node["metadata"]["name"]
-        neighbours = others.get(name, ())
-        result[name] = (
+    return {
+        name: (
             *repulsions(pod, node),
             *mismatches(pod, node),
-            *port_conflicts(pod, neighbours),
-            *shortages(need, node, map(held, neighbours)),
+            *port_conflicts(pod, others.get(name, ())),
+            *shortages(need, node, map(held, others.get(name, ()))),
+            *spread.objections(node),
+            *neighbours.objections(node),
         )
-    return result
+        for name, node in there.items()
+    }
+
+
+def _located(
+    occupants: Mapping[str, Iterable[Manifest]], nodes: Mapping[str, Manifest]
+) -> list[tuple[Manifest, Manifest]]:
+    """Pods with the nodes that they are on. Where a node is gone, its pods are at no place."""
+    return [(pod, nodes[name]) for name, pods in occupants.items() if name in nodes for pod in pods]

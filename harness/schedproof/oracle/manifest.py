@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 __all__ = [
-    "Manifest", "containers", "full_name", "identity", "init_containers", "is_sidecar", "labels", "occupants",
-    "spec", "status",
+    "Manifest", "containers", "full_name", "identity", "init_containers", "is_sidecar", "labels", "namespace",
+    "occupants", "spec", "status",
 ]  # fmt: skip
 
 Manifest: TypeAlias = Mapping[str, Any]
@@ -23,6 +23,11 @@ def status(manifest: Manifest) -> Manifest:
 
 def labels(manifest: Manifest) -> Mapping[str, str]:
     return manifest["metadata"].get("labels") or {}
+
+
+def namespace(manifest: Manifest) -> str:
+    """The name of its namespace; "" for what has none."""
+    return manifest["metadata"].get("namespace") or ""
 
 
 def full_name(manifest: Manifest) -> str:

@@ -6,9 +6,14 @@ TaintToleration and NodeUnschedulable, and k8s.io/api/core/v1/toleration.go.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from schedproof.oracle.manifest import Manifest, spec
 
-__all__ = ["repulsions", "tolerates"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["repulsions", "tolerates", "untolerated"]
 
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
@@ -21,17 +26,23 @@ def repulsions(pod: Manifest, node: Manifest) -> tuple[str, ...]:
     whether or not the node controller has put it there yet.
     """
     tolerations = spec(pod).get("tolerations") or ()
-
-    def repels(taint: Manifest) -> bool:
-        return not any(tolerates(toleration, taint) for toleration in tolerations)
-
-    reasons = ["cordoned: spec.unschedulable is set"] if spec(node).get("unschedulable") and repels(_CORDON) else []
-    reasons += [
-        f"taint {_shown(taint)} is not tolerated"
-        for taint in spec(node).get("taints") or ()
-        if taint["effect"] in ("NoSchedule", "NoExecute") and repels(taint)
-    ]
+    cordoned = spec(node).get("unschedulable") and _repels(_CORDON, tolerations)
+    reasons = ["cordoned: spec.unschedulable is set"] if cordoned else []
+    reasons += [f"taint {_shown(taint)} is not tolerated" for taint in untolerated(tolerations, node)]
     return tuple(reasons)
+
+
+def untolerated(tolerations: Sequence[Manifest], node: Manifest) -> list[Manifest]:
+    """The taints of a node, NoSchedule and NoExecute, that these tolerations do not cover."""
+    return [
+        taint
+        for taint in spec(node).get("taints") or ()
+        if taint["effect"] in ("NoSchedule", "NoExecute") and _repels(taint, tolerations)
+    ]
+
+
+def _repels(taint: Manifest, tolerations: Sequence[Manifest]) -> bool:
+    return not any(tolerates(toleration, taint) for toleration in tolerations)
 
 
 def tolerates(toleration: Manifest, taint: Manifest) -> bool:

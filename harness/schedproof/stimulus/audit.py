@@ -6,67 +6,102 @@ import contextlib
 import datetime
 import http.client
 import json
+import secrets
+import time
+import urllib.parse
 from typing import IO, TYPE_CHECKING
 
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import AUDIT_CAUGHT_UP
+from schedproof.foundation.disk import DiskSpace
 from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.stimulus.binding_webhook import CALL_ANNOTATION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from pathlib import Path
 
     from schedproof.clusters.api import Api
+    from schedproof.foundation.waiting import Watched
     from schedproof.history.record import Record
 
 __all__ = ["AuditTail"]
 
 _NAMESPACE = "default"
-# Requests that say nothing of scheduling, in numbers that would drown the rest.
-_BORING = frozenset({"leases", "namespaces", "serviceaccounts", "serviceaccounts/token", "nodes/status"})
+_READING = frozenset({"get", "list", "watch"})
+_PLACING = frozenset({"pods", "bindings", "nodes"})
+"""Resources whose changes concern scheduling, by any client."""
 
 
 class AuditTail:
-    """Turns the lines that were written since the last call into `request` records.
+    """Turns the lines that were written since the last call into `request` and `mark` records.
+
+    Of the users in `whole` it keeps every request; of others what changes pods and nodes.
 
     Args:
         epoch: the wall-clock time, in seconds, of `at` 0.
+        now: gives the present time as `at`, on the monotonic clock.
+        whole: user names, as the audit log has them.
     """
 
-    def __init__(self, path: Path, epoch: float) -> None:
-        self._epoch = epoch
+    def __init__(
+        self, path: Path, epoch: float, now: Callable[[], float] = time.monotonic, whole: Collection[str] = ()
+    ) -> None:
+        self._epoch, self._now, self._whole = epoch, now, frozenset(whole)
+        self._disk = DiskSpace(path.parent)
         self._file: IO[bytes] = path.open("rb")
         self._file.seek(0, 2)
         self._partial = b""
+        self._line = 0
+        self._begun: set[str] = set()
         self._bound: set[tuple[str, str]] = set()
+        # Of this run alone: others may leave marks in the same log.
+        self._prefix = f"schedproof-mark-{secrets.token_hex(4)}-"
+        self._sent: list[float] = []
+        self._answered: list[float] = []
 
-    def read_until(self, api: Api, marker: str, bound: set[tuple[str, str]]) -> Iterator[Record]:
-        """All lines up to one for a GET of the pod `marker`, which we ask for here and which does not exist.
+    def mark(self, api: Api) -> int:
+        """Leave a line in the log: a GET of a pod that does not exist. Its number, from 1.
 
-        Also waits for the Binding of every pod in `bound` (namespace, name), unless it was read before.
+        The apiserver writes a line before its answer, so that what was answered before the mark is before it in the
+        log, and what is asked for after it is behind it: whatever clocks do.
         """
+        self._sent.append(round(self._now(), 6))
+        number = len(self._sent)
         with contextlib.suppress(NotFound):
-            api.get("pods", marker, _NAMESPACE)
+            api.get("pods", f"{self._prefix}{number}", _NAMESPACE)
+        self._answered.append(round(self._now(), 6))
+        return number
+
+    def read_until(
+        self, api: Api, bound: set[tuple[str, str]], *, watching: Sequence[Watched] = ()
+    ) -> Iterator[Record]:
+        """All lines up to a mark that is left here.
+
+        Also waits for the Binding of every pod in `bound` (namespace, name), unless it was read before. A full disk,
+        and the end of anything in `watching`, end the wait with their error.
+        """
+        last = self.mark(api)
         lines: list[Record] = []
         seen = False
 
         def probe() -> None:
             nonlocal seen
             for event in self._events():
-                reference = event.get("objectRef", {})
-                if reference.get("name") == marker:
-                    seen = True
-                elif (record := self._record(event, reference)) is not None:
-                    lines.append(record)
-                    # A client that ends in the middle leaves a 504 behind; its Binding may have been carried out.
-                    carried_out = record["code"] < 300 or record["code"] == http.client.GATEWAY_TIMEOUT
-                    if record["resource"] in ("pods/binding", "bindings") and carried_out:
-                        self._bound.add((record["namespace"], record["name"]))
+                self._line += 1
+                if (record := self._record(event)) is None:
+                    continue
+                lines.append(record)
+                if record["kind"] == "mark":
+                    seen = seen or record["mark"] == last
+                elif _places(record):
+                    self._bound.add((record["namespace"], record["name"]))
             if not seen or not bound <= self._bound:
                 missing = sorted(name for _, name in bound - self._bound)
                 raise NotYet(f"marker {'read' if seen else 'missing'}; no Binding yet for {missing}")
 
-        wait_for(probe, AUDIT_CAUGHT_UP, what="the audit log to catch up", poll=0.002)
+        watching = (*watching, self._disk)
+        wait_for(probe, AUDIT_CAUGHT_UP, what="the audit log to catch up", watching=watching, poll=0.002)
         yield from lines
 
     def close(self) -> None:
@@ -78,24 +113,56 @@ class AuditTail:
         for line in complete:
             yield json.loads(line)
 
-    def _record(self, event: Record, reference: Record) -> Record | None:
+    def _record(self, event: Record) -> Record | None:
+        reference = event.get("objectRef", {})
+        stamps = {
+            "line": self._line,
+            "received": self._at(event["requestReceivedTimestamp"]),
+            "completed": self._at(event["stageTimestamp"]),
+        }
+        if str(reference.get("name", "")).startswith(self._prefix):
+            number = int(reference["name"].removeprefix(self._prefix))
+            sent, answered = self._sent[number - 1], self._answered[number - 1]
+            return {"kind": "mark", "at": sent, "answered": answered, "mark": number, **stamps}
         resource = "/".join(part for part in (reference.get("resource"), reference.get("subresource")) if part)
-        if not resource or resource in _BORING:
+        user, verb = event["user"]["username"], event["verb"]
+        if user not in self._whole and (verb in _READING or resource.partition("/")[0] not in _PLACING):
             return None
-        completed = self._at(event["stageTimestamp"])
+        if event.get("stage") == "ResponseStarted":
+            self._begun.add(event["auditID"])
+        elif event.get("auditID") in self._begun:  # the end of what has a record since its begin
+            self._begun.discard(event["auditID"])
+            return None
+        answer = (event.get("responseObject") or {}).get("metadata", {})
+        uri = urllib.parse.urlsplit(event.get("requestURI", ""))
+        more = {
+            "path": "" if resource else uri.path,
+            "uid": answer.get("uid", "") if verb == "create" and resource == "pods" else "",
+            "dry_run": "dryRun" in urllib.parse.parse_qs(uri.query),
+            "impersonates": event.get("impersonatedUser", {}).get("username", ""),
+            "call": event.get("annotations", {}).get(CALL_ANNOTATION, ""),
+        }
         return {
-            "at": completed,
-            "user": event["user"]["username"],
-            "verb": event["verb"],
+            "kind": "request",
+            "at": stamps["completed"],
+            "user": user,
+            "verb": verb,
+            "group": reference.get("apiGroup", ""),
             "resource": resource,
             "namespace": reference.get("namespace", ""),
-            "name": reference.get("name", "")
-            or (event.get("responseObject") or {}).get("metadata", {}).get("name", ""),
+            "name": reference.get("name", "") or answer.get("name", ""),
             "code": event.get("responseStatus", {}).get("code", 0),
-            "received": self._at(event["requestReceivedTimestamp"]),
-            "completed": completed,
+            **stamps,
             "body": event.get("requestObject"),
+            **{name: value for name, value in more.items() if value},
         }
 
     def _at(self, timestamp: str) -> float:
         return round(datetime.datetime.fromisoformat(timestamp).timestamp() - self._epoch, 6)
+
+
+def _places(request: Record) -> bool:
+    """Whether a request may have placed a pod."""
+    # A client that ends in the middle leaves a 504 behind; its Binding may have been carried out.
+    carried_out = request["code"] < 300 or request["code"] == http.client.GATEWAY_TIMEOUT
+    return request["resource"] in ("pods/binding", "bindings") and carried_out and not request.get("dry_run")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from schedproof.clusters.nodes import is_ready
 from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
 from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.stimulus.reserved import CORDONED, GENERATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -15,12 +17,13 @@ if TYPE_CHECKING:
     from schedproof.clusters.api import Manifest
     from schedproof.stimulus.trial import Trial
 
-__all__ = ["GENERATION", "NodeChanges"]
+__all__ = ["LOOKALIKES", "NodeChanges"]
 
-GENERATION = "schedproof.dev/generation"
-"""A label by whose value it is shown which state of the nodes somebody has seen. It is never taken back."""
 
-_CORDONED = "node.kubernetes.io/unschedulable"
+LOOKALIKES: Mapping[str, str] = MappingProxyType(
+    {"alike-1": "198.51.100.1", "alike-11": "198.51.100.11", "alike-1.zone": "198.51.100.111"}
+)
+"""Nodes and addresses (of TEST-NET-2, RFC 5737) of which one is how the others begin."""
 
 
 class NodeChanges:
@@ -66,7 +69,7 @@ class NodeChanges:
         version = int(self._api.merge("nodes", node, patch)["metadata"]["resourceVersion"])
 
         def wanted(seen: Manifest) -> bool:
-            settled = cordoned is None or (_CORDONED in _taints(seen)) == cordoned
+            settled = cordoned is None or (CORDONED in _taints(seen)) == cordoned
             return settled and int(seen["metadata"]["resourceVersion"]) >= version
 
         self._await_recorded(node, wanted)
@@ -94,6 +97,36 @@ class NodeChanges:
         self._added.append(name)
         self._cluster.add_node(name, like=dataclasses.replace(template, capacity={**template.capacity, **capacity}))
         self._await_recorded(name, is_ready)
+        self._offer_managed([name])
+
+    def remove_node(self, name: str) -> None:
+        """Let a node leave that joined by `add_node`."""
+        self._added.remove(name)
+        self._restore.pop(name, None)
+        self._cluster.remove_node(name)
+        self._await_gone([name])
+
+    def resize_node(self, name: str, **allocatable: str) -> None:
+        """Have a node that joined offer another amount of resources, as after its kubelet was given reservations."""
+        patch = {"status": {"allocatable": allocatable}}
+        version = int(self._api.merge("nodes", name, patch, subresource="status")["metadata"]["resourceVersion"])
+        self._await_recorded(name, lambda seen: int(seen["metadata"]["resourceVersion"]) >= version)
+
+    def recreate_node(self, name: str, *, labels: Mapping[str, str], **capacity: str) -> None:
+        """Delete the Node object of one that joined, and create another one of its name at once.
+
+        It has no taints of the first one's, those of its labels that Kubernetes knows, and what is given here.
+        """
+        node = self._node(name)
+        known = {key: value for key, value in node["metadata"]["labels"].items() if "kubernetes.io/" in key}
+        metadata = {"name": name, "labels": {**known, **labels}}
+        metadata["annotations"] = node["metadata"].get("annotations")
+        status = {key: {**node["status"][key], **capacity} for key in ("capacity", "allocatable")}
+        again = {**node, "metadata": metadata, "spec": {}, "status": {**node["status"], **status}}
+        self._api.delete("nodes", name)
+        uid = self._api.create("nodes", again)["metadata"]["uid"]
+        self._await_recorded(name, lambda seen: seen["metadata"]["uid"] == uid and is_ready(seen))
+        self._offer_managed([name])
 
     def add_idle_nodes(self, count: int) -> list[str]:
         """Let nodes join that exist in the API only, with no device and no exporter; their names.
@@ -105,7 +138,26 @@ class NodeChanges:
         self._cluster.add_idle_nodes(names)
         for name in names:
             self._await_recorded(name, is_ready)
+        self._offer_managed(names)
         return names
+
+    def add_lookalikes(self) -> list[str]:
+        """Let idle nodes join whose names and addresses begin alike; their names. Needs the capability `idle-nodes`."""
+        names = list(LOOKALIKES)
+        self._added += names
+        self._cluster.add_idle_nodes(names, LOOKALIKES)
+        for name in names:
+            self._await_recorded(name, is_ready)
+        self._offer_managed(names)
+        return names
+
+    def _offer_managed(self, nodes: Sequence[str]) -> None:
+        """Let nodes that joined offer what the candidate manages, as the others do."""
+        for node, version in self.trial.managed.offer(nodes).items():
+            self._await_version(node, version)
+
+    def _await_version(self, node: str, version: int) -> None:
+        self._await_recorded(node, lambda seen: int(seen["metadata"]["resourceVersion"]) >= version)
 
     def remove_all_nodes(self) -> None:
         """Take all nodes away. `rejoin` gives one back; what is still missing at the end comes back by itself."""
@@ -127,9 +179,7 @@ class NodeChanges:
         for name in list(self._absent):
             self.rejoin(name)
         while self._added:
-            name = self._added.pop()
-            self._cluster.remove_node(name)
-            self._await_gone([name])
+            self.remove_node(self._added[-1])
         while self._restore:
             name, before = self._restore.popitem()
             labels = before["metadata"]["labels"]

@@ -9,26 +9,33 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.kinds import ExtenderSpec, PluginSpec
-from schedproof.foundation.deadlines import BIND, REACTION
+from schedproof.foundation.deadlines import REACTION
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError, UsageError
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.metrics.series import Counter
+from schedproof.normalization.surfaces.extender import ExtenderSurface
+from schedproof.normalization.surfaces.life import Lives
+from schedproof.normalization.surfaces.scheduler import (
+    ExtenderScores,
+    Outcome,
+    SchedulerSurface,
+    confined,
+    plugin_scores,
+)
 from schedproof.stimulus.network import NetworkCase, sample_step, scripted_past
 from schedproof.stimulus.pods import pod_manifest
 from schedproof.stimulus.scores import ScoreTail
-from schedproof.surfaces.extender import ExtenderSurface
-from schedproof.surfaces.life import Lives
-from schedproof.surfaces.scheduler import ExtenderScores, Outcome, SchedulerSurface, confined, plugin_scores
+from schedproof.traffic.script import Script
+from schedproof.traffic.series import Counter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from schedproof.candidates.ways.part import Part
+    from schedproof.candidates.deploy.component import Component
     from schedproof.normalization.answer import Readings, Surface
+    from schedproof.normalization.surfaces.scheduler import Scores
     from schedproof.stimulus.pods import Pod
     from schedproof.stimulus.trial import Trial
-    from schedproof.surfaces.scheduler import Scores
 
 __all__ = ["HIGHEST_RATE", "NormalizationCase", "counter_of"]
 
@@ -61,7 +68,6 @@ class NormalizationCase(NetworkCase):
 
     def _extender(self) -> ExtenderSurface | None:
         spec, tap = self.trial.candidate.spec, self.trial.attachment.extender
-        # Where the line is encrypted, nothing of our own can be sent over it.
         if not isinstance(spec, ExtenderSpec) or not spec.config.prioritize_verb or tap is None:
             return None
         pod = pod_manifest(
@@ -70,7 +76,7 @@ class NormalizationCase(NetworkCase):
         pod["metadata"]["namespace"] = self.trial.namespace
         # Past the tap: what we ask is no part of what kube-scheduler asked, and there may be thousands of questions.
         return ExtenderSurface(
-            lambda: tap.upstream, spec.config,
+            tap.connect, spec.config,
             nodes={node: self._recorder.nodes[node] for node in self.asked_nodes}, pod=pod,
             script=self._script, life=Lives(self.trial.attachment),
         )  # fmt: skip
@@ -107,7 +113,7 @@ class NormalizationCase(NetworkCase):
         begin = math.floor(time.time() - scripted_past(self.claims))
         step = round(sample_step(self.claims), 3)
         counters = {node: counter_of(reading, begin) for node, reading in readings if reading is not None}
-        server.script(self._device, self.claims.metric, step, counters)
+        server.script(Script(self._both_ways(self._device, counters), step))
         self._use(server.url)
         for former in self._scripts:
             former.close()
@@ -116,12 +122,15 @@ class NormalizationCase(NetworkCase):
     # -- pods
 
     def _schedule(self, nodes: Sequence[str]) -> Outcome:
+        for surface in self._surfaces or ():
+            if isinstance(surface, ExtenderSurface):
+                surface.close()  # some extenders serve one connection at a time, which is kube-scheduler's now
         log = self._scheduler_log()
         log.skip()
         with self._recorder.changed:
             begin = len(self._recorder.records)
         pod = self.pod("scored", role="scored", cpu="100m", affinity=confined(nodes))
-        self.await_decision(pod, BIND)
+        self.await_decision(pod, self.deadlines.bind)
         outcome = self._outcome(pod, log, begin)
         self.delete([pod])
         return outcome
@@ -139,7 +148,7 @@ class NormalizationCase(NetworkCase):
         self.trial.attachment.catch_up()
         # The line of its Binding follows those of its scores: where it has arrived, so have they. A container's log may
         # be behind what its process has written, also where the pod is bound.
-        feasible = log.feasible(name, self.trial.attachment.parts) if node else None
+        feasible = log.feasible(name, self.trial.attachment.components) if node else None
         scores = log.scores(name)
         # A goroutine of scoring that panics is counted as done, and the cycle may go on to a Binding before the process
         # has ended. What it told of the panic came before that (apimachinery, util/runtime, HandleCrash).
@@ -222,8 +231,8 @@ class _Log:
             file.seek(self._end)
             return file.read().decode(errors="replace")
 
-    def feasible(self, pod: str, parts: Sequence[Part]) -> int | None:
-        """How many nodes a pod that is bound could have been bound to; None: it does not say, or one of `parts` ended.
+    def feasible(self, pod: str, components: Sequence[Component]) -> int | None:
+        """How many nodes a bound pod could have been bound to; None: it does not say, or one of `components` ended.
 
         The line follows the Binding (pkg/scheduler/schedule_one.go, bindingCycle), so it may still be on its way.
         """
@@ -237,7 +246,7 @@ class _Log:
             return int(found[1])
 
         try:
-            return wait_for(told, REACTION, what=f"{self.path.name} to tell of {pod}", watching=parts)
+            return wait_for(told, REACTION, what=f"{self.path.name} to tell of {pod}", watching=components)
         except (DeadlineExceededError, CandidateError):
             return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedproof.candidates.scheduler_config import ill_typed
+from schedproof.candidates.deploy.scheduler_config import ill_typed
 from schedproof.stimulus.case import Case
 
 __all__ = ["PluginCase"]
@@ -20,3 +20,9 @@ class PluginCase(Case):
         ends = attachment.try_configurations([document for _, _, document in wrong])
         for (arg, value, _), (code, log) in zip(wrong, ends, strict=True):
             self._recorder.add("tried", case=self.clause, arg=arg, value=value, code=code, log=log)
+
+    def try_profiles(self) -> None:
+        """A pod for each of its profiles, where it has several."""
+        attachment = self.trial.attachment
+        if attachment.start_error is None and len(attachment.scheduler_names) > 1:
+            self.expect_bound([self.pod(scheduler_name=name) for name in attachment.scheduler_names])

@@ -11,7 +11,7 @@ from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.oracle.quantity import milli, parse_quantity, whole
 from schedproof.oracle.resources import allocatable, held
 from schedproof.stimulus.node_changes import NodeChanges
-from schedproof.stimulus.pods import Pod, pod_manifest
+from schedproof.stimulus.pods import TOLERATE_ALL, Pod, pod_manifest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from schedproof.clusters.api import Manifest
     from schedproof.stimulus.trial import Trial
 
-__all__ = ["TOLERATE_ALL", "PodChanges"]
-
-TOLERATE_ALL = [{"operator": "Exists"}]
+__all__ = ["PodChanges"]
 
 _FILLER = "schedproof-filler"
 _FINALIZER = "schedproof.dev/hold"
@@ -41,6 +39,7 @@ class PodChanges(NodeChanges):
         self._prefix = clause.replace("/", "-")
         self._numbers: dict[str, int] = {}
         self._pods: dict[str, Pod] = {}
+        self._runtime_classes: list[str] = []
         self._real = "real-pods" in trial.cluster.capabilities
         """Whether kubelets run what is bound; else kwok plays that."""
 
@@ -51,23 +50,48 @@ class PodChanges(NodeChanges):
         role: str = "probe",
         scheduler_name: str = "",
         phase: int = -1,
+        managed: bool = True,
+        namespace: str = "",
         **spec: Any,
     ) -> Pod:
-        """Create a pod for the candidate (or for `scheduler_name`); see `pod_manifest` for `spec`."""
+        """Create a pod for the candidate (or for `scheduler_name`); see `pod_manifest` for `spec`.
+
+        `managed`: whether a pod for an extender asks for what that manages, without which it is not called.
+        `namespace`: the trial's, if not given.
+        """
         full_name = self.next_name(name)
         self._numbers[name] = self._numbers.get(name, 0) + 1
-        return self._create(full_name, role, scheduler_name, phase, **spec)
+        return self._create(full_name, role, scheduler_name, phase, managed=managed, namespace=namespace, **spec)
+
+    def neighbour(self, node: str, app: str, **spec: Any) -> Pod:
+        """A pod that is on a node from the start, with a label `app`."""
+        return self.pod(
+            "neighbour", role="filler", scheduler_name=_FILLER, node=node, labels={"app": app},
+            tolerations=TOLERATE_ALL, **spec,
+        )  # fmt: skip
 
     def next_name(self, name: str) -> str:
         """What the next pod of this `name` is going to be called."""
         return f"{self._prefix}-{name}-{self._numbers.get(name, 0) + 1}"
 
-    def _create(self, name: str, role: str, scheduler_name: str = "", phase: int = -1, **spec: Any) -> Pod:
+    def _create(
+        self,
+        name: str,
+        role: str,
+        scheduler_name: str = "",
+        phase: int = -1,
+        *,
+        managed: bool = True,
+        namespace: str = "",
+        **spec: Any,
+    ) -> Pod:
         image = self.trial.cluster.workload_image
         manifest = pod_manifest(name, scheduler_name or self.scheduler_name, image=image, **spec)
+        if managed and not scheduler_name:
+            self.trial.managed.ask(manifest)
         # Before the request: what follows from the pod must not come before it in the timeline.
         at = self._recorder.now()
-        created = self._api.create("pods", manifest, self.trial.namespace)
+        created = self._api.create("pods", manifest, namespace or self.trial.namespace)
         pod = Pod.created(created)
         self._pods[pod.name] = pod
         extra = {"phase": phase} if phase >= 0 else {}
@@ -75,7 +99,7 @@ class PodChanges(NodeChanges):
             "pod",
             at=at,
             case=self.clause,
-            pod=f"{self.trial.namespace}/{pod.name}",
+            pod=pod.full_name,
             uid=pod.uid,
             role=role,
             **extra,
@@ -104,6 +128,7 @@ class PodChanges(NodeChanges):
             lingers: whether it is going to be there for long after `terminate`.
             leaving: what is left to others, by resource.
         """
+        self.remove_misplaced()
         offered = allocatable(self._recorder.nodes[node])
         taken = {
             resource: _quantity(resource, offered[resource] - self._held(node, resource) - _units(resource, amount))
@@ -120,6 +145,16 @@ class PodChanges(NodeChanges):
             "filler", role="filler", scheduler_name=_FILLER, node=node, tolerations=TOLERATE_ALL,
             cpu=taken.get("cpu", ""), memory=taken.get("memory", ""), **spec,
         )  # fmt: skip
+
+    def remove_misplaced(self) -> None:
+        """Delete those of the pods that must wait which the candidate has bound.
+
+        That is on record; from here on they would only be in the way of others.
+        """
+        waiters, pods = self.trial.waiters, self._recorder.pods
+        bound = [name for name, pod in waiters.items() if pods.get(pod.uid, {}).get("spec", {}).get("nodeName")]
+        if bound:
+            self.delete([waiters.pop(name) for name in bound])
 
     def _held(self, node: str, resource: str) -> int:
         """What pods hold of a node; a real one has pods of its own."""
@@ -140,10 +175,51 @@ class PodChanges(NodeChanges):
         self._await_phase(pod, phase)
 
     def terminate(self, pod: Pod) -> None:
-        """Delete a pod that lingers: from here on it is terminating, and still there. Needs `ending-pods`."""
-        if self._real:
+        """Delete a pod that lingers: from here on it is terminating, and still there.
+
+        Needs `ending-pods` where it is bound.
+        """
+        runs = self._real and bool(self._recorder.pods.get(pod.uid, {}).get("spec", {}).get("nodeName"))
+        if runs:
             self._await_phase(pod, "Running")
-        self._api.delete("pods", pod.name, self.trial.namespace, uid=pod.uid, grace=_GRACE if self._real else 0)
+        self._api.delete("pods", pod.name, pod.namespace, uid=pod.uid, grace=_GRACE if runs else 0)
+
+        def terminating() -> None:
+            self._recorder.check()
+            if "deletionTimestamp" not in self._recorder.pods[pod.uid]["metadata"]:
+                raise NotYet("it is not being deleted")
+
+        wait_for(terminating, OBJECT_GONE, what=f"{pod.name} to be terminating", wake=self._recorder.changed)
+
+    def is_pending(self, pod: Pod) -> bool:
+        """Whether its phase is still that of a pod that waits for a node."""
+        return bool(self._recorder.pods.get(pod.uid, {}).get("status", {}).get("phase") == "Pending")
+
+    def lingering_pod(self, name: str, **spec: Any) -> Pod:
+        """A pod that `terminate` leaves where it is, also while it is not bound."""
+        return self.pod(name, finalizers=[_FINALIZER], **spec)
+
+    def resize(self, pod: Pod, cpu: str, *, in_force: str) -> None:
+        """Ask for another amount of CPU of a pod that runs on a node without a machine, whose kubelet we play.
+
+        `in_force`: what the kubelet still grants, and says so. Call it with both alike once the resize is done.
+        """
+        self._await_phase(pod, "Running")
+        (status,) = self._recorder.pods[pod.uid]["status"]["containerStatuses"]
+        granted = {"allocatedResources": {"cpu": in_force}, "resources": {"requests": {"cpu": in_force}}}
+        # The status comes first: what is still in force is held at every moment.
+        self.patch(pod, {"status": {"containerStatuses": [{**status, **granted}]}}, "status")
+        containers = self._api.get("pods", pod.name, pod.namespace)["spec"]["containers"]
+        containers[0]["resources"] = {"requests": {"cpu": cpu}}
+        self.patch(pod, {"spec": {"containers": containers}}, "resize")
+
+    def runtime_class(self, cpu: str) -> str:
+        """Let there be a RuntimeClass whose pods take so much CPU more than they ask for; its name."""
+        name = f"{self.trial.namespace}-{len(self._runtime_classes)}"
+        overhead = {"podFixed": {"cpu": cpu}}
+        self._api.create("runtimeclasses", {"metadata": {"name": name}, "handler": "runc", "overhead": overhead})
+        self._runtime_classes.append(name)
+        return name
 
     def _await_phase(self, pod: Pod, phase: str) -> None:
         def probe() -> None:
@@ -158,7 +234,7 @@ class PodChanges(NodeChanges):
         """Delete pods, and wait until the watch has shown that they are gone."""
         for pod in pods:
             with contextlib.suppress(NotFound, Conflict):
-                self._api.delete("pods", pod.name, self.trial.namespace, uid=pod.uid)
+                self._api.delete("pods", pod.name, pod.namespace, uid=pod.uid)
             self._pods.pop(pod.name, None)
         uids = {pod.uid for pod in pods}
 
@@ -176,14 +252,25 @@ class PodChanges(NodeChanges):
 
     # -- changes
 
+    def bind_elsewhere(self, pod: Pod, node: str) -> None:
+        """Bind one of the candidate's pods in its place, as another replica or another scheduler would."""
+        self._api.bind(self.trial.namespace, pod.name, node, uid=pod.uid)
+
     def patch(self, pod: Pod, patch: Manifest, subresource: str = "") -> None:
         """Change a pod; its `status` by its subresource."""
-        self._api.merge("pods", pod.name, patch, self.trial.namespace, subresource)
+        self._api.merge("pods", pod.name, patch, pod.namespace, subresource)
+
+    def add_conditions(self, pod: Pod, *types: str) -> None:
+        """Write conditions into a pod's status, as controllers of their own do, beside those that are there."""
+        there = self._api.get("pods", pod.name, self.trial.namespace)["status"].get("conditions", [])
+        more = [{"type": kind, "status": "True", "reason": "WrittenByOthers"} for kind in types]
+        self.patch(pod, {"status": {"conditions": [*there, *more]}}, "status")
 
     def lift_gates(self, pod: Pod) -> None:
         """Remove a pod's scheduling gates."""
-        # Noted before the request: whoever acts on the pod from now on may have seen it without gates.
-        self._recorder.add("lift", case=self.clause, pod=f"{self.trial.namespace}/{pod.name}", uid=pod.uid)
+        # Noted before the request: any action on the pod from now on may follow from seeing it without gates.
+        mark = self._recorder.mark()
+        self._recorder.add("lift", case=self.clause, pod=pod.full_name, uid=pod.uid, **mark)
         self.patch(pod, {"spec": {"schedulingGates": None}})
 
     def undo(self) -> bool:
@@ -194,6 +281,8 @@ class PodChanges(NodeChanges):
             if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
                 self.patch(pod, {"metadata": {"finalizers": None}})
         self.delete(pods)
+        while self._runtime_classes:
+            self._api.delete_if_there("runtimeclasses", self._runtime_classes.pop())
         return super().undo() or bool(pods)
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import threading
 import time
 from typing import IO, TYPE_CHECKING, Any
 
+from schedproof.foundation.disk import FREE_SPACE, DiskSpace
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.private import make_private, open_private
+from schedproof.foundation.redaction import SECRETS
 from schedproof.history.history import History
 from schedproof.history.record import FILE, Record
 from schedproof.stimulus.audit import AuditTail
@@ -21,7 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Recorder"]
 
-_WATCHED = ("nodes", "pods", "events")
+_WATCHED = ("namespaces", "nodes", "pods", "events")
+_ITS_WORDS = frozenset(
+    {"configuration", "extender", "log", "missed", "process", "query", "run", "start-failed", "tried", "trouble"}
+)
+"""The kinds of records that hold what a candidate was given or has said; events are its words too."""
 
 
 class Recorder:
@@ -43,16 +51,20 @@ class Recorder:
         """Name to the newest manifest, of nodes that exist."""
         self.rv = 0
         """The newest revision that the watch of pods or nodes has delivered."""
+        self.placed_at = -math.inf
+        """When (as `now`) a pod was last seen to come to a node, by any client's request."""
         self._created_unbound: set[str] = set()
         self._origin = time.monotonic()
         self._epoch = time.time()
         self._api = api
         self._failure: HostError | None = None
-        folder.mkdir(parents=True, exist_ok=True)
-        self._file: IO[str] = (folder / FILE).open("w", buffering=1)
-        self._audit = AuditTail(audit_log, self._epoch) if audit_log is not None else None
+        make_private(folder)
+        self._disk = DiskSpace(folder)
+        self._file: IO[str] = open(folder / FILE, "w", buffering=1, opener=open_private)  # noqa: SIM115 - see close
+        self._audit: AuditTail | None = None
+        if audit_log is not None:
+            self._audit = AuditTail(audit_log, self._epoch, self.now, header["users"]["candidate"])
         self._scores: list[ScoreTail] = []
-        self._markers = 0
         self.add("run", **header, epoch=self._epoch)
         self._watches: dict[str, Watch] = {}
         self._closing = threading.Event()
@@ -80,16 +92,18 @@ class Recorder:
         Raises:
             HostError: the disk is full, or a watch has broken; a history with holes must not be judged.
         """
+        if kind in _ITS_WORDS or fields.get("resource") == "events":
+            fields = SECRETS.redact_all(fields)
         record = {"kind": kind, "at": round(fields.pop("at", self.now()), 6), **fields}
         with self.changed:
-            self.check()
+            if self._failure is not None:
+                raise self._failure
             self.records.append(record)
             try:
                 self._file.write(json.dumps(record, separators=(",", ":"), default=str) + "\n")
             except OSError as error:
                 self._failure = HostError(
-                    f"cannot write the evidence to {self._file.name}: {error.strerror}",
-                    remedy="free some space, or choose another folder with --report",
+                    f"cannot write the evidence to {self._file.name}: {error.strerror}", remedy=FREE_SPACE
                 )
                 raise self._failure from error
             finally:
@@ -97,8 +111,15 @@ class Recorder:
 
     def check(self) -> None:
         """Raise what ended the recording, here or in the background, if anything did: always the same error."""
-        if self._failure is not None:
-            raise self._failure
+        if (failure := self.exit_error()) is not None:
+            raise failure
+
+    def exit_error(self) -> HostError | None:
+        """What ended the recording: None while it goes on."""
+        if self._failure is None:
+            # Others write to this disk as well, and not all of them say when they cannot.
+            self._failure = self._disk.exit_error()
+        return self._failure
 
     def follow_scores(self, tail: ScoreTail) -> None:
         """Read the scores that a scheduler logs, whenever the history is asked for."""
@@ -113,24 +134,30 @@ class Recorder:
     def catch_up(self) -> None:
         """Read the logs up to now.
 
-        A marker request ends the wait for the audit log: what was answered before it is in the log before it, but
-        for requests in flight at the same time; bindings that the watch has shown are therefore waited for as well.
+        A mark ends the wait for the audit log: what was answered before it is in the log before it, but for requests
+        in flight at the same time; bindings that the watch has shown are therefore waited for as well.
         """
+        self.check()
         for tail in self._scores:
             for score in tail.read():
                 self.add("score", **score)
         if self._audit is None:
             return
-        self._markers += 1
-        marker = f"schedproof-marker-{self._markers}"
         with self.changed:
             bound = {
                 (pod["metadata"]["namespace"], pod["metadata"]["name"])
                 for uid, pod in self.pods.items()
                 if pod["spec"].get("nodeName") and uid in self._created_unbound
             }
-        for record in self._audit.read_until(self._api, marker, bound):
-            self.add("request", **record)
+        for record in self._audit.read_until(self._api, bound, watching=(self,)):
+            self.add(**record)
+
+    def mark(self) -> dict[str, int]:
+        """Leave a mark in the audit log: the field `mark` of a record whose place among requests matters.
+
+        Empty where there is no audit log.
+        """
+        return {} if self._audit is None else {"mark": self._audit.mark(self._api)}
 
     def _follow(self, resource: str, rv: str) -> None:
         try:
@@ -161,6 +188,8 @@ class Recorder:
                 if event_type == "DELETED":
                     self.pods.pop(uid, None)
                 else:
+                    if manifest["spec"].get("nodeName") and not self.pods.get(uid, {}).get("spec", {}).get("nodeName"):
+                        self.placed_at = self.now()
                     self.pods[uid] = manifest
                     if not manifest["spec"].get("nodeName"):
                         self._created_unbound.add(uid)
@@ -169,7 +198,7 @@ class Recorder:
                     self.nodes.pop(manifest["metadata"]["name"], None)
                 else:
                     self.nodes[manifest["metadata"]["name"]] = manifest
-            if resource != "events":
+            if resource in ("nodes", "pods"):
                 self.rv = max(self.rv, rv)
             self.add("object", resource=resource, type=event_type, rv=rv, object=manifest)
 

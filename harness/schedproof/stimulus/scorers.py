@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from schedproof.binaries.resolve import resolve
 from schedproof.candidates.kinds import PluginSpec
-from schedproof.candidates.plugin_build import build_probe, has_probe
+from schedproof.candidates.plugin_build.plugin_build import build_probe, has_probe
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.progress import SilentProgress
-from schedproof.surfaces.normalize_score import NormalizeScoreSurface
-from schedproof.surfaces.plugin import PluginSurface
-from schedproof.surfaces.python import PythonSurface
+from schedproof.normalization.search import Searches
+from schedproof.normalization.surfaces.normalize_score import NormalizeScoreSurface
+from schedproof.normalization.surfaces.plugin import PluginSurface
+from schedproof.normalization.surfaces.python import PythonSurface
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from schedproof.candidates.descriptor import Candidate
+    from schedproof.candidates.descriptor.descriptor import Candidate
     from schedproof.foundation.progress import Progress
     from schedproof.normalization.answer import Answer, Readings, Surface
 
@@ -56,14 +58,18 @@ class Scorers:
     def __init__(self, candidate: Candidate, kubernetes: str, logs: Path) -> None:
         self._candidate, self._kubernetes, self._logs = candidate, kubernetes, logs
         self._closing = contextlib.ExitStack()
+        self.rules: Sequence[Mapping[str, Any]] = ()
+        """Recording rules of that Prometheus."""
         self.answers: dict[Readings, Answer] = {}
         """What the running scheduler has answered so far."""
+        self.searches = Searches()
 
     @functools.cached_property
     def server(self) -> ReadingsServer:
         """A Prometheus whose readings can be exchanged within milliseconds."""
         binary = resolve([_SERVER], kubernetes=self._kubernetes, progress=SilentProgress())[_SERVER].path
         server = ReadingsServer(binary, self._logs)
+        server.rules = self.rules
         self._closing.callback(server.close)
         return server
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.binaries.cache import cache_dir
-from schedproof.metrics.readings import node_labels
 from schedproof.normalization.answer import readings_to_json
 from schedproof.normalization.effort import SURFACES
 from schedproof.normalization.promises import NORMALIZE_SCORE, Promises
 from schedproof.normalization.rules import OF_NORMALIZE_SCORE, RULES
 from schedproof.normalization.saved import SavedCase, SavedCases
-from schedproof.normalization.search import Failing, Searched, search
+from schedproof.normalization.search import Failing, Searched
 from schedproof.stimulus.normalization import NormalizationCase
+from schedproof.traffic.readings import node_labels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,8 @@ class ScoringCase(NormalizationCase):
             else:
                 known = [_renamed(one.case, surface.nodes) for one in earlier if _fits(one.case, surface)]
                 cases = effort.cases(surface.name)
-                found = search(rule, asked, promises, cases=cases, seed=self.trial.seed, known=known)
+                searches = self.trial.scorers.searches
+                found = searches.search(rule, asked, promises, cases=cases, seed=self.trial.seed, known=known)
             identifier = ""
             if found.failing is not None:
                 failed = SavedCase(scorer, self.clause, surface.name, found.failing.case, found.failing.text)
@@ -141,6 +142,7 @@ class ScoringCase(NormalizationCase):
             case, answers = found.shown or ((), ())
         self._recorder.add(
             "scoring", case=self.clause, surface=surface.name, cases=found.cases, id=identifier,
+            asked=found.questions, seconds=round(found.seconds, 3), waited=round(found.waited, 3),
             steady=found.failing is None or found.failing.steady,
             questions=[readings_to_json(readings) for readings in case], answers=[one.as_dict() for one in answers],
         )  # fmt: skip
@@ -159,6 +161,10 @@ class _Remembering:
         if key not in self._answers:
             self._answers[key] = self._surface.ask(readings)
         return self._answers[key]
+
+    @property
+    def waited(self) -> float:
+        return self._surface.waited
 
     def close(self) -> None:
         self._surface.close()

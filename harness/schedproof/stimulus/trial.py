@@ -8,24 +8,33 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from schedproof import __version__
-from schedproof.candidates.attachment import Attachment
-from schedproof.candidates.scheduler_config import scheduler_configuration
+from schedproof.candidates.deploy.attachment import Attachment
+from schedproof.candidates.deploy.placeholders import fill
+from schedproof.candidates.deploy.scheduler_config import scheduler_configuration
+from schedproof.candidates.timing import ClaimedDeadlines
 from schedproof.clusters import bootstrap
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.daemons.scheduler import Scheduler, start_scheduler
+from schedproof.foundation.errors import CandidateError, DeadlineExceededError
+from schedproof.foundation.private import make_private
+from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.record import SCHEMA
-from schedproof.metrics.readings import Reader
 from schedproof.normalization.effort import Effort
+from schedproof.stimulus.managed import ManagedResources
 from schedproof.stimulus.pods import Pod, pod_manifest
 from schedproof.stimulus.recorder import Recorder
+from schedproof.stimulus.reserved import RESERVED, ReservedNode, is_possible
 from schedproof.stimulus.scorers import Scorers
 from schedproof.stimulus.scores import ScoreTail
+from schedproof.stimulus.standing import bystanders, waiting
+from schedproof.traffic.readings import Reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from schedproof.candidates.descriptor import Candidate
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.clusters.api import Manifest
     from schedproof.clusters.cluster import Cluster
     from schedproof.history.history import History
 
@@ -37,7 +46,6 @@ CONTROL = "schedproof-control"
 _QUICK = Effort()
 
 _SCHEDULER_ROLES = (*SCHEDULER_RBAC.cluster_roles, "system:basic-user", "system:discovery")
-_BYSTANDER = "schedproof-bystander"
 
 
 class Trial:
@@ -67,46 +75,78 @@ class Trial:
         self.effort = effort
         self.namespace = f"{cluster.namespace_prefix}-{candidate.name}"[:63].rstrip("-.").replace(".", "-")
         self._generation = 0
+        self._scheduling_start = 0
+        network = candidate.claims.network
+        self.probes_apart = network is not None and network.own_placements == "counted"
+        """Whether probes of the preference are so far apart that no placement before them can count any more."""
+        self.binds_nothing: bool | None = None
+        """Whether the candidate has bound none of the pods that it was given time for; None while there were none."""
         self.is_over = False
         """Whether all that was to be tried has been."""
         self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
-            folder.mkdir(parents=True, exist_ok=True)
+            make_private(folder)
             bootstrap.namespace(cluster.api, self.namespace)
+            self.managed = ManagedResources(cluster, candidate)
+            self._closing.callback(self.managed.withdraw)
+            self.managed.offer(cluster.nodes)
+            rules = _rules_of(candidate, cluster.device)
+            cluster.load_rules(rules)
             self.attachment = Attachment(cluster, candidate, folder, deploy)
             self._closing.callback(self.attachment.stop)
             self.scorers = Scorers(candidate, cluster.kubernetes, folder / "scores")
             self._closing.callback(self.scorers.close)
+            self.scorers.rules = rules
             self.control = _Control(cluster)
             self._closing.callback(self.control.stop)
+            self._standing: list[Pod] = []
+            self._closing.callback(self._remove_standing)
+            self.reserved: ReservedNode | None = None
+            if is_possible(cluster):
+                self.reserved = ReservedNode(cluster, self.namespace)
+                self._closing.callback(self.reserved.close)
+                self.managed.offer(self.reserved_nodes)
             self.recorder = Recorder(cluster.api, folder, self._header(), cluster.audit_log)
             self._closing.callback(self.recorder.close)
             # Once more, and before the recorder closes: the candidate's last acts count.
             self._closing.callback(self.attachment.stop)
-            # A pod that is nobody's: whoever touches it, does not look at schedulerName.
-            bystander = pod_manifest("bystander", _BYSTANDER, image=cluster.workload_image)
-            cluster.api.create_or_keep("pods", bystander, self.namespace)
+            if self.reserved is not None:
+                self.reserved.follow(self.recorder)
+            for manifest in bystanders(candidate.scheduler_name, self.attachment.scheduler_names, cluster):
+                self._stand(manifest)
             # What it lists at its start, it has seen.
             self.recorder.add("seen", rv=self.recorder.rv, shown_at_rv=self.recorder.rv, pod="(its own start)")
             self.attachment.start(self.recorder.add)
             if self.attachment.scheduler_log is not None:
                 self.recorder.follow_scores(ScoreTail(self.attachment.scheduler_log))
-            self.straggler = self._straggle()
+            self.waiters = self._let_wait()
             self.readers = _Readers()
             self._closing.callback(self.readers.close)
             undo.pop_all()
         self.attach_seconds = time.monotonic() - begin
 
-    def _straggle(self) -> Pod:
-        """A pod that never fits: at the end of the run the candidate must have said so."""
-        manifest = pod_manifest(
-            "straggler", self.candidate.scheduler_name, image=self.cluster.workload_image,
-            nodeSelector={"schedproof.dev/no-such": "node"},
-        )  # fmt: skip
+    def _let_wait(self) -> dict[str, Pod]:
+        """Pods that must wait from the candidate's start to the end of the run, by why they must."""
+        specs = waiting(self.reserved.waiting() if self.reserved is not None else {})
+        pods = {}
+        for name, spec in specs.items():
+            manifest = pod_manifest(
+                f"waits-{name}", self.candidate.scheduler_name, image=self.cluster.workload_image, **spec
+            )
+            pod = pods[name] = self._stand(manifest)
+            self.recorder.add("pod", case="", pod=f"{self.namespace}/{pod.name}", uid=pod.uid, role="waiter")
+        return pods
+
+    def _stand(self, manifest: Manifest) -> Pod:
+        """Create a pod that stays until the end of the trial, when the candidate is down."""
         pod = Pod.created(self.cluster.api.create("pods", manifest, self.namespace))
-        self.recorder.add("pod", case="", pod=f"{self.namespace}/{pod.name}", uid=pod.uid, role="straggler")
+        self._standing.append(pod)
         return pod
+
+    def _remove_standing(self) -> None:
+        for pod in self._standing:
+            self.cluster.api.delete_if_there("pods", pod.name, self.namespace)
 
     def _header(self) -> dict[str, Any]:
         return {
@@ -138,6 +178,45 @@ class Trial:
         self._generation += 1
         return f"{self.seed}-{self._generation}"
 
+    @property
+    def taking_over(self) -> bool:
+        """Whether it has scheduled nothing since it was last started: another's lease may have to run out first."""
+        return self._scheduling_start != self.attachment.starts
+
+    def schedules(self) -> None:
+        """It is known to schedule since its last start."""
+        self._scheduling_start = self.attachment.starts
+
+    @property
+    def reserved_nodes(self) -> tuple[str, ...]:
+        """The harness's own node, where there is one: it gets readings, as the cluster's nodes do."""
+        return (RESERVED,) if self.reserved is not None else ()
+
+    def waited(self, *, for_nothing: bool) -> None:
+        """Pods were to be bound; `for_nothing`: none was."""
+        self.binds_nothing = for_nothing and self.binds_nothing is not False
+
+    def binds_a_pod(self) -> bool:
+        """Whether it binds a pod that fits everywhere, within its deadline. The pod is gone afterwards."""
+        manifest = pod_manifest("plain", self.candidate.scheduler_name, image=self.cluster.workload_image, cpu="100m")
+        pod = Pod.created(self.cluster.api.create("pods", manifest, self.namespace))
+
+        def bound() -> None:
+            if not self.cluster.api.get("pods", pod.name, self.namespace)["spec"].get("nodeName"):
+                raise NotYet(f"{pod.name} is not bound")
+
+        claimed = ClaimedDeadlines.of(self.candidate.claims.timing)
+        deadline = max(claimed.bind, claimed.takeover, key=lambda deadline: deadline.seconds)
+        try:
+            self.attachment.restart_if_ended()
+            wait_for(bound, deadline, what="a plain pod to be bound")
+        except (CandidateError, DeadlineExceededError):
+            return False
+        finally:
+            self.cluster.api.delete_if_there("pods", pod.name, self.namespace)
+        self.waited(for_nothing=False)
+        return True
+
     def start_control(self) -> None:
         """Let the control run beside the candidate from here on."""
         log = self.control.start(self.folder)
@@ -160,6 +239,13 @@ class Trial:
         """Stop the candidate, then the recording. Safe to call twice."""
         # The watches must end before their namespace does, but after the candidate: its last acts count.
         self._closing.close()
+
+
+def _rules_of(candidate: Candidate, device: str) -> list[dict[str, Any]]:
+    """The candidate's recording rules, placeholders filled."""
+    network = candidate.claims.network
+    values = {**candidate.own_values(), "device": device}
+    return [fill(dict(rule), values) for rule in network.rules] if network is not None else []
 
 
 def describe_cluster(cluster: Cluster) -> dict[str, Any]:

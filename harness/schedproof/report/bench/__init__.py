@@ -1,0 +1,1 @@
+"""Reports of benchmarks: bench.json, a page with charts, Markdown, benchstat, the terminal."""

@@ -16,7 +16,7 @@ from schedproof.report.bench.document import METRICS, trials, valid
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from schedproof.report.bench.document import Trial
+    from schedproof.report.bench.document import BenchTrial
 
 __all__ = ["benchstat"]
 
@@ -41,7 +41,7 @@ def benchstat(document: Any) -> str:
     return "\n".join([*head, *_HEAD, "", *lines]) + "\n"
 
 
-def _lines(trial: Trial) -> Iterator[str]:
+def _lines(trial: BenchTrial) -> Iterator[str]:
     mode = "".join(part.capitalize() for part in trial.mode.split("-"))
     rate = f"/rate={trial.rate:g}" if trial.rate is not None else ""
     for measured in trial.measurements:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from schedproof.report.bench.markup import Cell, Row, figure, number, table, text
+from markupsafe import Markup
+
+from schedproof.report.bench.markup import Cell, TableRow, figure, number, table
 from schedproof.report.bench.plot import HEIGHT, WIDTH, Axis, Plot, axis_over
 from schedproof.report.bench.units import duration, figures, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from schedproof.report.bench.document import Metric, Trial
-    from schedproof.report.bench.plot import Series
+    from schedproof.report.bench.document import BenchTrial, Metric
+    from schedproof.report.bench.plot import ChartSeries
 
 __all__ = ["cdf_chart", "histogram_chart", "rounds_chart"]
 
@@ -21,11 +23,12 @@ _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 _NOT_FROM_ZERO = 3.0
 """An axis begins at zero where the largest value is this many times the smallest: then drift is seen all the same."""
 _RIDGE = 44.0
+_BIN = Markup('<rect class="bin {}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>')
 _DODGE = 0.09
 """By how many blocks the candidates of a block are apart, so that equal numbers do not cover each other."""
 
 
-def rounds_chart(trial: Trial, series: Mapping[str, Series]) -> str:
+def rounds_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup | None:
     """A mark for each round, by block: a drift of the machine shows as a slope that all candidates share."""
     metric = trial.lead
     points = [
@@ -36,7 +39,7 @@ def rounds_chart(trial: Trial, series: Mapping[str, Series]) -> str:
     ]
     values = [value for _, _, value in points]
     if not values:
-        return ""
+        return None
     zero = min(values) <= 0 or max(values) / min(values) > _NOT_FROM_ZERO
     unit = "pods/s" if metric.name == "throughput" else "latency"
     show = figures if metric.name == "throughput" else duration
@@ -67,7 +70,7 @@ def rounds_chart(trial: Trial, series: Mapping[str, Series]) -> str:
     return figure(title, plot.svg(), _by_block(title, trial, metric), note)
 
 
-def cdf_chart(trial: Trial, series: Mapping[str, Series]) -> str:
+def cdf_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup | None:
     """The share of pods that were bound within a time; all valid rounds together."""
     curves = {one["candidate"]: [tuple(point) for point in one.get("cdf") or ()] for one in trial.measurements}
     curves = {name: [(x, y) for x, y in points if x > 0] for name, points in curves.items()}
@@ -76,7 +79,7 @@ def cdf_chart(trial: Trial, series: Mapping[str, Series]) -> str:
         "latency (log scale)", [x for points in curves.values() for x, _ in points], duration, log=True
     )
     if abscissa is None:
-        return ""
+        return None
     title = "Latency: share of pods bound within a time"
     plot = Plot(
         f"{trial.anchor}-cdf", f"{trial.workload}, {trial.title}: {title}",
@@ -85,15 +88,15 @@ def cdf_chart(trial: Trial, series: Mapping[str, Series]) -> str:
     )  # fmt: skip
     for name, points in curves.items():
         plot.curve(series[name], points, lambda x, y: f"{percent(y)} within {duration(x)}")
-    rows: list[Row] = [
-        [text(name), *(number(value := _within(points, share), duration(value)) for share in _QUANTILES)]
+    rows: list[TableRow] = [
+        [name, *(number(value := _within(points, share), duration(value)) for share in _QUANTILES)]
         for name, points in curves.items()
     ]
     heads = ["candidate", *(percent(share) for share in _QUANTILES[:-1]), "all"]
     return figure(title, plot.svg(), table(f"{title}: this share of the pods was bound within", heads, rows))
 
 
-def histogram_chart(trial: Trial, series: Mapping[str, Series]) -> str:
+def histogram_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup | None:
     """A row for each candidate, above one common axis: candidates' bins need not be alike, so they are not laid upon
     each other. Heights are relative to each candidate's own fullest bin.
     """
@@ -106,7 +109,7 @@ def histogram_chart(trial: Trial, series: Mapping[str, Series]) -> str:
         "latency (log scale)", [edge for edges, _ in bins.values() for edge in edges], duration, log=True
     )
     if abscissa is None:
-        return ""
+        return None
     title = "Latency: how often"
     height = max(HEIGHT, _RIDGE * len(bins) + 70)
     plot = Plot(
@@ -118,9 +121,9 @@ def histogram_chart(trial: Trial, series: Mapping[str, Series]) -> str:
     for place, (name, (edges, counts)) in enumerate(bins.items()):
         foot = 14 + rise * (place + 1)
         plot.add(series[name], _ridge(plot, series[name], edges, counts, foot, rise - 22))
-        plot.add(series[name], f'<text class="row" x="14" y="{foot - rise + 17:.1f}">{text(name)}</text>')
-    rows: list[Row] = [
-        [text(name), number(edges[n], duration(edges[n])), number(edges[n + 1], duration(edges[n + 1])),
+        plot.add(series[name], Markup('<text class="row" x="14" y="{:.1f}">{}</text>').format(foot - rise + 17, name))
+    rows: list[TableRow] = [
+        [name, number(edges[n], duration(edges[n])), number(edges[n + 1], duration(edges[n + 1])),
          number(count, f"{count:,}")]
         for name, (edges, counts) in bins.items() for n, count in enumerate(counts) if count
     ]  # fmt: skip
@@ -129,8 +132,8 @@ def histogram_chart(trial: Trial, series: Mapping[str, Series]) -> str:
 
 
 def _ridge(
-    plot: Plot, series: Series, edges: Sequence[float], counts: Sequence[int], foot: float, height: float
-) -> str:
+    plot: Plot, series: ChartSeries, edges: Sequence[float], counts: Sequence[int], foot: float, height: float
+) -> Markup:
     most, total = max(counts), sum(counts)
     bars = []
     for n, count in enumerate(counts):
@@ -138,28 +141,26 @@ def _ridge(
         tall = height * count / most
         if count:
             says = f"{series.name}: {percent(count / total)} from {duration(edges[n])} to {duration(edges[n + 1])}"
-            bars.append(
-                f'<rect class="bin {series.classes}" x="{left:.1f}" y="{foot - tall:.1f}" '
-                f'width="{max(0.5, right - left - 0.6):.1f}" height="{tall:.1f}"><title>{text(says)}</title></rect>'
-            )
-    return "".join(bars) + f'<line class="grid" x1="14" x2="{WIDTH - 14}" y1="{foot:.1f}" y2="{foot:.1f}"/>'
+            bars.append(_BIN.format(series.classes, left, foot - tall, max(0.5, right - left - 0.6), tall, says))
+    line = Markup('<line class="grid" x1="14" x2="{}" y1="{foot:.1f}" y2="{foot:.1f}"/>')
+    return Markup().join((*bars, line.format(WIDTH - 14, foot=foot)))
 
 
-def _by_block(title: str, trial: Trial, metric: Metric) -> str:
+def _by_block(title: str, trial: BenchTrial, metric: Metric) -> Markup:
     names = [one["candidate"] for one in trial.measurements]
     values: dict[int, dict[str, Any]] = {}
     for measured in trial.measurements:
         for one in measured.get("rounds") or ():
             values.setdefault(one["block"], {})[measured["candidate"]] = one
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for block, ones in sorted(values.items()):
-        row: Row = [Cell(str(block), key=block)]
+        row: TableRow = [Cell(str(block), key=block)]
         for name in names:
             one = ones.get(name)
             value = metric.of(one) if one else None
             row.append(number(value, metric.show(value) + (" (invalid)" if one and one.get("invalid") else "")))
         rows.append(row)
-    return table(title, ["block", *map(text, names)], rows)
+    return table(title, ["block", *names], rows)
 
 
 def _within(points: Sequence[tuple[float, float]], share: float) -> float | None:

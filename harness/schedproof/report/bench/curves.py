@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from schedproof.report.bench.markup import Row, figure, number, table, text
-from schedproof.report.bench.panels import key
+from markupsafe import Markup
+
+from schedproof.report.bench.chart_groups import ChartGroup, chart_groups, key
+from schedproof.report.bench.markup import TableRow, figure, number, table
 from schedproof.report.bench.plot import Plot, axis_over
 from schedproof.report.bench.units import NONE, data, duration, figures, throughput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from schedproof.report.bench.plot import Series
+    from schedproof.report.bench.plot import ChartSeries
 
 __all__ = ["knees", "queries", "scaling"]
 
@@ -20,7 +22,7 @@ Points = dict[str, list[tuple[float, float]]]
 """By candidate."""
 
 
-def knees(document: Any, series: Mapping[str, Series]) -> str:
+def knees(document: Any, series: Mapping[str, ChartSeries]) -> Markup:
     """Latency and completed pods against the offered rate, and the rate up to which a candidate keeps up."""
     parts = []
     for place, (workload, ones) in enumerate(_by_workload(document, "knees")):
@@ -36,15 +38,15 @@ def knees(document: Any, series: Mapping[str, Series]) -> str:
                     rules={one["candidate"]: one["knee"] for one in ones if one.get("knee")},
                 )
             )  # fmt: skip
-        rows: list[Row] = [[text(one["candidate"]), number(one.get("knee"), _knee(one))] for one in ones]
+        rows: list[TableRow] = [[one["candidate"], number(one.get("knee"), _knee(one))] for one in ones]
         found = table(
             f"{workload}: the knee, where latency leaves its plateau or pods pile up", ["candidate", "knee"], rows
         )
         parts.append(_group(workload, ones, series, charts, found))
-    return "".join(parts)
+    return chart_groups(parts)
 
 
-def scaling(document: Any, series: Mapping[str, Series]) -> str:
+def scaling(document: Any, series: Mapping[str, ChartSeries]) -> Markup:
     parts = []
     for place, (workload, ones) in enumerate(_by_workload(document, "scaling")):
         charts = []
@@ -54,8 +56,8 @@ def scaling(document: Any, series: Mapping[str, Series]) -> str:
         ):
             points = {one["candidate"]: _points(one, "nodes", name) for one in ones}
             charts.append(_chart(f"scaling{place}-{name}", title, points, series, "nodes (log scale)", label, show))
-        rows: list[Row] = [
-            [text(one["candidate"]), number(point["nodes"], f"{point['nodes']:,}"),
+        rows: list[TableRow] = [
+            [one["candidate"], number(point["nodes"], f"{point['nodes']:,}"),
              number(point.get("throughput"), throughput(point.get("throughput"))),
              *(number(point.get(name), duration(point.get(name))) for name in ("p50", "p99"))]
             for one in ones for point in one.get("points") or ()
@@ -63,14 +65,14 @@ def scaling(document: Any, series: Mapping[str, Series]) -> str:
         caption = f"{workload}: throughput of drains, latency one at a time, with more and more nodes"
         heads = ["candidate", "nodes", "throughput", "p50", "p99"]
         parts.append(_group(workload, ones, series, charts, table(caption, heads, rows, sortable=True)))
-    return "".join(parts)
+    return chart_groups(parts)
 
 
-def queries(document: Any, series: Mapping[str, Series]) -> str:
+def queries(document: Any, series: Mapping[str, ChartSeries]) -> Markup:
     """Questions to Prometheus and calls of an extender, for each pod; how they grow with the nodes."""
     ones = sorted(document.get("queries") or (), key=lambda one: one["nodes"])
     if not ones:
-        return ""
+        return Markup()
     kinds = (
         ("prometheus", "queries", "Prometheus queries per pod", figures),
         ("prometheus", "bytes", "bytes from Prometheus per pod", data),
@@ -85,26 +87,26 @@ def queries(document: Any, series: Mapping[str, Series]) -> str:
                 points.setdefault(one["candidate"], []).append((one["nodes"], value))
         label = f"{'bytes' if name == 'bytes' else name.replace('_', ' ')} (log scale)"
         charts.append(_chart(f"queries-{part}-{name}", title, points, series, "nodes (log scale)", label, show))
-    rows: list[Row] = [
-        [text(one["candidate"]), text(one["workload"]), number(one["nodes"], f"{one['nodes']:,}"),
+    rows: list[TableRow] = [
+        [one["candidate"], one["workload"], number(one["nodes"], f"{one['nodes']:,}"),
          *(number(value := (one.get(part) or {}).get(name), show(value)) for part, name, _, show in kinds)]
         for one in ones
     ]  # fmt: skip
     heads = ["candidate", "workload", "nodes", *(title for _, _, title, _ in kinds)]
     caption = "questions, for each pod that is scheduled; a dash: no such questions"
-    return _group("", ones, series, charts, table(caption, heads, rows, sortable=True))
+    return chart_groups([_group("", ones, series, charts, table(caption, heads, rows, sortable=True))], tapped=True)
 
 
 def _chart(
-    name: str, title: str, points: Points, series: Mapping[str, Series], across: str, up: str,
+    name: str, title: str, points: Points, series: Mapping[str, ChartSeries], across: str, up: str,
     show: Callable[[float | None], str], *, rules: Mapping[str, float] | None = None,
-) -> str:  # fmt: skip
-    """Lines on logarithmic axes; nothing where nothing grows. What is zero has no place there, only in the table."""
+) -> Markup | None:  # fmt: skip
+    """Lines on logarithmic axes; None where nothing grows. What is zero has no place there, only in the table."""
     drawn = {name: [(x, y) for x, y in ones if x > 0 and y > 0] for name, ones in points.items()}
     drawn = {name: ones for name, ones in drawn.items() if ones}
     everywhere = [point for ones in drawn.values() for point in ones]
     if len({x for x, _ in everywhere}) < 2:
-        return ""
+        return None
     abscissa = axis_over(across, [*(x for x, _ in everywhere), *(rules or {}).values()], figures, log=True)
     ordinate = axis_over(up, [y for _, y in everywhere], show, log=True)
     assert abscissa is not None
@@ -114,29 +116,29 @@ def _chart(
         plot.curve(series[candidate], ones, lambda x, y: f"{show(y)} at {figures(x)}")
     for candidate, value in (rules or {}).items():
         plot.rule(series[candidate], value, f"{candidate}: knee at {throughput(value)}")
-    rows: list[Row] = [
-        [text(candidate), number(x, figures(x)), number(y, show(y))]
-        for candidate, ones in points.items()
-        for x, y in ones
+    rows: list[TableRow] = [
+        [candidate, number(x, figures(x)), number(y, show(y))] for candidate, ones in points.items() for x, y in ones
     ]
     note = "A vertical line is a candidate's knee." if rules else ""
     return figure(
         title[0].upper() + title[1:],
         plot.svg(),
-        table(
-            title, ["candidate", text(across.removesuffix(" (log scale)")), text(up.removesuffix(" (log scale)"))], rows
-        ),
+        table(title, ["candidate", across.removesuffix(" (log scale)"), up.removesuffix(" (log scale)")], rows),
         note,
     )
 
 
-def _group(workload: str, ones: Sequence[Any], series: Mapping[str, Series], charts: Iterable[str], found: str) -> str:
+def _group(
+    workload: str,
+    ones: Sequence[Any],
+    series: Mapping[str, ChartSeries],
+    charts: Iterable[Markup | None],
+    found: Markup,
+) -> ChartGroup:
+    """`found`: the table of what was found."""
     names = dict.fromkeys(one["candidate"] for one in ones)
-    shown = "".join(charts)
-    head = f"<h3>{text(workload)}</h3>" if workload else ""
-    return f"{head}{key({name: series[name] for name in names}) if shown else ''}" + (
-        f'<div class="charts">{shown}</div>{found}' if shown else found
-    )
+    shown = [chart for chart in charts if chart is not None]
+    return ChartGroup(shown, workload, key({name: series[name] for name in names}), found)
 
 
 def _by_workload(document: Any, part: str) -> list[tuple[str, list[Any]]]:

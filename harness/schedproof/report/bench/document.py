@@ -12,15 +12,16 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from schedproof.report.bench.units import duration, throughput
+from schedproof.report.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 __all__ = [
     "METRICS",
+    "BenchTrial",
     "Doubts",
     "Metric",
-    "Trial",
     "baseline",
     "candidates",
     "confidence",
@@ -89,7 +90,7 @@ _LEAD = {"drain": "throughput", "open-loop": "p99", "one-at-a-time": "p50"}
 
 @dataclasses.dataclass(frozen=True)
 class Doubts:
-    """What is wrong with what a candidate has shown in a trial; whoever shows its numbers shows this beside them."""
+    """What is wrong with what a candidate has shown in a trial; its numbers are shown with this beside them."""
 
     rounds: int
     invalid: int
@@ -97,7 +98,7 @@ class Doubts:
     """Placements that broke a rule, in all rounds."""
     wrong_rounds: int
     unaccounted: int
-    """Pods of which nobody knows what became of them."""
+    """Pods whose fate is unknown."""
 
     @property
     def short(self) -> list[tuple[str, str]]:
@@ -111,16 +112,18 @@ class Doubts:
         """Kind (`wrong`, `invalid`) and text; the worst first."""
         found = []
         if self.wrong:
-            found.append(("wrong", f"WRONG: {_count(self.wrong, 'violation')} in {_count(self.wrong_rounds, 'round')}"))
+            found.append(
+                ("wrong", f"WRONG: {counted(self.wrong, 'violation')} in {counted(self.wrong_rounds, 'round')}")
+            )
         if self.unaccounted:
-            found.append(("wrong", f"{_count(self.unaccounted, 'pod')} unaccounted for"))
+            found.append(("wrong", f"{counted(self.unaccounted, 'pod')} unaccounted for"))
         if self.invalid:
-            found.append(("invalid", f"{self.invalid} of {_count(self.rounds, 'round')} invalid"))
+            found.append(("invalid", f"{self.invalid} of {counted(self.rounds, 'round')} invalid"))
         return found
 
 
 @dataclasses.dataclass(frozen=True)
-class Trial:
+class BenchTrial:
     """One workload in one mode, at one rate where the mode has one (pods/s): all candidates beside each other."""
 
     number: int
@@ -158,7 +161,7 @@ class Trial:
         return None
 
 
-def trials(document: Json) -> list[Trial]:
+def trials(document: Json) -> list[BenchTrial]:
     """In the order in which they were measured, workload by workload."""
     keys: dict[tuple[str, str, float | None], tuple[list[Json], list[Json]]] = {}
     for place, part in enumerate(("measurements", "comparisons")):
@@ -172,7 +175,7 @@ def trials(document: Json) -> list[Trial]:
     def listed(ones: list[Json]) -> tuple[Json, ...]:
         return tuple(sorted(ones, key=lambda one: names.index(one["candidate"])))
 
-    return [Trial(number, *key, *map(listed, keys[key])) for number, key in enumerate(ordered)]
+    return [BenchTrial(number, *key, *map(listed, keys[key])) for number, key in enumerate(ordered)]
 
 
 def candidates(document: Json) -> list[str]:
@@ -194,8 +197,12 @@ def confidence(document: Json) -> str:
 
 
 def valid(measurement: Json | None) -> list[Json]:
-    """The rounds whose numbers count."""
-    return [one for one in (measurement or {}).get("rounds") or () if not one.get("invalid")]
+    """The rounds whose numbers count: also those in which the scheduler is at least as fast, or at most, as measured.
+
+    Without these, what is left would be the slower rounds, or the faster ones.
+    """
+    rounds = (measurement or {}).get("rounds") or ()
+    return [one for one in rounds if not one.get("invalid") or one.get("limit") in ("faster", "slower")]
 
 
 def typical(measurement: Json | None, metric: Metric) -> float | None:
@@ -213,7 +220,3 @@ def doubts(measurement: Json | None) -> Doubts:
         wrong_rounds=sum(bool(one.get("wrong")) for one in rounds),
         unaccounted=sum(one.get("unaccounted") or 0 for one in rounds),
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

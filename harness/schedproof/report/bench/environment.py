@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict
+from schedproof.report import templating
 from schedproof.report.bench.document import METRICS, candidates, trials, typical
-from schedproof.report.bench.markup import Row, number, table, text
+from schedproof.report.bench.markup import TableRow, number, table
 from schedproof.report.bench.units import data, duration, figures, percent, throughput
-from schedproof.report.matrix import matrix, told
+from schedproof.report.run.matrix import matrix, told
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["ceiling", "conformance", "environment", "reproduce"]
 
 
-def conformance(document: Any) -> str:
+def conformance(document: Any) -> Markup:
     """The matrix of `schedproof run`, and a line for each guarantee that does not hold."""
     judged = {
         one["name"]: [
@@ -27,18 +30,12 @@ def conformance(document: Any) -> str:
         for one in document.get("conformance") or ()
     }
     if not judged:
-        return ""
-    lines = [
-        f'<li><b>{text(name)}</b>, <code>{text(one.clause)}</code>: <span class="{one.outcome}">{one.outcome}</span>: '
-        f"{text(one.summary)}{_guarantee(one)}</li>"
-        for name, verdicts in judged.items()
-        for one in verdicts
-        if told(one)
-    ]
-    return matrix(judged, linked=False) + (f"<ul>{''.join(lines)}</ul>" if lines else "")
+        return Markup()
+    broken = [(name, one, _guarantee(one)) for name, verdicts in judged.items() for one in verdicts if told(one)]
+    return templating.render("bench/conformance.html", matrix=matrix(judged, linked=False), broken=broken)
 
 
-def environment(document: Any) -> str:
+def environment(document: Any) -> Markup:
     run = document.get("run") or {}
     host = run.get("environment") or {}
     # A dict: versions may name the cluster again.
@@ -55,14 +52,12 @@ def environment(document: Any) -> str:
             ("ceiling", ceiling(document)),
         ]
     )
-    listed = "".join(
-        f"<div><dt>{text(name)}</dt><dd>{text(value)}</dd></div>" for name, value in facts.items() if value is not None
-    )
-    return f'<dl class="facts">{listed}</dl>{_limits(document, run)}'
+    known = {name: value for name, value in facts.items() if value is not None}
+    return templating.render("bench/environment.html", facts=known, limits=_limits(document, run))
 
 
 def ceiling(document: Any) -> str | None:
-    """How fast pods can be created and bound here when nobody decides anything, and how near to it was come."""
+    """How fast pods can be created and bound here without any decision, and how close the run came to that."""
     limit = ((document.get("run") or {}).get("ceiling") or {}).get("binds_per_second")
     if not limit:
         return None
@@ -77,21 +72,21 @@ def ceiling(document: Any) -> str | None:
     return f"{said}; the fastest round here came to {percent(max(reached) / limit)} of that" if reached else said
 
 
-def reproduce(document: Any) -> str:
-    run = document.get("run") or {}
-    lines = [run.get("command"), "benchstat -col /candidate benchstat.txt"]
-    return f"<pre><code>{text(chr(10).join(line for line in lines if line))}</code></pre>"
+def reproduce(document: Any) -> Markup:
+    command = (document.get("run") or {}).get("command")
+    lines = [*([command] if command else []), "benchstat -col /candidate benchstat.txt"]
+    return templating.render("bench/reproduce.html", lines=lines)
 
 
-def _limits(document: Any, run: Any) -> str:
+def _limits(document: Any, run: Any) -> Markup:
     limits = run.get("client_limits") or {}
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for name in dict.fromkeys([*candidates(document), *limits]) if limits else ():
         one = limits.get(name) or {}
         shown = [number(one.get(what), figures(one[what]) if what in one else "not known") for what in ("qps", "burst")]
-        rows.append([text(name), *shown])
+        rows.append([name, *shown])
     caption = "client-side limits towards the apiserver, requests per second"
-    return table(caption, ["candidate", "QPS", "burst"], rows) if rows else ""
+    return table(caption, ["candidate", "QPS", "burst"], rows) if rows else Markup()
 
 
 def _cpu(host: Any) -> str | None:
@@ -102,4 +97,4 @@ def _cpu(host: Any) -> str | None:
 
 def _guarantee(verdict: Verdict) -> str:
     clause = CATALOGUE.get(verdict.clause)
-    return f' <span class="dim">({text(clause.guarantee)})</span>' if clause is not None else ""
+    return clause.guarantee if clause is not None else ""

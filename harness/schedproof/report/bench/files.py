@@ -7,7 +7,9 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from schedproof.foundation.disk import FREE_SPACE
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.private import make_private, open_private, write_private
 from schedproof.report.bench.benchstat import benchstat
 from schedproof.report.bench.markdown import summary
 from schedproof.report.bench.page import render_bench
@@ -32,7 +34,7 @@ def write_bench(document: Any, folder: Path) -> None:
         HostError: the folder cannot be written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         # The numbers first: they are there even if one of the others should not know what to do with them.
         for name, render in (
             ("bench.json", _as_json),
@@ -40,7 +42,7 @@ def write_bench(document: Any, folder: Path) -> None:
             ("summary.md", summary),
             ("bench.html", render_bench),
         ):
-            (folder / name).write_text(render(document), encoding="utf-8", errors="replace")
+            write_private(folder / name, render(document))
     except OSError as error:
         raise _cannot_write(folder, error) from error
 
@@ -55,8 +57,9 @@ def write_pods(rows: Iterable[Sequence[Any]], folder: Path) -> int:
     """
     count = 0
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with (folder / "pods.csv").open("w", encoding="utf-8", errors="replace", newline="") as file:
+        make_private(folder)
+        path = folder / "pods.csv"
+        with open(path, "w", encoding="utf-8", errors="replace", newline="", opener=open_private) as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(POD_COLUMNS)
             for count, row in enumerate(rows, 1):  # noqa: B007 - the last number is the count
@@ -82,5 +85,5 @@ def _finite(value: Any) -> Any:
 def _cannot_write(folder: Path, error: OSError) -> HostError:
     return HostError(
         f"cannot write the report to {folder}: {error.strerror}",
-        remedy="free some space, or choose another folder with --report",
+        remedy=FREE_SPACE,
     )

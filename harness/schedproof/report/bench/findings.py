@@ -11,9 +11,9 @@ from schedproof.report.bench.document import doubts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from schedproof.report.bench.document import Trial
+    from schedproof.report.bench.document import BenchTrial
 
-__all__ = ["WORDS", "Finding", "findings"]
+__all__ = ["WORDS", "BenchFinding", "findings"]
 
 WORDS = {
     "wrong": "WRONG", "lost": "UNACCOUNTED", "invalid": "invalid round", "own": "own metrics differ",
@@ -23,7 +23,7 @@ WORDS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
+class BenchFinding:
     """`where`: candidate and block of the first of its like. `more`: how many others there are, as words, or ""."""
 
     kind: str
@@ -36,7 +36,7 @@ class Finding:
         return WORDS[self.kind]
 
 
-def findings(trial: Trial) -> list[Finding]:
+def findings(trial: BenchTrial) -> list[BenchFinding]:
     """The worst first. Placements are the doing of a candidate; a noisy machine is shared by all."""
     groups: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}
     for kind, candidate, where, said in _all(trial):
@@ -48,11 +48,11 @@ def findings(trial: Trial) -> list[Finding]:
         (_, where, said), others = members[0], len(members) - 1
         names = len({candidate for candidate, _, _ in members})
         more = f"(and {others} more like it{f', of {names} candidates' if names > 1 else ''})" if others else ""
-        found.append(Finding(kind, where, said, more))
+        found.append(BenchFinding(kind, where, said, more))
     return sorted(found, key=lambda one: list(WORDS).index(one.kind))
 
 
-def _all(trial: Trial) -> Iterator[tuple[str, str, str, str]]:
+def _all(trial: BenchTrial) -> Iterator[tuple[str, str, str, str]]:
     for measured in trial.measurements:
         name = measured["candidate"]
         for one in measured.get("rounds") or ():

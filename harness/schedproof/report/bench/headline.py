@@ -5,40 +5,51 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING, Any
 
+from markupsafe import Markup
+
+from schedproof.report import templating
 from schedproof.report.bench.document import baseline, candidates, confidence, doubts, trials, typical
 from schedproof.report.bench.interval import has_ratio, interval
-from schedproof.report.bench.markup import Cell, Row, badge, cards, table, text, verdict
+from schedproof.report.bench.markup import Cell, TableRow, badge, cards, table, verdict
 from schedproof.report.bench.units import ratio, times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from schedproof.report.bench.document import Trial
+    from schedproof.report.bench.document import BenchTrial
 
-__all__ = ["gates", "headline", "sentences"]
+__all__ = ["gates", "headline"]
+
+_LINK = Markup('<a href="#{}">{}</a>')
+_DIM = Markup('<span class="dim">{}</span>')
+_BREAK = Markup("<br>")
 
 
-def headline(document: Any) -> str:
+def headline(document: Any) -> Markup:
     """A sentence for each candidate, then trials by candidates."""
     found = trials(document)
-    if not found:
-        return "<p>Nothing was measured.</p>"
-    said = "".join(f"<li>{markup}</li>" for markup in sentences(document).values())
-    return f'<ul class="sentences">{said}</ul>{_grid(document, found)}{_how_to_read(document)}'
+    return templating.render(
+        "bench/headline.html",
+        sentences=_sentences(document, found),
+        grid=_grid(document, found) if found else "",
+        baseline=baseline(document),
+        confidence=confidence(document),
+        minimum_effect=(document.get("run") or {}).get("minimum_effect"),
+    )
 
 
-def sentences(document: Any) -> dict[str, str]:
-    """For each candidate, as markup: in how many trials it was faster and slower, and what is doubted."""
-    found, first, said = trials(document), baseline(document), {}
+def _sentences(document: Any, found: list[BenchTrial]) -> dict[str, Markup]:
+    """For each candidate in how many trials it was faster and slower, and what is doubted."""
+    first, said = baseline(document), {}
     for name in candidates(document):
         badges = _badges(document, name, found)
         if name != first or badges:
             compared = _compared_in_all(name, first, found) or ("was not compared" if name != first else "")
-            said[name] = f"<strong>{text(name)}</strong>: {' '.join([compared, *badges])}"
+            said[name] = Markup(" ").join([compared, *badges])
     return said
 
 
-def _compared_in_all(name: str, first: str, found: list[Trial]) -> str:
+def _compared_in_all(name: str, first: str, found: list[BenchTrial]) -> Markup:
     grouped = collections.defaultdict(list)
     for trial in found:
         if (one := trial.compared(name, trial.lead.name)) is not None:
@@ -47,12 +58,12 @@ def _compared_in_all(name: str, first: str, found: list[Trial]) -> str:
     parts = []
     for word, ones in grouped.items():
         shown = word in ("faster", "slower")
-        than, ratios = (f" than {text(first)}", f" ({_ratios(ones)})") if shown else ("", "")
-        parts.append(f"{verdict(word)}{than} in {len(ones)} of {total}{ratios}")
-    return "; ".join(parts)
+        than, ratios = (f" than {first}", f" ({_ratios(ones)})") if shown else ("", "")
+        parts.append(verdict(word) + f"{than} in {len(ones)} of {total}{ratios}")
+    return Markup("; ").join(parts)
 
 
-def _badges(document: Any, name: str, found: list[Trial]) -> list[str]:
+def _badges(document: Any, name: str, found: list[BenchTrial]) -> list[Markup]:
     """What is wrong with a candidate, however fast it is."""
     worries = [doubts(trial.of(name)) for trial in found]
     badges = []
@@ -61,23 +72,23 @@ def _badges(document: Any, name: str, found: list[Trial]) -> list[str]:
     if lost := sum(one.unaccounted for one in worries):
         badges.append(badge("wrong", f"{lost:,} pod{'s' if lost > 1 else ''} unaccounted for"))
     if broken := _broken(document, name):
-        badges.append(f'<a href="#conformance">{badge("wrong", broken)}</a>')
+        badges.append(_LINK.format("conformance", badge("wrong", broken)))
     return badges
 
 
-def gates(document: Any) -> str:
+def gates(document: Any) -> Markup:
     """What CI was asked to fail on."""
     symbols = {"passed": "passed", "failed": "FAILED", "unproved": "UNPROVED"}
     kinds = {"unproved": "invalid"}
-    rows: list[Row] = [
+    rows: list[TableRow] = [
         [
-            f"<code>{text(one['gate'])}</code>",
-            Cell(symbols.get(one["outcome"], text(one["outcome"])), kind=kinds.get(one["outcome"], one["outcome"])),
-            text(one.get("detail", "")),
+            Markup("<code>{}</code>").format(one["gate"]),
+            Cell(symbols.get(one["outcome"], one["outcome"]), kind=kinds.get(one["outcome"], one["outcome"])),
+            one.get("detail", ""),
         ]
         for one in document.get("gates") or ()
     ]
-    return table("gates: the run fails where one does", ["gate", "outcome", "detail"], rows) if rows else ""
+    return table("gates: the run fails where one does", ["gate", "outcome", "detail"], rows) if rows else Markup()
 
 
 def _broken(document: Any, name: str) -> str:
@@ -89,44 +100,32 @@ def _broken(document: Any, name: str) -> str:
     return ""
 
 
-def _grid(document: Any, found: list[Trial]) -> str:
+def _grid(document: Any, found: list[BenchTrial]) -> Markup:
     first = baseline(document)
     names = candidates(document)
-    rows: list[list[str]] = []
+    rows: list[list[Markup]] = []
     for trial in found:
         metric = trial.lead
-        link = f'<a href="#{trial.anchor}">{text(trial.workload)}</a>'
-        row = [f'{link}<br><span class="dim">{text(trial.title)}: {text(metric.name)}</span>']
+        link = _LINK.format(trial.anchor, trial.workload)
+        row = [link + _BREAK + _DIM.format(f"{trial.title}: {metric.name}")]
         for name in names:
             measured = trial.of(name)
-            parts = [f"<b>{text(metric.show(typical(measured, metric)))}</b>"] if measured is not None else []
+            parts = [Markup("<b>{}</b>").format(metric.show(typical(measured, metric)))] if measured is not None else []
             if name != first and (one := trial.compared(name, metric.name)) is not None:
                 parts.append(_compared(one))
             worries = doubts(measured).words
             parts += [badge(kind, words) for kind, words in worries]
-            row.append("<br>".join(parts))
+            row.append(_BREAK.join(parts))
         rows.append(row)
-    heads = ["workload, mode", *(f"{text(name)}{' (baseline)' if name == first else ''}" for name in names)]
+    heads = ["workload, mode", *(f"{name}{' (baseline)' if name == first else ''}" for name in names)]
     return cards("each trial's main metric, and its ratio to the baseline", heads, rows)
 
 
-def _compared(one: Any) -> str:
+def _compared(one: Any) -> Markup:
     if not has_ratio(one):
-        return f"{verdict(one['verdict'])}<br><span class='dim'>{text(one.get('reason', ''))}</span>"
-    ratios = f'<span class="number">{times(one["ratio"])} <span class="dim">({interval(one)})</span></span>'
-    return f"{verdict(one['verdict'])} {ratios}"
-
-
-def _how_to_read(document: Any) -> str:
-    run = document.get("run") or {}
-    least = run.get("minimum_effect")
-    effect = f", and differs from 1 by {100 * least:g} % or more" if least is not None else ""
-    return (
-        f'<p class="note">In each cell: the median of the valid rounds; the verdict; candidate divided by '
-        f"{text(baseline(document))}, with the {confidence(document)} interval. Rounds are compared block by block. A "
-        f"difference is shown only where the interval excludes 1{effect}. A ratio of throughputs above 1 is faster; of "
-        "latencies, below 1.</p>"
-    )
+        return verdict(one["verdict"]) + _BREAK + _DIM.format(one.get("reason", ""))
+    ratios = Markup('<span class="number">{} {}</span>').format(times(one["ratio"]), _DIM.format(f"({interval(one)})"))
+    return verdict(one["verdict"]) + " " + ratios
 
 
 def _ratios(ones: Iterable[Any]) -> str:
@@ -135,7 +134,7 @@ def _ratios(ones: Iterable[Any]) -> str:
     for one in ones:
         if has_ratio(one):
             grouped[one["metric"]].append(one["ratio"])
-    return "; ".join(f"{text(metric)} {_span(ratios)}" for metric, ratios in grouped.items())
+    return "; ".join(f"{metric} {_span(ratios)}" for metric, ratios in grouped.items())
 
 
 def _span(ratios: list[float]) -> str:

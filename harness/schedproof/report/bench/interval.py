@@ -6,7 +6,9 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
-from schedproof.report.bench.markup import kind, text
+from markupsafe import Markup
+
+from schedproof.report.bench.markup import kind
 from schedproof.report.bench.units import ratio
 
 if TYPE_CHECKING:
@@ -35,38 +37,36 @@ class RatioAxis:
         reach = max((max(value, 1 / value) for value in values), default=_LEAST)
         return cls(min(_WIDEST, max(_LEAST, reach * 1.06)))
 
-    def bar(self, comparison: Any) -> str:
+    def bar(self, comparison: Any) -> Markup:
         """The interval, and the ratio in it."""
         which = kind(comparison["verdict"])
         value = comparison["ratio"]
-        low, high = comparison.get("low") or value, comparison.get("high") or value
-        says = f"{comparison['verdict']}: ratio {ratio(value)}, from {ratio(low)} to {ratio(high)}"
+        low, high = comparison.get("low") or 1 / self.reach, comparison.get("high") or self.reach
+        says = f"{comparison['verdict']}: ratio {ratio(value)}, {interval(comparison)}"
         left, right = self._x(low), self._x(high)
         # However sure a ratio is, its interval stays visible.
         wide = max(_LEAST_WIDE, right - left)
-        return (
-            f'<svg class="interval {which}" viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" aria-label="{text(says)}">'
-            f'{self._grid(0, _HEIGHT)}<rect class="band" x="{(left + right - wide) / 2:.1f}" y="7" width="{wide:.1f}" '
-            f'height="10" rx="2"/><rect class="point" x="{self._x(value) - 1:.1f}" y="4" width="2" height="16"/></svg>'
+        return Markup(
+            '<svg class="interval {}" viewBox="0 0 {:g} {:g}" role="img" aria-label="{}">{}<rect class="band" '
+            'x="{:.1f}" y="7" width="{:.1f}" height="10" rx="2"/><rect class="point" x="{:.1f}" y="4" width="2" '
+            'height="16"/></svg>'
+        ).format(
+            which, _WIDTH, _HEIGHT, says, self._grid(0, _HEIGHT), (left + right - wide) / 2, wide, self._x(value) - 1
         )
 
-    def head(self) -> str:
+    def head(self) -> Markup:
         """The axis itself, for the head of the column."""
-        labels = "".join(
-            f'<text x="{self._x(tick):.1f}" y="14" text-anchor="middle">{ratio_tick(tick)}</text>'
-            for tick in self._ticks()
-        )
-        return (
-            f'<svg class="interval" viewBox="0 0 {_WIDTH:g} {_HEIGHT:g}" role="img" '
-            f'aria-label="interval of the ratio, on a logarithmic axis">{labels}'
-            f"{self._grid(18, _HEIGHT)}</svg>"
-        )
+        label = Markup('<text x="{:.1f}" y="14" text-anchor="middle">{}</text>')
+        labels = Markup().join(label.format(self._x(tick), ratio_tick(tick)) for tick in self._ticks())
+        return Markup(
+            '<svg class="interval" viewBox="0 0 {:g} {:g}" role="img" '
+            'aria-label="interval of the ratio, on a logarithmic axis">{}{}</svg>'
+        ).format(_WIDTH, _HEIGHT, labels, self._grid(18, _HEIGHT))
 
-    def _grid(self, top: float, foot: float) -> str:
-        return "".join(
-            f'<line class="{"one" if tick == 1 else "grid"}" x1="{self._x(tick):.1f}" x2="{self._x(tick):.1f}" '
-            f'y1="{top:g}" y2="{foot:g}"/>'
-            for tick in self._ticks()
+    def _grid(self, top: float, foot: float) -> Markup:
+        line = Markup('<line class="{}" x1="{x:.1f}" x2="{x:.1f}" y1="{:g}" y2="{:g}"/>')
+        return Markup().join(
+            line.format("one" if tick == 1 else "grid", top, foot, x=self._x(tick)) for tick in self._ticks()
         )
 
     def _x(self, value: float) -> float:
@@ -87,7 +87,9 @@ def ratio_tick(tick: float) -> str:
 
 
 def interval(comparison: Any) -> str:
-    """Both ends."""
+    """Both ends, or the one that is known."""
+    if bound := comparison.get("bound"):
+        return f"{bound} {ratio(comparison.get('high' if bound == 'at most' else 'low'))}"
     return f"{ratio(comparison.get('low'))}\N{EN DASH}{ratio(comparison.get('high'))}"
 
 

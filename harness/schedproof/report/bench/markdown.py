@@ -1,4 +1,4 @@
-"""summary.md: what a pull request is told."""
+"""summary.md: the summary for a pull request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schedproof.report.bench.units import duration, times
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from schedproof.report.bench.document import Trial
+    from schedproof.report.bench.document import BenchTrial
 
 __all__ = ["summary"]
 
@@ -38,7 +38,7 @@ def summary(document: Any) -> str:
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
-def _table(document: Any, found: Sequence[Trial]) -> list[str]:
+def _table(document: Any, found: Sequence[BenchTrial]) -> list[str]:
     names = candidates(document)
     first = baseline(document)
     rows = []
@@ -67,7 +67,7 @@ def _compared(one: Any) -> str:
     return f"**{word}** {times(one['ratio'])} ({interval(one)})"
 
 
-def _worries(found: Sequence[Trial]) -> list[str]:
+def _worries(found: Sequence[BenchTrial]) -> list[str]:
     worries = [(trial, one) for trial in found for one in findings(trial)]
     worries.sort(key=lambda pair: list(WORDS).index(pair[1].kind))
     return [
@@ -111,7 +111,7 @@ def _method(document: Any, run: Any) -> str:
 
 
 def _text(value: object) -> str:
-    """What somebody else wrote: on one line, and no markup of any kind."""
+    """Foreign text: on one line, without markup."""
     line = " ".join(str(value).split())
     for mark in "\\`*_|[]~#":
         line = line.replace(mark, f"\\{mark}")

@@ -1,7 +1,7 @@
 """Charts as inline SVG: axes, lines and marks. Colours, dashes and text sizes are page.css's.
 
 Each series has a colour, a dash and a shape of mark, so that a chart can be read without colour. Coordinates are those
-of the viewBox; the picture scales with the page.
+of the viewBox; the picture scales with the page. `Markup.format` escapes what it fills in.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from schedproof.report.bench.markup import text
+from markupsafe import Markup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["COLOURS", "Axis", "Plot", "Series", "axis_over", "swatch", "trimmed"]
+__all__ = ["COLOURS", "Axis", "ChartSeries", "Plot", "axis_over", "swatch", "tick_below"]
 
 WIDTH, HEIGHT = 440.0, 280.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 14.0, 32.0, 46.0
@@ -37,7 +37,7 @@ _MANY = 40
 
 
 @dataclasses.dataclass(frozen=True)
-class Series:
+class ChartSeries:
     """One candidate's look: the same everywhere on the page."""
 
     name: str
@@ -104,7 +104,7 @@ class Plot:
     ) -> None:
         self._name, self._title, self._description = name, title, description
         self._x_axis, self._y_axis, self._height = x, y, height
-        self._parts: list[str] = []
+        self._parts: list[Markup] = []
 
     def x(self, value: float) -> float:
         left = _LEFT if self._y_axis is not None else _RIGHT
@@ -114,91 +114,96 @@ class Plot:
         assert self._y_axis is not None
         return self._height - _BOTTOM - self._y_axis.share(value) * (self._height - _TOP - _BOTTOM)
 
-    def line(self, series: Series, points: Sequence[tuple[float, float]], *, thin: bool = False) -> None:
+    def line(self, series: ChartSeries, points: Sequence[tuple[float, float]], *, thin: bool = False) -> None:
         place = " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
         thinly = " thin" if thin else ""
-        self.add(series, f'<polyline class="curve{thinly} {series.classes}" points="{place}"/>')
+        curve = Markup('<polyline class="curve{} {}" points="{}"/>')
+        self.add(series, curve.format(thinly, series.classes, place))
 
-    def mark(self, series: Series, x: float, y: float, says: str, *, doubt: str = "") -> None:
+    def mark(self, series: ChartSeries, x: float, y: float, says: str, *, doubt: str = "") -> None:
         """One measured point; it says what it is when pointed at. `doubt`: `invalid` or `wrong`, drawn so."""
-        place = f'transform="translate({self.x(x):.1f},{self.y(y):.1f})"'
         shape = _CROSS if doubt == "invalid" else series.shape
-        ring = '<circle class="ring" r="9"/>' if doubt == "wrong" else ""
-        self.add(
-            series,
-            f'<g class="mark {doubt} {series.classes}" {place}><title>{text(says)}</title>{ring}'
-            f'<path d="{shape}"/></g>',
+        ring = Markup('<circle class="ring" r="9"/>') if doubt == "wrong" else ""
+        mark = Markup(
+            '<g class="mark {} {}" transform="translate({:.1f},{:.1f})"><title>{}</title>{}<path d="{}"/></g>'
         )
+        self.add(series, mark.format(doubt, series.classes, self.x(x), self.y(y), says, ring, shape))
 
-    def curve(self, series: Series, points: Sequence[tuple[float, float]], says: Callable[[float, float], str]) -> None:
+    def curve(
+        self, series: ChartSeries, points: Sequence[tuple[float, float]], says: Callable[[float, float], str]
+    ) -> None:
         """A line, with marks unless there are too many."""
         self.line(series, points)
         for x, y in points if len(points) <= _MANY else points[len(points) // 8 :: len(points) // 4]:
             self.mark(series, x, y, f"{series.name}: {says(x, y)}")
 
-    def rule(self, series: Series, x: float, says: str) -> None:
+    def rule(self, series: ChartSeries, x: float, says: str) -> None:
         """A vertical line at a value of the abscissa, with the series' mark on its upper end."""
         at = self.x(x)
         foot = self._height - _BOTTOM
         # Knees are often at the same rate: the marks are staggered.
         top = _TOP + 12 * (series.number % COLOURS)
-        self.add(
-            series,
-            f'<g class="rule {series.classes}"><title>{text(says)}</title>'
-            f'<line x1="{at:.1f}" x2="{at:.1f}" y1="{_TOP}" y2="{foot}"/>'
-            f'<path d="{series.shape}" transform="translate({at:.1f},{top})"/></g>',
+        rule = Markup(
+            '<g class="rule {}"><title>{}</title><line x1="{at:.1f}" x2="{at:.1f}" y1="{}" y2="{}"/>'
+            '<path d="{}" transform="translate({at:.1f},{})"/></g>'
         )
+        self.add(series, rule.format(series.classes, says, _TOP, foot, series.shape, top, at=at))
 
-    def add(self, series: Series, markup: str) -> None:
+    def add(self, series: ChartSeries, markup: Markup) -> None:
         """Any other markup that belongs to a series."""
-        self._parts.append(f'<g data-series="{series.number}">{markup}</g>')
+        self._parts.append(Markup('<g data-series="{}">{}</g>').format(series.number, markup))
 
-    def svg(self) -> str:
-        name = self._name
-        return (
-            f'<svg class="plot" viewBox="0 0 {WIDTH:g} {self._height:g}" role="img" '
-            f'aria-labelledby="{name}-title {name}-text"><title id="{name}-title">{text(self._title)}</title>'
-            f'<desc id="{name}-text">{text(self._description)}</desc>{self._abscissa()}{self._ordinate()}'
-            f"{''.join(self._parts)}</svg>"
-        )
+    def svg(self) -> Markup:
+        return Markup(
+            '<svg class="plot" viewBox="0 0 {:g} {:g}" role="img" aria-labelledby="{name}-title {name}-text">'
+            '<title id="{name}-title">{}</title><desc id="{name}-text">{}</desc>{}{}{}</svg>'
+        ).format(
+            WIDTH, self._height, self._title, self._description, self._abscissa(), self._ordinate(),
+            Markup().join(self._parts), name=self._name,
+        )  # fmt: skip
 
-    def _abscissa(self) -> str:
+    def _abscissa(self) -> Markup:
         axis, foot = self._x_axis, self._height - _BOTTOM
-        parts = [
-            f'<line class="grid" x1="{self.x(tick):.1f}" x2="{self.x(tick):.1f}" y1="{_TOP}" y2="{foot}"/>'
-            f'<text class="tick" x="{self.x(tick):.1f}" y="{foot + 17}" text-anchor="middle">'
-            f"{text(trimmed(axis.show(tick)))}</text>"
-            for tick in axis.ticks()
-        ]
+        label = Markup('<text class="label" x="{:.1f}" y="{}" text-anchor="middle">{}</text>')
         middle = (self.x(axis.low) + self.x(axis.high)) / 2
-        parts.append(
-            f'<text class="label" x="{middle:.1f}" y="{self._height - 8}" text-anchor="middle">'
-            f"{text(axis.label)}</text>"
+        return Markup().join(
+            (
+                *(tick_below(self.x(tick), _TOP, foot, 17, axis.show(tick)) for tick in axis.ticks()),
+                label.format(middle, self._height - 8, axis.label),
+            )
         )
-        return "".join(parts)
 
-    def _ordinate(self) -> str:
+    def _ordinate(self) -> Markup:
         axis = self._y_axis
         if axis is None:
-            return ""
-        parts = [
-            f'<line class="grid" x1="{_LEFT}" x2="{WIDTH - _RIGHT}" y1="{self.y(tick):.1f}" y2="{self.y(tick):.1f}"/>'
-            f'<text class="tick" x="{_LEFT - 6}" y="{self.y(tick) + 4:.1f}" text-anchor="end">'
-            f"{text(trimmed(axis.show(tick)))}</text>"
+            return Markup()
+        tick_left = Markup(
+            '<line class="grid" x1="{}" x2="{}" y1="{y:.1f}" y2="{y:.1f}"/>'
+            '<text class="tick" x="{}" y="{:.1f}" text-anchor="end">{}</text>'
+        )
+        ticks = [
+            tick_left.format(_LEFT, WIDTH - _RIGHT, _LEFT - 6, y + 4, trimmed(axis.show(tick)), y=y)
             for tick in axis.ticks()
+            for y in (self.y(tick),)
         ]
         # Above the axis, not turned along it: so it is read easily, and stays clear of the ticks on a phone.
-        parts.append(f'<text class="label" x="2" y="13">{text(axis.label)}</text>')
-        return "".join(parts)
+        return Markup().join((*ticks, Markup('<text class="label" x="2" y="13">{}</text>').format(axis.label)))
 
 
-def swatch(series: Series) -> str:
+def tick_below(x: float, top: float, foot: float, drop: float, shown: str) -> Markup:
+    """A line of the grid, and below it by `drop` the number that it stands for."""
+    return Markup(
+        '<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{}" y2="{}"/>'
+        '<text class="tick" x="{x:.1f}" y="{}" text-anchor="middle">{}</text>'
+    ).format(top, foot, foot + drop, trimmed(shown), x=x)
+
+
+def swatch(series: ChartSeries) -> Markup:
     """A series' look, small: for a key."""
-    return (
-        f'<svg class="swatch" viewBox="0 0 34 14" aria-hidden="true">'
-        f'<line class="curve {series.classes}" x1="1" x2="33" y1="7" y2="7"/>'
-        f'<g class="mark {series.classes}" transform="translate(17,7)"><path d="{series.shape}"/></g></svg>'
-    )
+    return Markup(
+        '<svg class="swatch" viewBox="0 0 34 14" aria-hidden="true"><line class="curve {look}" x1="1" x2="33" y1="7" '
+        'y2="7"/><g class="mark {look}" transform="translate(17,7)"><path d="{}"/></g></svg>'
+    ).format(series.shape, look=series.classes)
 
 
 def trimmed(shown: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from schedproof.report.bench.document import Trial
+    from schedproof.report.bench.document import BenchTrial
 
 __all__ = ["print_bench"]
 
@@ -40,7 +40,7 @@ def print_bench(document: Any, console: Console, folder: Path | None = None) -> 
         console.print(f"report: {folder / 'bench.html'}", markup=False, highlight=False, soft_wrap=True)
 
 
-def _findings(found: list[Trial]) -> Iterator[tuple[str, str]]:
+def _findings(found: list[BenchTrial]) -> Iterator[tuple[str, str]]:
     """Lines, and their style."""
     for trial in found:
         ones = findings(trial)
@@ -64,7 +64,7 @@ def _closing(document: Any) -> Iterator[tuple[str, str]]:
         yield f"seed {run['seed']}", ""
 
 
-def _table(document: Any, found: list[Trial]) -> Table:
+def _table(document: Any, found: list[BenchTrial]) -> Table:
     """A group of rows for each trial, headed by its name and the baseline's numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

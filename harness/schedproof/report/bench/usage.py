@@ -7,12 +7,14 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 from schedproof.report.bench.document import cpu_per_pod, valid
-from schedproof.report.bench.markup import Row, figure, number, table, text
+from schedproof.report.bench.markup import TableRow, figure, number, table
 from schedproof.report.bench.stacked import stacked_bars
 from schedproof.report.bench.units import data, duration
 
 if TYPE_CHECKING:
-    from schedproof.report.bench.document import Trial
+    from markupsafe import Markup
+
+    from schedproof.report.bench.document import BenchTrial
 
 __all__ = ["usage_chart"]
 
@@ -28,19 +30,19 @@ class _Cost:
     pods: int
 
 
-def usage_chart(trial: Trial) -> str:
-    """CPU time by process as bars, memory in the table; nothing where nothing was measured."""
+def usage_chart(trial: BenchTrial) -> Markup | None:
+    """CPU time by process as bars, memory in the table; None where nothing was measured."""
     costs = [cost for measured in trial.measurements for cost in _costs(measured)]
     if not costs:
-        return ""
+        return None
     bars: dict[str, dict[str, float]] = {}
     for one in costs:
         bars.setdefault(one.candidate, {})[one.process] = one.cpu
     most_cpu, most_peak = max(one.cpu for one in costs) or 1.0, max(one.peak for one in costs) or 1.0
-    rows: list[Row] = [
+    rows: list[TableRow] = [
         [
-            text(one.candidate),
-            text(one.process),
+            one.candidate,
+            one.process,
             number(one.cpu, duration(one.cpu), share=one.cpu / most_cpu),
             number(one.peak, data(one.peak), share=one.peak / most_peak),
             number(one.peak / one.pods, data(one.peak / one.pods)),

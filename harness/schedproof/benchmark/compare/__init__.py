@@ -1,0 +1,1 @@
+"""Statistics of a comparison: ratios with confidence intervals, quantiles, gates. Pure functions of numbers."""

@@ -1,0 +1,225 @@
+"""A workload: what is created, and which part of it is measured."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+from schedproof.benchmark.workloads.operations import (
+    Churn,
+    CreateNamespaces,
+    CreateNodes,
+    CreateObjects,
+    CreatePods,
+    DeletePods,
+    Manifest,
+    Operation,
+    ReadingsPattern,
+)
+from schedproof.oracle.resources import allocatable, needed, shortages
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["NodeGroup", "Workload", "disorder"]
+
+_HOSTNAME = "kubernetes.io/hostname"
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeGroup:
+    """Nodes of one template, by name: node n gets `values[n % len(values)]` of each key of `labels`.
+
+    The names themselves are among the labels, as kubernetes.io/hostname, as a kubelet would have it.
+    """
+
+    names: tuple[str, ...]
+    template: Manifest
+    labels: Mapping[str, tuple[str, ...]]
+
+    def manifests(self) -> Iterator[dict[str, Any]]:
+        """Each node, complete."""
+        metadata = self.template.get("metadata") or {}
+        for n, name in enumerate(self.names):
+            labels = {key: values[n % len(values)] for key, values in self.labels.items()}
+            own = {**(metadata.get("labels") or {}), **labels}
+            yield {**self.template, "metadata": {**metadata, "name": name, "labels": own}}
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """What a round consists of.
+
+    The operations before the measured pods are the set-up: the stock scheduler places its pods, once, and it
+    is kept between rounds unless `spends_set_up`. A Churn among them runs while pods are measured, and only then.
+
+    `feature_gates` are those that differ from Kubernetes' defaults in upstream's own run of it; every kube-scheduler is
+    given them. `threshold` is the throughput, in pods per second, below which upstream's CI fails on its own machines
+    (None: none), and `labels` are upstream's, too: they say what a result may be compared with.
+    """
+
+    name: str
+    description: str
+    source: str
+    operations: tuple[Operation, ...]
+    feature_gates: Mapping[str, bool] = dataclasses.field(default_factory=dict)
+    threshold: float | None = None
+    labels: tuple[str, ...] = ()
+
+    @property
+    def measured(self) -> CreatePods:
+        """What is drained, opened, or sent one at a time."""
+        return next(step for step in self._pods() if step.measured)
+
+    @property
+    def set_up(self) -> tuple[Operation, ...]:
+        """What is made before, in this order; readings and churn are not among it."""
+        return tuple(
+            step
+            for step in self.operations
+            if not isinstance(step, (Churn, ReadingsPattern)) and not (isinstance(step, CreatePods) and step.measured)
+        )
+
+    @property
+    def churns(self) -> tuple[Churn, ...]:
+        return tuple(step for step in self.operations if isinstance(step, Churn))
+
+    @property
+    def readings(self) -> ReadingsPattern | None:
+        return next((step for step in self.operations if isinstance(step, ReadingsPattern)), None)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes it has, but for those that come and go."""
+        return sum(step.count for step in self.operations if isinstance(step, CreateNodes))
+
+    @property
+    def initial_pods(self) -> int:
+        """How many pods are there when measuring begins."""
+        pods: dict[str, int] = {}
+        for step in self.set_up:
+            if isinstance(step, CreatePods):
+                pods[step.namespace] = pods.get(step.namespace, 0) + step.count
+            elif isinstance(step, DeletePods):
+                pods.pop(step.namespace, None)
+        return sum(pods.values())
+
+    @property
+    def pods(self) -> int:
+        """How many pods are measured."""
+        return self.measured.count
+
+    @property
+    def namespaces(self) -> dict[str, Mapping[str, str]]:
+        """All that it needs, with their labels."""
+        found: dict[str, Mapping[str, str]] = {}
+        for step in self.operations:
+            match step:
+                case CreateNamespaces():
+                    found |= dict.fromkeys(step.names, step.labels)
+                case CreatePods() | Churn() | DeletePods():
+                    found.setdefault(step.namespace, {})
+                case CreateObjects():
+                    for manifest in step.manifests:
+                        if namespace := manifest["metadata"].get("namespace"):
+                            found.setdefault(namespace, {})
+        return found
+
+    def node_groups(self) -> list[NodeGroup]:
+        """The nodes of each CreateNodes. They are named `node-1` and so on, unless the template says how."""
+        groups = []
+        number = 0
+        for step in self.operations:
+            if isinstance(step, CreateNodes):
+                given = (step.template.get("metadata") or {}).get("name")
+                names = (given,) if given else tuple(f"node-{number + n}" for n in range(1, step.count + 1))
+                number += step.count
+                groups.append(NodeGroup(names, step.template, {**step.labels, _HOSTNAME: names}))
+        return groups
+
+    @property
+    def spends_set_up(self) -> bool:
+        """Whether measuring may use up the set-up, by preemption: then each round needs it made anew.
+
+        That is so where something of a higher priority than a pod of the set-up would have room once that pod
+        is gone. What fits on no node preempts no pod.
+        """
+        classes = {
+            manifest["metadata"]["name"]: int(manifest["value"])
+            for step in self.operations
+            if isinstance(step, CreateObjects)
+            for manifest in step.manifests
+            if manifest["kind"] == "PriorityClass"
+        }
+
+        def priority(pod: Manifest) -> int:
+            return classes.get(pod["spec"].get("priorityClassName") or "", 0)
+
+        placed = [priority(pod) for step in self._pods() if not step.measured for pod in step.templates]
+        churned = [pod for churn in self.churns for pod in churn.templates if pod["kind"] == "Pod"]
+        groups = self.node_groups()
+        return any(
+            priority(pod) > min(placed, default=priority(pod))
+            and any(not shortages(needed(pod), group.template, ()) for group in groups)
+            for pod in (*self.measured.templates, *churned)
+        )
+
+    def shortage(self) -> tuple[str, float] | None:
+        """The resource that its nodes have least of for all pods that are to be placed, and how often the nodes would
+        be needed; None where all that is needed is there, or pods make room for others.
+        """
+        if self.spends_set_up or any(isinstance(step, DeletePods) for step in self.operations):
+            return None
+        wanted, offered = collections.Counter[str](), collections.Counter[str]()
+        for step in self._pods():
+            for index, template in enumerate(step.templates if step.wait or step.measured else ()):
+                count = len(range(index, step.count, len(step.templates)))
+                for name, amount in {**needed(template), "pods": 1}.items():
+                    wanted[name] += count * amount
+        for group in self.node_groups():
+            for name, amount in allocatable(group.template).items():
+                offered[name] += len(group.names) * amount
+        times = {
+            name: amount / offered[name] if offered[name] else math.inf for name, amount in wanted.items() if amount
+        }
+        scarcest = max(times, key=lambda name: times[name])
+        return (scarcest, times[scarcest]) if times[scarcest] > 1 else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """What bench.json says about it."""
+        return {
+            "name": self.name,
+            "description": self.description,
+            "source": self.source,
+            "nodes": self.nodes,
+            "initial_pods": self.initial_pods,
+            "pods": self.pods,
+        }
+
+    def _pods(self) -> Iterator[CreatePods]:
+        return (step for step in self.operations if isinstance(step, CreatePods))
+
+
+def disorder(operations: Sequence[Operation]) -> str:
+    """Why these are not the operations of a workload; empty where they are."""
+    measured = [n for n, step in enumerate(operations) if isinstance(step, CreatePods) and step.measured]
+    if len(measured) != 1:
+        return f"{len(measured) or 'none'} of the operations that create pods bear `measured`, expected exactly one"
+    if not any(isinstance(step, CreateNodes) and step.count for step in operations):
+        return "there are no nodes"
+    if any(isinstance(step, CreatePods) and step.measured and not step.count for step in operations):
+        return "there are no pods to measure"
+    if measured[0] != len(operations) - 1:
+        kind = type(operations[measured[0] + 1]).__name__
+        return f"{kind[:1].lower()}{kind[1:]} comes after the pods that are measured, where nothing may"
+    if sum(isinstance(step, ReadingsPattern) for step in operations) > 1:
+        return "there are readings twice"
+    if any(isinstance(step, CreateNodes) and step.count != 1 and _named(step.template) for step in operations):
+        return "several nodes of one template cannot have the one name that it gives"
+    return ""
+
+
+def _named(template: Manifest) -> bool:
+    return bool((template.get("metadata") or {}).get("name"))

@@ -1,0 +1,410 @@
+"""Brings a candidate up on a cluster, wired through taps, and takes it down again."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+from schedproof.candidates.deploy.api_line import ApiLine
+from schedproof.candidates.deploy.choice import choose_deployer
+from schedproof.candidates.deploy.exchanges import describe_extender_call, describe_query, only_asks
+from schedproof.candidates.deploy.placeholders import fill
+from schedproof.candidates.deploy.scheduler_config import (
+    DEFAULT_SCHEDULER,
+    own_configuration,
+    plugin_profile,
+    scheduler_configuration,
+    served_by,
+    serving_all,
+)
+from schedproof.candidates.deploy.tap_tls import own_certificate, trust_of
+from schedproof.candidates.deploy.taps import Tap
+from schedproof.candidates.kinds import ControllerSpec, ExtenderSpec, PluginSpec
+from schedproof.candidates.plugin_build.plugin_build import scheduler_binary
+from schedproof.candidates.plugin_build.start_errors import explain_start
+from schedproof.clusters.bootstrap import SCHEDULER_RBAC
+from schedproof.clusters.cluster import Rbac
+from schedproof.daemons.kubeconfig import redirected, server_of
+from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
+from schedproof.foundation.deadlines import CANDIDATE_STOP
+from schedproof.foundation.errors import CandidateError, DeadlineExceededError
+from schedproof.foundation.progress import SilentProgress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.candidates.deploy.component import Component
+    from schedproof.candidates.deploy.deployer import DeployMode, Served
+    from schedproof.candidates.deploy.taps import Exchange
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidates.kinds import CommandSpec
+    from schedproof.clusters.cluster import Identity, Site
+
+__all__ = ["Attachment", "Recording", "discard"]
+
+
+class Recording(Protocol):
+    """Takes records of the history: `kind`, then its fields."""
+
+    def __call__(self, kind: str, **fields: Any) -> None: ...
+
+
+class Attachment:
+    """A candidate on a cluster. `start` returns when it is ready to schedule.
+
+    The candidate's own components have the identity that its descriptor asks for; a kube-scheduler that the harness
+    runs for an extender has one of its own, with a scheduler's rights. Bindings of either are the candidate's.
+
+    Args:
+        deploy: how its components run, one of `deployer.DEPLOY_MODES`; None: what the cluster is for.
+        tapped: whether its lines to Prometheus and from its scheduler go through taps.
+        watched: whether it is recorded how what its processes fork ends; costs a little of the machine.
+        flags: more of its kube-scheduler's; see `start_scheduler`.
+
+    Raises:
+        UsageError: it cannot run that way there.
+    """
+
+    def __init__(
+        self,
+        cluster: Site,
+        candidate: Candidate,
+        logs: Path,
+        deploy: str | None = None,
+        *,
+        tapped: bool = True,
+        watched: bool = True,
+        flags: Mapping[str, str] = LOG_SCORES,
+    ) -> None:
+        self.candidate = candidate
+        self.starts = 0
+        """How often it was started."""
+        self._cluster = cluster
+        self._logs = logs
+        self._components: list[Component] = []
+        self._reported: list[Component] = []
+        self._cleanup = contextlib.ExitStack()
+        self._record: Recording = discard
+        rbac = candidate.rbac
+        self.apiserver: ApiLine | None = None
+        """The line of all its components to the apiserver, where it can be cut and there are taps."""
+        self._own = self._identity(
+            f"candidate-{candidate.name}",
+            # A compiled scheduler needs a scheduler's rights besides what it asks for; no other kind is given any.
+            _declared(rbac.as_dict(), SCHEDULER_RBAC if isinstance(candidate.spec, PluginSpec) else Rbac()),
+            tapped=tapped,
+        )
+        self._scheduler: Identity | None = None
+        if isinstance(candidate.spec, ExtenderSpec):
+            self._scheduler = self._identity(f"scheduler-{candidate.name}", SCHEDULER_RBAC, tapped=tapped)
+        self._deployer = choose_deployer(cluster, candidate, self._own, logs, deploy, flags=flags)
+        self._cleanup.callback(self._deployer.close)
+        self._tapped = tapped
+        self._watched = watched
+        prometheus_url = cluster.prometheus_url
+        self._prometheus: Tap | None = None
+        if tapped and prometheus_url:
+            self._prometheus = self._tap(
+                prometheus_url,
+                lambda exchange: self._record("query", **describe_query(exchange)),
+                permits=only_asks,
+            )
+            prometheus_url = self._prometheus.url
+        self.extender: Tap | None = None
+        """The scheduler's line to the candidate, where that is an extender and there are taps."""
+        self._tap_trust: Mapping[str, Any] = {}
+        self.scheduler_log: Path | None = None
+        self.start_error: CandidateError | None = None
+        """Why a compiled scheduler ended at its start."""
+        self.configuration: Mapping[str, Any] | None = None
+        """The KubeSchedulerConfiguration that a scheduler was last started with."""
+        self._values = {
+            **candidate.own_values(),
+            **({"prometheus": prometheus_url} if prometheus_url else {}),
+            "device": cluster.device,
+            **self._deployer.values,
+        }
+        self.scheduler_names = served_by(candidate)
+        if self.deploy == "control-plane":
+            self.scheduler_names = list(dict.fromkeys((*self.scheduler_names, DEFAULT_SCHEDULER)))
+
+    @property
+    def asks_prometheus(self) -> bool:
+        """Whether the candidate has a line to Prometheus that is tapped. A run without network claims has none."""
+        return self._prometheus is not None
+
+    @property
+    def prometheus(self) -> Tap:
+        """The candidate's line to Prometheus, where there is one and it is tapped; its `upstream` may be exchanged."""
+        assert self._prometheus is not None
+        return self._prometheus
+
+    @property
+    def deploy(self) -> DeployMode:
+        """How its components run."""
+        return self._deployer.name
+
+    @property
+    def users(self) -> list[str]:
+        """How the audit log names the identities that act for the candidate."""
+        if self._deployer.acts_as:
+            return [self._deployer.acts_as]
+        return [identity.user for identity in (self._own, self._scheduler) if identity is not None]
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        return tuple(self._components)
+
+    @property
+    def ended(self) -> bool:
+        """Whether any of its components has ended, or could not be started again."""
+        return not self._components or any(component.exit_code is not None for component in self._components)
+
+    def _identity(self, name: str, rbac: Rbac, *, tapped: bool) -> Identity:
+        """An identity; where it can be cut, its kubeconfig leads through our line to the apiserver."""
+        identity = self._cluster.identity(name, rbac)
+        if not tapped or "cut-apiserver" not in self._cluster.capabilities:
+            return identity
+        if self.apiserver is None:
+            target = urlsplit(server_of(identity.kubeconfig))
+            assert target.hostname is not None
+            assert target.port is not None
+            self.apiserver = ApiLine((target.hostname, target.port), self._cluster.host.ports.reserve())
+            self._cleanup.callback(self.apiserver.close)
+        # Its certificate is good for loopback, where the line listens as well.
+        kubeconfig = redirected(identity.kubeconfig, f"https://127.0.0.1:{self.apiserver.port}")
+        return dataclasses.replace(identity, kubeconfig=kubeconfig)
+
+    def start(self, record: Recording) -> None:
+        """Start everything, and wait until it is ready.
+
+        Raises:
+            CandidateError: it cannot be started, ends at once, or does not get ready; with its last words. Where
+                a compiled scheduler ends at once, `start_error` is set instead: that is judged.
+        """
+        self._record = record
+        self.starts += 1
+        spec = self.candidate.spec
+        self.start_error = None
+        try:
+            if isinstance(spec, ExtenderSpec):
+                self._start_extender(spec)
+            elif isinstance(spec, ControllerSpec):
+                # Without a readiness of its own it may still be reading its first lists: who waits for it, waits for
+                # pods.
+                self._start_command(spec)
+            elif isinstance(spec, PluginSpec):
+                profile = plugin_profile(spec, self.candidate.claims, self._values)
+                self._start_scheduler(self._own, binary=self._binary(spec), profile=profile)
+            else:
+                raise CandidateError(
+                    f"{self.candidate.path}: candidates of this form ({self.candidate.kind}) cannot be run yet",
+                    remedy="extenders, controllers and plugins can",
+                )
+        except DeadlineExceededError as error:
+            tails = "\n".join(
+                f"  {component.name} said last:\n{_indent(component.log_tail())}" for component in self._components
+            )
+            raise CandidateError(
+                f"candidate {self.candidate.name} did not get ready: {error.message}\n{tails}",
+                remedy=f"its log is in {self._logs}"
+                if isinstance(spec, PluginSpec)
+                else f"`ready` in {self.candidate.path} names the path that answers 200 once it can work; "
+                f"its log is in {self._logs}",
+            ) from error
+        except CandidateError as error:
+            ended = [component for component in self._components if component.exit_code is not None]
+            if not ended or not isinstance(spec, PluginSpec):
+                raise
+            # A compiled scheduler that refuses its configuration is what its first clauses are about.
+            self.start_error = explain_start(ended[0].log_tail(60), error)
+            self.report_exits()
+            self._record("start-failed", text=self.start_error.message, fix=self.start_error.remedy)
+
+    def _start_extender(self, spec: ExtenderSpec) -> None:
+        served = self._start_command(spec)
+        scheme = "https" if spec.tls else "http"
+        assert self._scheduler is not None
+        if self._tapped:
+            tap = self._tap_extender(spec, f"{scheme}://{served.outside}", served.inside.rpartition(":")[0])
+            extender = {**fill(spec.config.document(tap.url), self._values), **self._tap_trust}
+        else:
+            extender = fill(spec.config.document(f"{scheme}://{served.inside}"), self._values)
+        self._start_scheduler(self._scheduler, binary="kube-scheduler", extenders=[extender])
+
+    def _tap(self, upstream: str, record: Callable[[Exchange], None], **tls: Any) -> Tap:
+        address = self._cluster.callback_address
+        tap = Tap(upstream, record, self._cluster.host.ports.reserve(address), address=address, **tls)
+        self._cleanup.callback(tap.close)
+        return tap
+
+    def _tap_extender(self, spec: ExtenderSpec, upstream: str, name: str) -> Tap:
+        """The tap in front of the extender, which its scheduler knows as `name`."""
+        if self.extender is None:
+            tls: dict[str, Any] = {}
+            if spec.tls:
+                tls["serving"], authority = own_certificate(self._cluster.callback_address)
+                self._tap_trust = {"tlsConfig": {"caData": authority}}
+            described = spec.config.as_dict()
+            self.extender = self._tap(
+                upstream, lambda call: self._record("extender", **describe_extender_call(call, described)), **tls
+            )
+        if spec.tls:
+            config = fill(dict(spec.config.tls_config or {}), self._values)
+            try:
+                self.extender.set_trust(trust_of(config), str(config.get("serverName") or name))
+            except (OSError, ValueError) as error:
+                raise CandidateError(
+                    f"{self.candidate.path}: extender.config.tlsConfig: {error}",
+                    remedy="kube-scheduler would refuse it too: certificates and keys are PEM",
+                ) from error
+        self.extender.upstream = upstream
+        return self.extender
+
+    def _binary(self, spec: PluginSpec) -> str:
+        return scheduler_binary(
+            spec, name=self.candidate.name, kubernetes=self._cluster.kubernetes, progress=SilentProgress()
+        )
+
+    def try_configurations(self, documents: Sequence[Mapping[str, Any]]) -> list[tuple[int | None, Sequence[str]]]:
+        """Start the compiled scheduler beside the running one, on other configurations, all at once.
+
+        They run as processes of this machine, whichever way the candidate runs: only how they start is looked at.
+
+        Returns for each, when it has ended or is ready: its exit code (None: it got ready, and was stopped then), and
+        the end of its log.
+        """
+        spec = self.candidate.spec
+        assert isinstance(spec, PluginSpec)
+        kubeconfig = self._own.kubeconfig
+        started = [
+            start_scheduler(
+                self._cluster.host, f"try-{number}-{self.candidate.name}",
+                {**document, "clientConnection": {**document["clientConnection"], "kubeconfig": str(kubeconfig)}},
+                kubeconfig, binary=self._binary(spec), logs=self._logs / "tried" / str(number),
+                contained=True,
+            )
+            for number, document in enumerate(documents)
+        ]  # fmt: skip
+        found: list[tuple[int | None, Sequence[str]]] = []
+        for scheduler in started:
+            code: int | None = None
+            try:
+                scheduler.wait_ready()
+            except CandidateError:
+                code = scheduler.process.exit_code
+            scheduler.process.stop(grace=0)
+            found.append((code, scheduler.process.log_tail(60).splitlines()))
+        return found
+
+    def _start_scheduler(
+        self,
+        identity: Identity,
+        *,
+        binary: str,
+        extenders: Sequence[Mapping[str, Any]] = (),
+        profile: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        kubeconfig = self._deployer.kubeconfig(identity)
+        if self.candidate.scheduler_config is None:
+            names = [self.candidate.scheduler_name]
+            configuration = scheduler_configuration(names, kubeconfig, extenders=extenders, profile=profile)
+        else:
+            configuration = own_configuration(self.candidate, kubeconfig, self._values, extenders=extenders)
+        if self.deploy == "control-plane":
+            configuration = serving_all(configuration, self.candidate.scheduler_name)
+        self.configuration = configuration
+        self._record("configuration", document=configuration)
+        component = self._deployer.start_scheduler(configuration, identity, binary)
+        self._started(component)
+        self.scheduler_log = component.log
+        component.wait_ready()
+
+    def _start_command(self, spec: CommandSpec) -> Served:
+        served = self._deployer.start_command(spec, self._values)
+        self._started(served.component)
+        served.component.wait_ready()
+        return served
+
+    def _started(self, component: Component) -> None:
+        self._components.append(component)
+        self._record("process", name=component.name, event="started")
+        if self._watched:
+            component.watch(self._record)
+
+    def report_exits(self) -> None:
+        """Record the components that ended since the last call."""
+        for component in self._components:
+            if component.exit_code is not None and component not in self._reported:
+                self._reported.append(component)
+                self._record(
+                    "process", name=component.name, event="exited", code=component.exit_code, cause=component.cause(),
+                    log=component.log_tail(20).splitlines(),
+                )  # fmt: skip
+
+    def catch_up(self) -> None:
+        """Have in the logs what its components have printed up to now."""
+        for component in self._components:
+            component.catch_up()
+
+    def log_tails(self) -> dict[str, list[str]]:
+        """The last lines of each component's log, less what says nothing."""
+        return {
+            component.name: [line for line in component.log_tail(60).splitlines() if not _NOISE.search(line)][-8:]
+            for component in self._components
+        }
+
+    def restart_if_ended(self) -> None:
+        """Start over where a component has ended, as a kubelet would.
+
+        Raises:
+            CandidateError: it cannot be started again; or it did not even start the first time.
+        """
+        if self.start_error is not None:
+            raise self.start_error
+        if self.ended:
+            self.halt()
+            self.resume()
+
+    def halt(self) -> None:
+        """End its components, as when its node is drained. Its taps and identities stay."""
+        self.report_exits()
+        # The kube-scheduler was started last and goes first: its extender must not fail under it.
+        while self._components:
+            component = self._components.pop()
+            lives = component.exit_code is None
+            component.stop(CANDIDATE_STOP.seconds)
+            if lives:
+                self._record("process", name=component.name, event="stopped")
+
+    def resume(self) -> None:
+        """Start it again after `halt`."""
+        self.start(self._record)
+
+    def stop(self) -> None:
+        """Take everything down; what ends from here on is our doing."""
+        self.report_exits()
+        self._record = discard
+        with self._cleanup:
+            self.halt()
+
+
+_NOISE = re.compile(r" score=|missing content for CA bundle")
+"""Scores are recorded by themselves; of CA bundles every kube-scheduler complains that authenticates by tokens."""
+
+
+def _declared(rbac: dict[str, Any], more: Rbac) -> Rbac:
+    return Rbac((*rbac["clusterRoles"], *more.cluster_roles), (*rbac["rules"], *more.rules), more.system_roles)
+
+
+def discard(kind: str, **fields: Any) -> None:
+    """A `Recording` that keeps nothing."""
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

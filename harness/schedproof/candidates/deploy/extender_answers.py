@@ -1,0 +1,193 @@
+"""An extender's answer as kube-scheduler reads it: with Go's JSON decoder, into the types of the extender API.
+
+Sources: `send` in pkg/scheduler/extender.go, k8s.io/kube-scheduler/extender/v1, and Go's encoding/json:
+- the first value of the body is read, and what follows it is not (`json.Decoder.Decode`);
+- a byte order mark, NaN and an empty body are errors;
+- names of fields are taken in any case, a field that is given twice is read twice, and unknown fields are skipped;
+- null leaves a string or a number as it is, and empties a list, a map or a pointer;
+- a value of another type is an error that voids the whole answer, and a float is not an integer.
+
+Of a whole Node no more is read here than its name: what else is in it could void the answer too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["VERBS", "ExtenderAnswer", "read_answer", "verb_of"]
+
+VERBS = ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb")
+"""The fields of an extender's configuration that name its verbs."""
+
+_INT64 = 1 << 63
+_LONGEST_NUMBER = 400
+"""Digits. An int64 has 19; Python refuses to read more than 4,300."""
+
+
+@dataclasses.dataclass(frozen=True)
+class ExtenderAnswer:
+    """What is in an answer.
+
+    `unreadable` says why kube-scheduler cannot read it; "" where it can. `nodes` are the names of those that passed a
+    filter, None where the answer has no list of them that kube-scheduler would read; `mode` is how they were given
+    ("names", "nodes", "" without). `scores` are host and score as the answer has them, None where it is no
+    HostPriorityList. `error` is the answer's own.
+    """
+
+    json: bool = True
+    unreadable: str = ""
+    nodes: list[str] | None = None
+    mode: str = ""
+    scores: list[list[Any]] | None = None
+    error: str = ""
+
+
+def verb_of(request: str, config: Mapping[str, Any]) -> str:
+    """Which of `VERBS` a request's path calls, by the extender's configuration; "" for none."""
+    return next((verb for verb in VERBS if config.get(verb) and f"/{request}".endswith(f"/{config[verb]}")), "")
+
+
+def read_answer(text: bytes, verb: str, *, by_names: bool) -> ExtenderAnswer:
+    """Read the body of an answer to `verb`, one of `VERBS`; `by_names`: whether nodeCacheCapable is set."""
+    try:
+        value = _first_value(text)
+    except (ValueError, RecursionError) as error:
+        return ExtenderAnswer(json=False, unreadable=f"no JSON: {error}" if text.strip() else "nothing")
+    reader = _Reader()
+    answer = ExtenderAnswer()
+    if verb == "prioritizeVerb":
+        answer = ExtenderAnswer(scores=reader.scores(value))
+    elif verb == "preemptVerb":
+        reader.victims(value)
+    elif verb == "filterVerb":
+        answer = reader.filtered(reader.fields(value, "the answer"), by_names=by_names)
+    # Answers to prioritize and preempt have no Error: where there is one all the same, it still tells what happened.
+    own = reader if verb not in ("prioritizeVerb", "preemptVerb") else _Reader()
+    told = own.text(own.fields(value, "the answer").get("error", ()), "Error")
+    return dataclasses.replace(answer, error=told, unreadable=reader.problem)
+
+
+class _Object(tuple[tuple[str, Any], ...]):
+    """The fields of a JSON object, in their order, those that are given twice included."""
+
+    __slots__ = ()
+
+
+def _number(digits: str) -> int | float:
+    return int(digits) if len(digits) <= _LONGEST_NUMBER else float("inf")
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_Object, parse_constant=_refuse, parse_int=_number)
+
+
+def _first_value(text: bytes) -> Any:
+    value, _ = _DECODER.raw_decode(text.decode("utf-8", errors="replace").lstrip(" \t\r\n"))
+    return value
+
+
+class _Reader:
+    """Reads values into Go's types. It goes on after a value of another type, as Go does, and remembers the first."""
+
+    def __init__(self) -> None:
+        self.problem = ""
+
+    def _of_other_type(self, value: Any, where: str, wanted: str) -> None:
+        shown = json.dumps(value) if not isinstance(value, _Object | list) else _kind(value)
+        self.problem = self.problem or f"{where} is {shown[:80]}, expected {wanted}"
+
+    def fields(self, value: Any, where: str) -> dict[str, list[Any]]:
+        """Name, in lower case, to its values."""
+        found: dict[str, list[Any]] = {}
+        if isinstance(value, _Object):
+            for name, inner in value:
+                found.setdefault(name.lower(), []).append(inner)
+        elif value is not None:
+            self._of_other_type(value, where, "an object")
+        return found
+
+    def text(self, values: Any, where: str) -> str:
+        result = ""
+        for value in values:
+            if isinstance(value, str):
+                result = value
+            elif value is not None:
+                self._of_other_type(value, where, "a string")
+        return result
+
+    def items(self, values: Any, where: str) -> list[Any] | None:
+        result: list[Any] | None = None
+        for value in values:
+            if isinstance(value, list) or value is None:
+                result = value
+            else:
+                self._of_other_type(value, where, "a list")
+        return result
+
+    def scores(self, value: Any) -> list[list[Any]] | None:
+        """Null is an empty list, and an element that is null scores nothing for no host."""
+        if value is not None and not isinstance(value, list):
+            self._of_other_type(value, "the answer", "a list of hosts and scores")
+            return None
+        result = []
+        for number, item in enumerate(value or ()):
+            where = f"element {number} of the answer"
+            if item is not None and not isinstance(item, _Object):
+                self._of_other_type(item, where, "an object with Host and Score")
+                return None
+            fields = self.fields(item, where)
+            host = self.text(fields.get("host", ()), f"Host in {where}")
+            given = [score for score in fields.get("score", ()) if score is not None]
+            for score in given:
+                if type(score) is not int or not -_INT64 <= score < _INT64:
+                    self._of_other_type(score, f"the score of {host or where}", "an integer")
+            result.append([host if "host" in fields else None, given[-1] if given else None])
+        return result
+
+    def filtered(self, fields: Mapping[str, list[Any]], *, by_names: bool) -> ExtenderAnswer:
+        """NodeNames count where nodeCacheCapable, and Nodes where there are no NodeNames that do (`Filter`)."""
+        names = self.items(fields.get("nodenames", ()), "NodeNames")
+        named = None if names is None else [self.text([name], "an element of NodeNames") for name in names]
+        whole: list[str] | None = None
+        for value in fields.get("nodes", ()):
+            if value is None:
+                whole = None
+                continue
+            items = self.items(self.fields(value, "Nodes").get("items", ()), "Nodes.items")
+            whole = [self._node(item) for item in items or ()]
+        for failures in ("failednodes", "failedandunresolvablenodes"):
+            for value in fields.get(failures, ()):
+                self._texts(value, failures)
+        if by_names and named is not None:
+            return ExtenderAnswer(nodes=named, mode="names")
+        return ExtenderAnswer(nodes=whole, mode="nodes" if whole is not None else "")
+
+    def _node(self, item: Any) -> str:
+        metadata = self.fields(item, "an element of Nodes.items").get("metadata", ())
+        names = [name for value in metadata for name in self.fields(value, "metadata of a node").get("name", ())]
+        return self.text(names, "the name of a node")
+
+    def _texts(self, value: Any, where: str) -> None:
+        for texts in self.fields(value, where).values():
+            self.text(texts, f"a reason in {where}")
+
+    def victims(self, value: Any) -> None:
+        """An ExtenderPreemptionResult: node to the pods, by uid, that have to go."""
+        for nodes in self.fields(value, "the answer").get("nodenametometavictims", ()):
+            for node, all_victims in self.fields(nodes, "NodeNameToMetaVictims").items():
+                for victims in all_victims:
+                    pods = self.fields(victims, f"the victims on {node}").get("pods", ())
+                    for pod in self.items(pods, f"the victims on {node}") or ():
+                        self.text(self.fields(pod, f"a victim on {node}").get("uid", ()), "the uid of a victim")
+
+
+def _kind(value: Any) -> str:
+    return "an object" if isinstance(value, _Object) else "a list"

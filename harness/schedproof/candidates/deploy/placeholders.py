@@ -1,0 +1,99 @@
+"""Values in braces, such as `{prometheus}`, which are filled in when a candidate is attached.
+
+Only `{identifier}` is a placeholder: JSON, PromQL selectors and Go templates pass as they are.
+`{{identifier}}` stands for the literal text `{identifier}`.
+"""
+
+from __future__ import annotations
+
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from schedproof.documents.suggestions import did_you_mean
+from schedproof.foundation.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+
+__all__ = ["PLACEHOLDERS", "complaints", "fill", "fill_known", "placeholders_in"]
+
+T = TypeVar("T")
+
+PLACEHOLDERS: Mapping[str, str] = MappingProxyType(
+    {
+        "prometheus": "URL of the Prometheus server, without a trailing slash",
+        "kubeconfig": "path of a kubeconfig with the candidate's own identity",
+        "device": "the nodes' traffic interface, as the exporter's label `device` has it",
+        "address": "the address to listen on: 127.0.0.1, or 0.0.0.0 in a pod",
+        "port": "the TCP port to listen on",
+        "window": "the claimed window, such as 30s",
+        "schedulerName": "spec.schedulerName",
+        "python": "the Python interpreter that runs the harness, or python3 in a pod",
+        "here": "the folder of candidate.yaml",
+    }
+)
+
+_PATTERN = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def fill(value: T, values: Mapping[str, str]) -> T:
+    """`value` with every placeholder in its texts replaced, in lists and in the values of mappings too.
+
+    A placeholder that has no value here is a `UsageError`.
+    """
+
+    def replacement(found: re.Match[str]) -> str:
+        literal, name = found.groups()
+        if literal is not None:
+            return f"{{{literal}}}"
+        if name not in values:
+            raise UsageError(
+                f"the placeholder {{{name}}} has no value on this cluster; those with one: {_braced(values)}",
+                remedy=f"write the value itself, or {{{{{name}}}}} for the literal text {{{name}}}",
+            )
+        return values[name]
+
+    def filled(part: Any) -> Any:
+        if isinstance(part, str):
+            return _PATTERN.sub(replacement, part)
+        if isinstance(part, (list, tuple)):
+            return type(part)(filled(item) for item in part)
+        if isinstance(part, dict):
+            return {key: filled(item) for key, item in part.items()}
+        return part
+
+    return cast("T", filled(value))
+
+
+def fill_known(text: str, values: Mapping[str, str]) -> str:
+    """`text` with the placeholders of `values` replaced; all others, and doubled braces, stay for a later `fill`."""
+    return _PATTERN.sub(lambda found: values.get(found[2], found[0]), text)
+
+
+def placeholders_in(value: object) -> frozenset[str]:
+    """The names of the placeholders that `fill` would replace."""
+    if isinstance(value, str):
+        return frozenset(name for _, name in _PATTERN.findall(value) if name)
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        return frozenset().union(*(placeholders_in(item) for item in value))
+    return frozenset()
+
+
+def complaints(text: str, *, unavailable: Mapping[str, str], known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What is wrong with the placeholders in `text`: message and fix of each.
+
+    `known` ones may be used; `unavailable` ones exist but have no value here, and map to the reason.
+    """
+    for name in sorted(placeholders_in(text)):
+        if name in unavailable:
+            yield f"{{{name}}} has no value here", unavailable[name]
+        elif name not in known:
+            guess = did_you_mean(name, known, shown=lambda option: f"{{{option}}}")
+            yield f"unknown placeholder {{{name}}}", f"{guess}; for the literal text write {{{{{name}}}}}"
+
+
+def _braced(names: Collection[str]) -> str:
+    return ", ".join(f"{{{name}}}" for name in names) or "none"

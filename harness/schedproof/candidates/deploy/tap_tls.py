@@ -1,0 +1,64 @@
+"""TLS on both sides of an extender's tap: as its scheduler would speak it, and as its scheduler is told to trust us.
+
+Source: `makeTransport` in Kubernetes' pkg/scheduler/extender.go, and Go's crypto/tls.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedproof.daemons.certificates import Authority
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["own_certificate", "trust_of"]
+
+
+def own_certificate(address: str) -> tuple[ssl.SSLContext, str]:
+    """TLS for a server at `address`, with a certificate made for it; and the `caData` of who trusts that."""
+    with tempfile.TemporaryDirectory() as folder:
+        authority = Authority(Path(folder) / "authority")
+        pair = authority.server("tap", address)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pair.certificate, pair.key)
+        return context, base64.b64encode(authority.certificate.read_bytes()).decode()
+
+
+def trust_of(config: Mapping[str, str | bool]) -> ssl.SSLContext:
+    """How kube-scheduler would speak to its extender by a `tlsConfig` whose placeholders are filled.
+
+    Without an authority nothing is verified. Where one is given, it may also be the extender's own certificate.
+
+    Raises:
+        OSError: a file of it cannot be read, or is no certificate or key.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    authority = _pem(config, "ca")
+    if authority is None or config.get("insecure"):
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    else:
+        context.load_verify_locations(cadata=authority)
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # which Go is not
+    certificate, key = _pem(config, "cert"), _pem(config, "key")
+    if certificate is not None and key is not None:
+        with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:  # only its owner may read it
+            file.write(certificate + "\n" + key)
+            file.flush()
+            context.load_cert_chain(file.name)
+    return context
+
+
+def _pem(config: Mapping[str, str | bool], what: str) -> str | None:
+    """That of `ca`, `cert` or `key`; data is preferred to a file, as client-go does."""
+    if data := config.get(f"{what}Data"):
+        return base64.b64decode(str(data)).decode()
+    if path := config.get(f"{what}File"):
+        return Path(str(path)).read_text(encoding="utf-8")
+    return None

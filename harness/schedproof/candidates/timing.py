@@ -1,0 +1,70 @@
+"""How long a candidate claims to take: `spec.claims.timing`, and the deadlines that follow from it."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.deadlines import BIND, FRESHNESS, REACTION, REQUEUE, TAKEOVER, Deadline
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["RECOVERY", "TIMING_CLAIMS", "ClaimedDeadlines", "Timing"]
+
+
+RECOVERY = "claimed recovery"
+"""The name of the deadline that `claims.network.recovers-within` sets."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Timing:
+    """Seconds. The defaults leave room for client-go's default lease and kube-scheduler's default back-off.
+
+    Attributes:
+        bind: from a pod's creation, where it fits, until it is bound.
+        requeue: from the change of the world that makes a pod fit until it is bound, back-off included.
+        takeover: from a start until pods are bound again, where a predecessor's lease must run out first.
+        freshness: how old its view of nodes and pods may be when it decides.
+        reaction: from a decision until the condition or event that tells of it.
+    """
+
+    bind: float = BIND.seconds
+    requeue: float = REQUEUE.seconds
+    takeover: float = TAKEOVER.seconds
+    freshness: float = FRESHNESS.seconds
+    reaction: float = REACTION.seconds
+
+    def is_default(self, name: str) -> bool:
+        """Whether a field is what it is without any claim."""
+        return bool(getattr(self, name) == getattr(_DEFAULTS, name))
+
+    def as_dict(self) -> dict[str, float]:
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, float]) -> Timing:
+        return cls(**data)
+
+
+_DEFAULTS = Timing()
+TIMING_CLAIMS: tuple[str, ...] = tuple(field.name for field in dataclasses.fields(Timing))
+
+
+@dataclasses.dataclass(frozen=True)
+class ClaimedDeadlines:
+    """The deadlines by which a candidate is judged, of the lengths that it claims."""
+
+    bind: Deadline
+    requeue: Deadline
+    takeover: Deadline
+    reaction: Deadline
+
+    @classmethod
+    def of(cls, timing: Timing) -> ClaimedDeadlines:
+        return cls(
+            bind=dataclasses.replace(BIND, seconds=timing.bind),
+            requeue=dataclasses.replace(REQUEUE, seconds=timing.requeue),
+            takeover=dataclasses.replace(TAKEOVER, seconds=timing.takeover),
+            reaction=dataclasses.replace(REACTION, seconds=timing.reaction),
+        )

@@ -1,0 +1,32 @@
+"""`schedproof bench`: measures, shows what was found, and returns the exit code that gates and comparisons give it."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+from schedproof.cli.output import new_folder
+from schedproof.foundation.console import open_console
+from schedproof.foundation.private import remove_empty
+from schedproof.session.options import BENCH_OPTIONS, given
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["run_benchmarks"]
+
+
+def run_benchmarks(arguments: argparse.Namespace) -> int:
+    from schedproof.foundation.progress import ConsoleProgress
+    from schedproof.report.bench.terminal import print_bench
+    from schedproof.session.bench_session import run_bench
+
+    folder = (arguments.report or new_folder()).absolute()
+    asked = given(lambda name: getattr(arguments, name.replace("-", "_")), prefix="", options=BENCH_OPTIONS)
+    command = shlex.join(["schedproof", "bench", *arguments.candidates, *asked])
+    try:
+        _, document = run_bench(vars(arguments), folder, command, ConsoleProgress())
+    finally:
+        remove_empty(folder)
+    print_bench(document, open_console(), folder)
+    return int(document["run"]["exit_code"])

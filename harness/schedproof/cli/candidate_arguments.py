@@ -1,0 +1,24 @@
+"""Candidates that a command line names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+
+__all__ = ["found_candidates"]
+
+
+def found_candidates(texts: Sequence[str]) -> list[Candidate]:
+    """In order; each a file, its folder, or the name of a shipped candidate.
+
+    Raises:
+        UsageError: there is none of that name, or it is wrong.
+    """
+    from schedproof.candidates.shipped import find_candidate
+    from schedproof.judge.claimable import CLAIMABLE
+
+    return [find_candidate(text, known=CLAIMABLE) for text in texts]

@@ -1,0 +1,49 @@
+"""`schedproof clauses`: what candidates are held to, and what a particular one is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from schedproof.candidates.claims import profile_of
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.judge import why_unclaimed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.judge.clause import Clause
+
+__all__ = ["clause_lines", "clauses_document"]
+
+
+def clause_lines(candidate: Candidate | None = None) -> Iterator[str]:
+    """A line for each clause; with a candidate, those that it claims, then the others with the reason."""
+    if candidate is None:
+        yield from (_line(clause) for clause in CATALOGUE.values())
+        return
+    reasons = {clause.id: why_unclaimed(clause, candidate.claims) for clause in CATALOGUE.values()}
+    claimed = [CATALOGUE[clause] for clause, why in reasons.items() if not why]
+    yield f"{candidate.name} claims {len(claimed)} of {len(CATALOGUE)} clauses:"
+    yield from (f"  {_line(clause)}" for clause in claimed)
+    if len(claimed) < len(CATALOGUE):
+        yield f"and not the other {len(CATALOGUE) - len(claimed)}:"
+        yield from (f"  {clause}: {why}" for clause, why in reasons.items() if why)
+
+
+def clauses_document(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """The same as JSON. `candidates` maps a name to why it is not held to the clause: empty where it is."""
+    return [
+        {
+            "id": clause.id, "guarantee": clause.guarantee, "level": clause.level, "profile": profile_of(clause.id),
+            "features": sorted(clause.features), "needs": sorted(clause.needs), "source": clause.source,
+            "always": clause.always,
+            "candidates": {one.name: {"claimed": not (why := why_unclaimed(clause, one.claims)), "why": why}
+                           for one in candidates},
+        }
+        for clause in CATALOGUE.values()
+    ]  # fmt: skip
+
+
+def _line(clause: Clause) -> str:
+    return f"{clause.id}: {clause.guarantee}" + (" (recommended)" if clause.level == "recommended" else "")

@@ -1,0 +1,35 @@
+"""`schedproof clean`: removes what killed runs have left."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.cli.output import say
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+__all__ = ["clean_up"]
+
+
+def clean_up(arguments: argparse.Namespace) -> int:
+    removed = 0
+    for what in _left(arguments):
+        say(f"removed {what}")
+        removed += 1
+    say(f"{removed} leftovers removed" if removed else "nothing was left")
+    return 0
+
+
+def _left(arguments: argparse.Namespace) -> Iterator[object]:
+    """What is removed, as it is."""
+    from schedproof.clusters.kind import leftovers as containers
+    from schedproof.foundation.leftovers import remove_leftovers
+
+    yield from remove_leftovers()
+    if arguments.kubeconfig is not None:
+        from schedproof.clusters.existing.cluster import clean_existing
+
+        yield from clean_existing(arguments.kubeconfig, arguments.context or "")
+    yield from containers.remove_leftovers([arguments.cluster_name] if arguments.cluster_name else [])

@@ -1,0 +1,1 @@
+"""`schedproof doctor`: what this machine has, what is missing, and how to get it."""

@@ -1,0 +1,118 @@
+"""`schedproof explain CLAUSE`: what is guaranteed, how it is tried, what breaks it, where to look."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import functools
+import inspect
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from schedproof.candidates.claims import profile_of
+from schedproof.foundation.content import content
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.hints import hint_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.judge.clause import Clause
+
+__all__ = ["Explanation", "explain", "explanation"]
+
+_WIDTH = 110
+_DEFECTS = 5
+"""Of the planted defects that a clause catches, as many are named."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Explanation:
+    """What is known of a clause beyond its own data. Texts are those of docstrings, with their paragraphs."""
+
+    clause: Clause
+    claimed: str
+    stimulus: str
+    test: str
+    """The suite's file and function, as pytest names them."""
+    holds_if: str
+    to_fix: str
+    defects: tuple[tuple[str, str], ...]
+    """Planted candidates that fail it, and what is wrong with them; those with one defect first."""
+
+
+def explain(clause: Clause) -> Explanation:
+    """All that the catalogue, the suites, the judges and the planted defects say of a clause."""
+    test, stimulus = _suite()[clause.id]
+    return Explanation(
+        clause, _claimed(clause), stimulus, test, inspect.getdoc(clause.judge) or "", hint_for(clause.id),
+        tuple(_defects(clause.id)),
+    )  # fmt: skip
+
+
+def explanation(clause: Clause) -> Iterator[str]:
+    """Lines of text."""
+    known = explain(clause)
+    yield f"{clause.id} ({clause.level}, profile {profile_of(clause.id)})"
+    yield from _wrapped(clause.guarantee, indent="  ")
+    yield ""
+    for name, text in (
+        ("source", clause.source),
+        ("claimed", known.claimed),
+        ("needs", ", ".join(sorted(clause.needs)) or "no particular capability of the cluster"),
+        ("tried", known.stimulus),
+        ("by", known.test),
+        ("holds if", known.holds_if),
+        ("to fix", known.to_fix),
+    ):
+        first, *others = _wrapped(text, indent=" " * 10) or [""]
+        yield f"{name + ':':<10}{first.strip()}"
+        yield from others
+    if known.defects:
+        yield "breaks with, for example:"
+        for candidate, defect in known.defects[:_DEFECTS]:
+            yield from _wrapped(f"- {defect} ({candidate})", indent="  ")
+        yield f"see it fail: schedproof run {known.defects[0][0]} --clause {clause.id}"
+    yield f"try yours:   schedproof run candidate.yaml --clause {clause.id}"
+
+
+def _wrapped(text: str, *, indent: str) -> list[str]:
+    text = " ".join(text.split())
+    return textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_long_words=False)
+
+
+def _claimed(clause: Clause) -> str:
+    if clause.always:
+        return "judged in every run"
+    features = f" and the feature {', '.join(sorted(clause.features))}" if clause.features else ""
+    return f"by the profile {profile_of(clause.id)}{features}"
+
+
+@functools.cache
+def _suite() -> dict[str, tuple[str, str]]:
+    """Clause to its test and to what that says it does. Read, not imported: suites need pytest's plugin."""
+    folder = content("suites")
+    found = {}
+    for file in folder.rglob("test_*.py"):
+        for function in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(function, ast.FunctionDef) and (clause := _clause_of(function)) in CATALOGUE:
+                test = f"{file.relative_to(folder.parent)}::{function.name}"
+                found[clause] = test, ast.get_docstring(function) or ""
+    return found
+
+
+def _clause_of(function: ast.FunctionDef) -> str:
+    for decorator in function.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.clause":
+            argument = decorator.args[0]
+            return str(argument.value) if isinstance(argument, ast.Constant) else ""
+    return ""
+
+
+def _defects(clause: str) -> list[tuple[str, str]]:
+    """Planted candidates that fail it, and what is wrong with them; those with one defect first."""
+    document: list[dict[str, Any]] = yaml.safe_load(content("fixtures", "defects.yaml").read_text(encoding="utf-8"))
+    found = [(one["candidate"], one["defect"]) for one in document if clause in one["fails"]]
+    return sorted(found, key=lambda one: one[0].endswith("as-published"))

@@ -1,0 +1,28 @@
+"""`schedproof judge`: a saved run is judged again, without any cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.console import open_console
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["judge_again"]
+
+
+def judge_again(arguments: argparse.Namespace) -> int:
+    from schedproof.report.run.conclusion import conclude
+    from schedproof.report.run.files import report_of, write_files
+    from schedproof.report.run.rejudge import rejudge
+    from schedproof.report.run.terminal import print_conclusion, print_report
+
+    result, console = rejudge(arguments.folder), open_console()
+    if arguments.report is not None:
+        # A killed run has left its histories, and no report.
+        write_files(dataclasses.replace(result, folder=arguments.report))
+    print_report(result, console, verbosity=arguments.verbosity)
+    print_conclusion(conclude(result, report=report_of(arguments.report or arguments.folder)), console)
+    return result.exit_code

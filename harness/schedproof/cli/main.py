@@ -1,0 +1,349 @@
+"""The command line: commands and their options. A command with some body has a module of its own."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedproof import __version__
+from schedproof.cli.bench import run_benchmarks
+from schedproof.cli.candidate_arguments import found_candidates
+from schedproof.cli.clean import clean_up
+from schedproof.cli.completion import complete
+from schedproof.cli.doctor.show import show_diagnosis
+from schedproof.cli.judge import judge_again
+from schedproof.cli.output import say
+from schedproof.cli.run import normalize, run_suites
+from schedproof.foundation.console import INTERRUPTED, tell
+from schedproof.foundation.errors import SchedproofError, UsageError
+from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
+from schedproof.foundation.streams import steady_streams
+from schedproof.session.options import (
+    BENCH_OPTIONS,
+    CANDIDATE_HELP,
+    CLUSTER_OPTIONS,
+    JOBS,
+    OPTIONS,
+    REPEAT,
+    WATCH,
+    add_options,
+    folder_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+__all__ = ["command_line", "main"]
+
+_EXIT_CODES = """\
+exit codes: 0 all required clauses that are claimed passed; 1 one failed, or an exclusion is stale;
+2 usage or environment error; 3 nothing failed, but something required was not proved, or was skipped
+(--allow-skipped accepts that)"""
+
+_BENCH_EXIT_CODES = """\
+exit codes: 0 everything was measured, no gate failed; 1 a gate failed, or pods are where they must not be;
+2 usage or environment error; 3 a comparison is invalid, or a gate could not be decided"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    steady_streams()
+    code = _main(argv)
+    sys.stdout.flush()
+    lost = getattr(sys.stdout, "lost", None)
+    if lost is None:
+        return code
+    tell(f"standard output could not be written: {lost.strerror}")
+    return code or EXIT_ERROR
+
+
+def _main(argv: Sequence[str] | None) -> int:
+    parser = command_line()
+    complete(parser)
+    arguments = parser.parse_args(argv)
+    # CI servers cancel with SIGTERM, and a terminal that is closed sends SIGHUP: let it unwind like Ctrl-C.
+    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+        signal.signal(signal.SIGHUP, _interrupt)
+    try:
+        return int(arguments.run(arguments))
+    except SchedproofError as error:
+        tell(str(error))
+        return EXIT_ERROR
+    except KeyboardInterrupt:
+        tell(INTERRUPTED)
+        return EXIT_INTERRUPTED
+    except Exception:
+        # A bug of ours. Python's own exit code of 1 would say that a clause failed.
+        tell(f"internal error: please report it\n{traceback.format_exc()}")
+        return EXIT_ERROR
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+_COMMANDS = {
+    "judge a scheduler": {
+        "run": ("try and judge candidates on a cluster", "schedproof run candidate.yaml --clause core/binds"),
+        "judge": ("judge a saved run again, without any cluster", "schedproof judge schedproof-results/TIME"),
+        "normalize": ("property-test the scores of one or more candidates", "schedproof normalize . --surface python"),
+        "replay": ("ask a case again that broke a clause of scores", "schedproof replay 5d0c2a81"),
+        "bench": ("compare how fast candidates schedule", "schedproof bench my-plugin --workload basic --rounds 10"),
+    },
+    "write one": {
+        "init": (
+            "write a working scheduler of your own, to be edited from there", "schedproof init extender my-scheduler"
+        ),
+        "check": ("say all that can be said of a candidate without a cluster", "schedproof check candidate.yaml"),
+        "cluster": ("clusters to try things on", "schedproof cluster up --nodes 3"),
+    },
+    "look things up": {
+        "clauses": ("list what candidates are held to", "schedproof clauses --candidate . --json"),
+        "explain": (
+            "say what a clause guarantees, how it is tried, what breaks it", "schedproof explain network/flip"
+        ),
+        "schema": ("print the JSON Schema of a file, for editors and other tools", "schedproof schema candidate"),
+        "candidates": ("list the shipped candidates", "schedproof candidates defects/"),
+    },
+    "look after the machine": {
+        "doctor": ("say what this machine has and lacks, and how to get it", "schedproof doctor --cluster kind"),
+        "prefetch": (
+            "download or build ahead of time what runs need, as for a CI image",
+            "schedproof prefetch . --cluster kind",
+        ),
+        "clean": (
+            "remove what killed runs have left; with --cluster-name also a kept cluster", "schedproof clean"
+        ),
+        "node-image": (
+            "build kind's images without a registry, ahead of time", "schedproof node-image --output images.tar"
+        ),
+    },
+}  # fmt: skip
+"""By group: what each command does, and an example of it."""
+
+
+def command_line() -> argparse.ArgumentParser:
+    """All commands, with their options."""
+    parser = argparse.ArgumentParser(
+        prog="schedproof", description="Holds a Kubernetes scheduler to its promises.", epilog=_overview(),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"schedproof {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    known = {name: of for group in _COMMANDS.values() for name, of in group.items()}
+
+    def command(name: str, run: Callable[[argparse.Namespace], int], epilog: str = "") -> argparse.ArgumentParser:
+        text, example = known[name]
+        added = commands.add_parser(
+            name, description=f"{text[0].upper()}{text[1:]}.",
+            epilog=f"{epilog}\n\nexample: {example}".lstrip(),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )  # fmt: skip
+        added.set_defaults(run=run)
+        return added
+
+    for name, run in (("run", run_suites), ("normalize", normalize)):
+        running = command(name, run, _EXIT_CODES)
+        running.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
+        where = running.add_argument_group("where it runs")
+        add_options(where.add_argument, prefix="", options=(*CLUSTER_OPTIONS, JOBS))
+        what = running.add_argument_group("what is tried, and what comes of it")
+        add_options(what.add_argument, prefix="", options=[one for one in OPTIONS if one not in CLUSTER_OPTIONS])
+        add_options(what.add_argument, prefix="", options=(REPEAT, WATCH))
+        _add_verbosity(running)
+
+    judge = command("judge", judge_again, _EXIT_CODES)
+    judge.add_argument("folder", type=Path, metavar="DIR", help="a run's report folder, or one candidate's in it")
+    judge.add_argument(
+        "--report",
+        type=folder_name,
+        metavar="DIR",
+        help="write report.json, report.html and junit.xml there, once more",
+    )
+    _add_verbosity(judge)
+
+    replay = command("replay", _replay, _EXIT_CODES)
+    replay.add_argument("id", metavar="ID", help="as the report gives it")
+
+    bench = command("bench", run_benchmarks, _BENCH_EXIT_CODES)
+    bench.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
+    add_options(bench.add_argument, prefix="", options=BENCH_OPTIONS)
+
+    init = command("init", _init)
+    init.add_argument("kind", metavar="KIND", help="extender, controller or plugin")
+    init.add_argument("folder", type=Path, metavar="DIR", help="a folder that is empty or does not exist yet")
+
+    check = command("check", _check, "exit codes: 0 nothing is wrong; 2 something is")
+    check.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
+
+    cluster = command("cluster", _cluster_up).add_subparsers(required=True, metavar="COMMAND")
+    up = cluster.add_parser("up", help="keep an embedded cluster running, as long as this command runs")
+    add_options(up.add_argument, prefix="", only=("cluster-file", "nodes", "binary"))
+
+    clauses = command("clauses", _clauses)
+    text = f"{CANDIDATE_HELP}: which of them it claims"
+    clauses.add_argument("--candidate", action="append", default=[], metavar="CANDIDATE", help=text)
+    clauses.add_argument("--json", action="store_true", help="as JSON, with sources, features and capabilities")
+
+    explain = command("explain", _explain)
+    explain.add_argument("clauses", nargs="+", metavar="CLAUSE", help="its id, such as network/flip")
+
+    schema = command("schema", _schema)
+    schema.add_argument("file", choices=("candidate", "cluster", "workload", "report", "history"), metavar="FILE",
+                        help="candidate, cluster, workload, report or history (one line of it)")  # fmt: skip
+
+    candidates = command("candidates", _candidates)
+    candidates.add_argument("text", nargs="?", default="", metavar="TEXT", help="only those whose name contains this")
+
+    doctor = command("doctor", show_diagnosis)
+    doctor.add_argument("--cluster", choices=("embedded", "kind"), default="embedded", help="for which cluster")
+    doctor.add_argument("--binary", action="append", default=[], metavar="NAME=PATH", help="as for run")
+
+    prefetch = command("prefetch", _prefetch)
+    prefetch.add_argument("candidates", nargs="*", metavar="CANDIDATE", help="a plugin: it is compiled, too")
+    prefetch.add_argument("--cluster", choices=("embedded", "kind"), default="embedded", help="for which cluster")
+
+    clean = command("clean", clean_up)
+    add_options(clean.add_argument, prefix="", only=("cluster-name", "kubeconfig", "context"))
+
+    image = command("node-image", _node_image)
+    image.add_argument("--output", type=Path, metavar="FILE", help="also write them there, as one archive")
+    return parser
+
+
+def _overview() -> str:
+    lines = []
+    for group, commands in _COMMANDS.items():
+        lines.append(f"{group}:")
+        lines += [f"  {name:<12}{text}\n{'':14}{example}" for name, (text, example) in commands.items()]
+    return "\n".join([*lines, "", "`schedproof COMMAND --help` has the options of a command."])
+
+
+def _add_verbosity(parser: argparse.ArgumentParser) -> None:
+    amounts = parser.add_mutually_exclusive_group()
+    for flags, value, text in (
+        (("-q", "--quiet"), -1, "show only what failed, a line each, and the verdict"),
+        (("-v", "--verbose"), 1, "show also what passed, what is not claimed, and every decision"),
+    ):
+        amounts.add_argument(*flags, dest="verbosity", action="store_const", const=value, default=0, help=text)
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    from schedproof.stimulus.scoring import saved_cases
+
+    saved = saved_cases().get(arguments.id)
+    again = [saved.scorer, f"--clause={saved.clause}", f"--surface={saved.surface}", f"--replay={saved.id}"]
+    return run_suites(command_line().parse_args(["run", *again]))
+
+
+def _init(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.init import installed_from, scaffold
+
+    origin = installed_from()
+    wheel = f" Its CI job installs {origin}: commit that wheel beside it." if origin.startswith("./") else ""
+    name = scaffold(arguments.kind, arguments.folder)
+    print(  # noqa: T201
+        f"{arguments.folder} holds the {arguments.kind} {name}, which works as it is. Next:\n"
+        f"  cd {shlex.quote(str(arguments.folder))}\n"
+        "  schedproof run .   # judge it on a real cluster\n"
+        "  pytest             # the same clauses as tests\n"
+        f"Then edit it; README.md says what is where.{wheel}"
+    )
+    return 0
+
+
+def _cluster_up(arguments: argparse.Namespace) -> int:
+    from schedproof.binaries.resolve import explicit_binaries
+    from schedproof.cli.cluster_up import keep_up
+    from schedproof.foundation.progress import ConsoleProgress
+    from schedproof.session.launch import Settings
+
+    settings = Settings(
+        report=Path(), cluster_file=arguments.cluster_file, nodes=arguments.nodes,
+        binaries=explicit_binaries(arguments.binary),
+    )  # fmt: skip
+    keep_up(settings, ConsoleProgress(), lambda text: print(text, flush=True))  # noqa: T201
+    return 0
+
+
+def _prefetch(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.prefetch import prefetch
+    from schedproof.foundation.progress import ConsoleProgress
+
+    for line in prefetch(found_candidates(arguments.candidates), arguments.cluster, ConsoleProgress()):
+        say(line)
+    return 0
+
+
+def _node_image(arguments: argparse.Namespace) -> int:
+    from schedproof.binaries.lock import DEFAULT_KUBERNETES
+    from schedproof.clusters.node_image.image_choice import write_archive
+    from schedproof.foundation.progress import ConsoleProgress
+
+    print(write_archive(DEFAULT_KUBERNETES, arguments.output, ConsoleProgress()))  # noqa: T201
+    return 0
+
+
+def _clauses(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.clauses import clause_lines, clauses_document
+
+    candidates = found_candidates(arguments.candidate)
+    if arguments.json:
+        say(json.dumps(clauses_document(candidates), indent=1))
+        return 0
+    for candidate in candidates:
+        say(*clause_lines(candidate))
+    if not candidates:
+        say(*clause_lines())
+    return 0
+
+
+def _explain(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.explain import explanation
+    from schedproof.judge.catalogue import find_clause
+    from schedproof.judge.own import is_own
+
+    if own := [clause for clause in arguments.clauses if is_own(clause)]:
+        raise UsageError(f"{own[0]} is a test of your own", remedy="its docstring says what it guarantees")
+    texts = ["\n".join(explanation(find_clause(clause))) for clause in arguments.clauses]
+    say("\n\n".join(texts))
+    return 0
+
+
+def _schema(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.schema import schema_text
+
+    say(schema_text(arguments.file))
+    return EXIT_PASSED
+
+
+def _candidates(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.candidates import shipped
+
+    found = list(shipped(arguments.text))
+    if not found:
+        raise UsageError(f"no shipped candidate has {arguments.text!r} in its name", remedy="`schedproof candidates`")
+    width = max(len(one.name) for one in found)
+    say(*(f"{one.name:<{width}}  {one.kind:<10}  {one.about}" for one in found))
+    return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    from schedproof.cli.check import check
+
+    code = 0
+    for text in arguments.candidates:
+        try:
+            say(*[line for candidate in found_candidates([text]) for line in check(candidate)])
+        except UsageError as error:  # the next one may have more to say
+            tell(str(error))
+            code = EXIT_ERROR
+    return code

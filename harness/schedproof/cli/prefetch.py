@@ -1,0 +1,69 @@
+"""`schedproof prefetch`: all that a run would download or build, ahead of it, such as while a CI image is made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.benchmark.driver import BINARY as DRIVER
+from schedproof.binaries.lock import DEFAULT_KUBERNETES
+from schedproof.binaries.resolve import resolve
+from schedproof.candidates.kinds import PluginSpec
+from schedproof.candidates.plugin_build.plugin_build import build_probe, has_probe, scheduler_binary
+from schedproof.clusters.embedded import cluster as embedded
+from schedproof.clusters.embedded import minimal
+from schedproof.clusters.kind import cluster as kind
+from schedproof.clusters.kind import minimal as minimal_kind
+from schedproof.clusters.kind.docker import require_docker
+from schedproof.clusters.node_image.image_choice import obtain_images, write_archive
+from schedproof.foundation.errors import HostError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Literal
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.foundation.progress import Progress
+
+__all__ = ["prefetch"]
+
+_BINARIES = {
+    "embedded": (*embedded.BINARIES, *minimal.BINARIES, DRIVER),
+    "kind": (*kind.BINARIES, *minimal_kind.BINARIES, DRIVER),
+}
+
+
+def prefetch(
+    candidates: Sequence[Candidate], cluster: Literal["embedded", "kind"], progress: Progress
+) -> Iterator[str]:
+    """Get ready for `run`, `normalize` and `bench`; yields a line for each part that is there now.
+
+    Args:
+        candidates: plugins among them are compiled, with the Go toolchain and the modules that this takes.
+        cluster: for which kind of cluster.
+        progress: shows what takes time.
+
+    Raises:
+        SchedproofError: something cannot be had.
+    """
+    for there in resolve(list(dict.fromkeys(_BINARIES[cluster])), progress=progress).values():
+        yield f"{there.name} {there.version}: {there.path}"
+    if cluster == "kind":
+        yield f"node image: {_node_image(progress)}"
+    for candidate in candidates:
+        if isinstance(candidate.spec, PluginSpec):
+            yield from _compiled(candidate, candidate.spec, progress)
+
+
+def _node_image(progress: Progress) -> str:
+    try:
+        require_docker()
+    except HostError:  # as where a CI image is made: the archive is loaded by the first run that has Docker
+        return str(write_archive(DEFAULT_KUBERNETES, None, progress))
+    return obtain_images(None, DEFAULT_KUBERNETES, progress).node
+
+
+def _compiled(candidate: Candidate, spec: PluginSpec, progress: Progress) -> Iterator[str]:
+    build = {"name": candidate.name, "kubernetes": DEFAULT_KUBERNETES}
+    yield f"{candidate.name}: {scheduler_binary(spec, **build, progress=progress)}"
+    if has_probe(spec):
+        yield f"{candidate.name}, for its scores: {build_probe(spec, **build, progress=progress)}"

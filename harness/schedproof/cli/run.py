@@ -1,0 +1,138 @@
+"""`schedproof run`: pytest on the shipped suites, once, several times, or whenever a file changes."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+from typing import TYPE_CHECKING
+
+from schedproof.cli.candidate_arguments import found_candidates
+from schedproof.cli.output import new_folder, say
+from schedproof.foundation.console import open_console
+from schedproof.foundation.content import content
+from schedproof.foundation.errors import UsageError
+from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
+from schedproof.session.options import given
+
+if TYPE_CHECKING:
+    import pytest
+
+    from schedproof.report.run.result import RunResult
+    from schedproof.session.launch import KeptCluster
+
+__all__ = ["normalize", "run_suites"]
+
+
+def run_suites(arguments: argparse.Namespace) -> int:
+    if arguments.watch:
+        return _watch(arguments)
+    if arguments.repeat == 1:
+        return _run_once(arguments)[0]
+    from schedproof.report.run.repeated import Repeated
+
+    if arguments.repeat < 1:
+        raise UsageError(f"--repeat {arguments.repeat}: nothing would be tried", remedy="--repeat 2, or more")
+    folder, repeated, code = arguments.report or new_folder(), Repeated(arguments.repeat), 0
+    for number in range(1, arguments.repeat + 1):
+        say(repeated.heading)
+        code, result = _run_once(argparse.Namespace(**{**vars(arguments), "report": folder / str(number)}))
+        repeated.add(code, result)
+        if code == EXIT_INTERRUPTED or (code and arguments.fail_fast):
+            break
+    return repeated.finish(open_console())
+
+
+def normalize(arguments: argparse.Namespace) -> int:
+    if not arguments.profile and not arguments.clause:
+        arguments.profile = ["normalization"]
+    return run_suites(arguments)
+
+
+def _watch(arguments: argparse.Namespace) -> int:
+    """Run, and run again what did not pass whenever a file changes, until the user ends it."""
+    from schedproof.cli.watch import Changes, sources, to_try_again
+    from schedproof.session.launch import KeptCluster
+
+    if arguments.repeat != 1 or arguments.jobs not in (None, 1) or arguments.cluster != "embedded":
+        raise UsageError(
+            "--watch keeps one embedded cluster, and repeats by itself",
+            remedy="leave out --repeat, --jobs and --cluster",
+        )
+    folder = (arguments.report or new_folder()).absolute()
+    folders = sources(found_candidates(arguments.candidates))
+    kept = KeptCluster()
+    code = EXIT_PASSED
+    try:
+        for number in itertools.count(1):
+            changes = Changes(folders, but=folder)
+            one = argparse.Namespace(**{**vars(arguments), "report": folder / str(number), "jobs": 1})
+            code, result = _run_once(one, kept)
+            if code == EXIT_INTERRUPTED:
+                break
+            if result is not None and code != EXIT_ERROR:  # else there are no verdicts to go by
+                kept.only = to_try_again(result)
+            scope = f"what did not pass ({', '.join(sorted(kept.only))})" if kept.only else "everything"
+            say(f"the next change below {', '.join(map(str, sorted(folders)))} tries {scope}; Ctrl-C ends")
+            say(f"changed: {', '.join(path.name for path in changes.wait())}")
+    except KeyboardInterrupt:
+        pass  # that is how it is ended
+    finally:
+        kept.close()
+    return code
+
+
+def _run_once(arguments: argparse.Namespace, kept: KeptCluster | None = None) -> tuple[int, RunResult | None]:
+    """The exit code, and what was found."""
+    _leave_pytest_alone()
+    import pytest
+
+    from schedproof.report.run.live import LiveReport
+
+    options = ["-c", str(content("suites", "pytest.ini")), "--noconftest", "-p", "no:cacheprovider"]
+    # Nothing is captured: the suites print nothing, and the progress of long steps is to be seen.
+    options += [f"--ignore={content('suites', 'benchmark')}", "-p", "schedproof.pytest_plugin"]
+    options += ["-p", "no:terminal", "-p", "no:faulthandler", "--capture=no"]
+    options.append(f"--sched-verbosity={arguments.verbosity}")
+    options += given(lambda name: getattr(arguments, name.replace("-", "_")), prefix="sched-")
+    options += [f"--sched-candidate={candidate}" for candidate in arguments.candidates]
+    if (jobs := _jobs(arguments)) > 1:
+        options += ["-p", "xdist.plugin", f"-n{jobs}", "--max-worker-restart=0", "-p", "no:tmpdir"]
+    live = LiveReport(_result_of, arguments.verbosity)
+    code = pytest.main([*options, str(content("suites"))], plugins=[live, *([kept] if kept is not None else [])])
+    return live.finish(code), live.result
+
+
+def _jobs(arguments: argparse.Namespace) -> int:
+    """As asked for; else what pays, where that costs nothing but memory."""
+    from schedproof.candidates.shipped import find_candidate
+    from schedproof.judge.claimable import CLAIMABLE
+    from schedproof.normalization.effort import Effort
+    from schedproof.parallel.durations import Durations
+    from schedproof.parallel.plan import as_tried, choose_jobs
+
+    if arguments.jobs is not None:
+        if arguments.jobs < 1:
+            raise UsageError(f"--jobs {arguments.jobs}: no clause could be tried", remedy="--jobs 1, or more")
+        return int(arguments.jobs)
+    if arguments.cluster != "embedded":
+        return 1
+    candidates = as_tried((find_candidate(text, known=CLAIMABLE) for text in arguments.candidates), arguments.window)
+    durations = Durations(Effort(arguments.cases or Effort.profile))
+    return choose_jobs(candidates, arguments.clause, arguments.profile, durations)
+
+
+def _result_of(config: pytest.Config) -> RunResult | None:
+    from schedproof.pytest_plugin import result_of  # pytest imports it, to rewrite its asserts: not before that
+
+    return result_of(config)
+
+
+def _leave_pytest_alone() -> None:
+    """A user's own pytest options, plugins and settings are for the user's own tests: one of them deselects everything.
+
+    No ini file or conftest.py of theirs is read either, by the options that pytest is called with.
+    """
+    for name in [name for name in os.environ if name.startswith("PYTEST_") and name != "PYTEST_CURRENT_TEST"]:
+        del os.environ[name]
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"

@@ -1,0 +1,34 @@
+"""`schedproof schema FILE`: JSON Schemas of what users write and of what runs leave, for editors and other tools."""
+
+from __future__ import annotations
+
+import json
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from schedproof.benchmark.workloads.schema import workload_schema
+from schedproof.candidates.descriptor.schema import candidate_schema
+from schedproof.clusters.schema import cluster_schema
+from schedproof.history.schema import history_schema
+from schedproof.judge.claimable import CLAIMABLE
+from schedproof.report.run.schema import report_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from schedproof.documents.schema import Schema
+
+__all__ = ["SCHEMAS", "schema_text"]
+
+SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
+    {
+        "candidate": lambda: candidate_schema(CLAIMABLE), "cluster": cluster_schema, "workload": workload_schema,
+        "report": report_schema, "history": history_schema,
+    }
+)  # fmt: skip
+"""What users write, and what a run leaves; of a history one line."""
+
+
+def schema_text(name: str) -> str:
+    """A schema as JSON that is read by people too."""
+    return json.dumps(SCHEMAS[name](), indent=2, ensure_ascii=False)

@@ -1,0 +1,262 @@
+"""The embedded cluster: real daemons as child processes, no Docker, nothing that outlives us."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import importlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from schedproof.clusters.cluster import NAMESPACE, NO_ADDRESSES
+from schedproof.clusters.embedded.control_plane import ControlPlane
+from schedproof.clusters.nodes import wait_gone, wait_ready
+from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
+from schedproof.clusters.simulated_nodes import Exporters
+from schedproof.clusters.spec import REAL_EXPORTERS
+from schedproof.daemons.controller_manager import PATIENCE, start_controller_manager
+from schedproof.daemons.daemon import Host
+from schedproof.daemons.kwok import start_kwok
+from schedproof.daemons.prometheus import start_prometheus
+from schedproof.foundation.ports import Ports
+from schedproof.foundation.sandbox import Sandbox
+from schedproof.traffic.pushed import IdleReadings
+from schedproof.traffic.readings import Reader, node_labels, wait_scraped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.clusters.cluster import Identity, Rbac
+    from schedproof.clusters.spec import ClusterSpec, NodeSpec
+    from schedproof.daemons.prometheus import Prometheus
+
+__all__ = ["BINARIES", "EmbeddedCluster", "required_binaries"]
+
+BINARIES = (
+    "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "prometheus", "node_exporter",
+)  # fmt: skip
+"""All that one may be made of; `required_binaries` says what one takes."""
+
+
+def required_binaries(spec: ClusterSpec, *, readings: bool) -> tuple[str, ...]:
+    """What `EmbeddedCluster` starts: without readings no Prometheus, and exporters only where they are real."""
+    unneeded = {"prometheus"} if not readings else set()
+    if not _has_exporters(spec, readings=readings):
+        unneeded.add("node_exporter")
+    return tuple(name for name in BINARIES if name not in unneeded)
+
+
+def _has_exporters(spec: ClusterSpec, *, readings: bool) -> bool:
+    return readings and len(spec.nodes) <= REAL_EXPORTERS
+
+
+class EmbeddedCluster:
+    """See `schedproof.clusters.cluster.Cluster`. The constructor returns when everything is ready.
+
+    Args:
+        spec: its nodes.
+        binaries: name to path, for all of `required_binaries`.
+        logs: where the daemons' logs and the audit log stay as evidence; None: they go with the cluster.
+        readings: whether a Prometheus has readings of the nodes' traffic. Without them `prometheus_url` is empty, and
+            the capabilities `load` and `scripted-metrics` are missing.
+
+    Raises:
+        SchedproofError: with the last words of what failed; nothing is left running.
+    """
+
+    name = "embedded"
+    hosting = None
+    callback_address = "127.0.0.1"
+    namespace = NAMESPACE
+    namespace_prefix = "sp"
+    workload_image = "registry.k8s.io/pause:3.10"
+    """A name alone: kwok plays what it would run."""
+
+    def __init__(
+        self, spec: ClusterSpec, binaries: Mapping[str, Path], logs: Path | None, *, readings: bool = True
+    ) -> None:
+        self.spec = spec
+        self.kubernetes = spec.kubernetes
+        self._readings = readings
+        self._real = _has_exporters(spec, readings=readings)
+        self._prometheus: Prometheus | None = None
+        self.prometheus_url = ""
+        self.capabilities = frozenset(
+            {
+                "audit",
+                "change-nodes",
+                "cut-apiserver",
+                "empty-cluster",
+                "ending-pods",
+                "hold-bindings",
+                "idle-nodes",
+            }
+            | ({"scripted-metrics"} if readings else set())
+            | ({"load"} if self._real else set())
+            | ({"several-nodes"} if len(spec.nodes) > 1 else set())
+        )
+        self.device = spec.device
+        self.node_template = spec.template
+        self.scrape_interval = spec.scrape_interval
+        self.nodes = [node.name for node in spec.nodes]
+        self.timings: dict[str, float] = {}
+        self._closing = contextlib.ExitStack()
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.close)
+            self._start(binaries, logs)
+            undo.pop_all()
+
+    def _start(self, binaries: Mapping[str, Path], logs: Path | None) -> None:
+        begin = time.monotonic()
+        with self._timed("sandbox"):
+            sandbox = Sandbox()
+        self._closing.callback(sandbox.close)
+        ports = Ports()
+        self._closing.callback(ports.close)
+        self.host = Host(sandbox, ports, binaries, logs or sandbox.scratch / "logs")
+        self._exporters = Exporters(self.host)
+        self._closing.callback(self._exporters.close)
+        self._labels = self._exporters.labels
+        self._scripted = ScriptedServers(self.host, self._labels)
+        # Looking up a host name imports this codec, on whichever thread is first; while another one imports `requests`,
+        # which uses it too, both have waited for each other for ever (seen with CPython 3.11.7).
+        importlib.import_module("encodings.idna")
+        with concurrent.futures.ThreadPoolExecutor(3, "cluster-start") as pool:
+            imported = pool.submit(_import_clients)
+            network = pool.submit(self._start_network, imported)
+            self._start_control_plane()
+            imported.result()
+            with self._timed("identities"):
+                self._plane.introduce()
+                self.api = self._plane.api
+            network.result()
+            nodes = pool.submit(self._wait_nodes)
+            if self._real and self._prometheus is not None:
+                with self._timed("first scrape"):
+                    wait_scraped(self._reader, self.nodes, watching=(self._prometheus.process,))
+            nodes.result()
+        self.timings["total"] = time.monotonic() - begin
+
+    @contextlib.contextmanager
+    def _timed(self, part: str) -> Iterator[None]:
+        begin = time.monotonic()
+        yield
+        self.timings[part] = time.monotonic() - begin
+
+    def _start_control_plane(self) -> None:
+        with self._timed("etcd and kube-apiserver"):
+            self._plane = ControlPlane(self.host)
+            self.audit_log = self._plane.audit_log
+            kubeconfig = self._plane.component("system:kube-controller-manager")
+            manager, began = start_controller_manager(self.host, kubeconfig), time.monotonic()
+            self._plane.wait_ready()
+            if time.monotonic() - began > PATIENCE:
+                # On a machine this busy it has given up, or is about to.
+                manager.stop(grace=0)
+                manager = start_controller_manager(self.host, kubeconfig)
+        # kwok is all kubelets at once.
+        kwok = start_kwok(self.host, self._plane.component("schedproof:kwok"))
+        self.daemons = [*self._plane.processes, manager, kwok]
+
+    def admin_kubeconfig(self) -> Path:
+        """For people: may do everything, and goes with the cluster."""
+        return self._plane.component("admin")
+
+    def _start_network(self, imported: concurrent.futures.Future[None]) -> None:
+        with self._timed("network namespaces and exporters"):
+            for node in self.spec.nodes:
+                self._connect(node.name, node.device)
+        if self._readings:
+            with self._timed("prometheus"):
+                self._start_prometheus(imported)
+
+    def _start_prometheus(self, imported: concurrent.futures.Future[None]) -> None:
+        targets = self._exporters.targets if self._real else {}
+        prometheus = start_prometheus(self.host, "prometheus", scrape_interval=self.scrape_interval, targets=targets)
+        self._prometheus, self.prometheus_url = prometheus, prometheus.url
+        prometheus.wait_ready()
+        if not self._real:
+            idle = IdleReadings(prometheus.url, self._labels, self.device, self.scrape_interval)
+            self._closing.callback(idle.close)
+        imported.result()
+        self._reader = Reader(prometheus.url)
+        self._closing.callback(self._reader.close)
+
+    def _update_targets(self) -> None:
+        if self._real and self._prometheus is not None:
+            self._prometheus.set_targets(self._exporters.targets)
+
+    def _connect(self, node: str, device: str) -> None:
+        """Give a node its labels and address, and an exporter where these are real."""
+        if self._real:
+            self._exporters.add(node, device)
+        else:
+            self._labels[node] = node_labels(node, f"198.19.{len(self._labels) >> 8}.{len(self._labels) & 255}")
+
+    def _wait_nodes(self) -> None:
+        for node in self.spec.nodes:
+            self._plane.admin.create("nodes", node.manifest(self._address(node.name)))
+        with self._timed("nodes ready"):
+            wait_ready(self._plane.admin, self.nodes, watching=self.daemons)
+
+    def _address(self, node: str) -> str:
+        return self._labels[node]["instance"].rpartition(":")[0]
+
+    def identity(self, name: str, rbac: Rbac) -> Identity:
+        return self._plane.identity(name, rbac)
+
+    def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
+        spec = dataclasses.replace(like or self.node_template, name=name)
+        self._connect(name, spec.device)
+        self._update_targets()
+        self.api.create("nodes", spec.manifest(self._address(name)))
+        wait_ready(self.api, [name], watching=self.daemons)
+
+    def add_idle_nodes(self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES) -> None:
+        for name in names:
+            self.api.create(
+                "nodes", dataclasses.replace(self.node_template, name=name).manifest(addresses.get(name, ""))
+            )
+        wait_ready(self.api, names, watching=self.daemons)
+
+    def remove_node(self, name: str) -> None:
+        self.api.delete_if_there("nodes", name)
+        if not self._real:
+            self._labels.pop(name, None)
+        elif name in self._labels:
+            self._exporters.remove(name)
+            self._update_targets()
+        wait_gone(self.api, name)
+
+    def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:
+        self._exporters.fabric.set_rates(rates, direction)
+
+    def scripted_metrics(self) -> ScriptedPrometheus:
+        return self._scripted.take()
+
+    def load_rules(self, rules: Sequence[Mapping[str, Any]]) -> None:
+        if self._prometheus is not None:
+            self._prometheus.load_rules(rules)
+            self._scripted.rules = rules
+
+    def versions(self) -> Mapping[str, str]:
+        return {"kubernetes": self.api.version(), "cluster": self.name}
+
+    def export_logs(self, folder: Path) -> None:
+        """Nothing to do: its daemons write their logs into the report's folder as they run."""
+
+    def close(self) -> None:
+        """End every process of this cluster. Safe to call twice."""
+        self._closing.close()
+
+
+def _import_clients() -> None:
+    """Import what takes a third of a second, and is not needed before the apiserver is up.
+
+    By one thread: modules that import each other in a circle show half of themselves to a second one.
+    """
+    import prometheus_api_client  # noqa: F401
+    import requests  # noqa: F401
+    from kubernetes.client import ApiClient, Configuration  # noqa: F401

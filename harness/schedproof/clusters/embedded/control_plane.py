@@ -1,0 +1,63 @@
+"""etcd and a kube-apiserver as processes of this machine: what every cluster of ours begins with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.clusters import bootstrap
+from schedproof.clusters.api import Api
+from schedproof.daemons import certificates
+from schedproof.daemons.apiserver import start_apiserver
+from schedproof.daemons.etcd import start_etcd
+from schedproof.daemons.kubeconfig import write_kubeconfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from schedproof.clusters.cluster import Identity, Rbac
+    from schedproof.daemons.daemon import Host
+
+__all__ = ["ControlPlane"]
+
+
+class ControlPlane:
+    """Starts at once; `wait_ready`, then `introduce`, make it one that can be used.
+
+    Args:
+        host: where its processes run.
+        bare: as for `start_apiserver`.
+        audited: as for `start_apiserver`.
+    """
+
+    def __init__(self, host: Host, *, bare: bool = False, audited: bool = True) -> None:
+        self._host = host
+        self._authority = certificates.Authority(host.sandbox.scratch / "pki")
+        etcd, etcd_url = start_etcd(host)
+        self._apiserver = start_apiserver(host, self._authority, etcd_url, bare=bare, audited=audited)
+        self.audit_log = self._apiserver.audit_log if audited else None
+        self.processes = [etcd, self._apiserver.process]
+        self.url = self._apiserver.url
+
+    def wait_ready(self) -> None:
+        self._apiserver.wait_ready()
+
+    def introduce(self) -> None:
+        """Make the harness's own identity."""
+        ca, admin = self._authority.certificate, self._apiserver.admin
+        self.admin = Api(self.url, ca, certificate=admin.certificate, key=admin.key)
+        bootstrap.system_namespace(self.admin)
+        self.token = bootstrap.harness_token(self.admin)
+        self.api = Api(self.url, ca, token=self.token)
+
+    def component(self, user: str) -> Path:
+        """A kubeconfig with rights to the whole cluster: for Kubernetes' own controllers, kwok, users."""
+        return write_kubeconfig(
+            self._host.sandbox.scratch / f"{user.replace(':', '-')}.kubeconfig", server=self.url,
+            ca=self._authority.certificate, user=user, pair=self._authority.client(user, "system:masters"),
+        )  # fmt: skip
+
+    def identity(self, name: str, rbac: Rbac) -> Identity:
+        return bootstrap.identity(
+            self.admin, name, rbac, directory=self._host.sandbox.scratch, server=self.url,
+            ca=self._authority.certificate,
+        )  # fmt: skip

@@ -1,0 +1,268 @@
+"""A cluster that others run. The harness changes only what it made, and removes all of it."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import re
+import secrets
+import time
+from typing import TYPE_CHECKING, Any
+
+from schedproof.clusters import bootstrap
+from schedproof.clusters.api import ApiError
+from schedproof.clusters.cluster import NO_ADDRESSES, Rbac
+from schedproof.clusters.existing.access import read_access
+from schedproof.clusters.existing.sweep import RUN, sweep
+from schedproof.clusters.node_backup import NotingApi
+from schedproof.clusters.nodes import is_ready
+from schedproof.clusters.run_lease import Owner
+from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
+from schedproof.clusters.simulated_nodes import JoinedNodes
+from schedproof.clusters.spec import NodeSpec
+from schedproof.daemons.daemon import Host
+from schedproof.foundation.errors import HostError, SchedproofError, UsageError
+from schedproof.foundation.ports import Ports
+from schedproof.foundation.private import make_private
+from schedproof.foundation.sandbox import Sandbox
+from schedproof.traffic.discovery import discover
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.clusters.api import Api, Manifest
+    from schedproof.clusters.cluster import Identity
+    from schedproof.clusters.existing.access import Access
+
+__all__ = ["DEFAULT_PREFIX", "ExistingCluster", "ExistingOptions", "binaries_for", "clean_existing"]
+
+DEFAULT_PREFIX = "schedproof-run"
+_LOOPBACK = "127.0.0.1"
+_PAUSE = "registry.k8s.io/pause:3.10"
+_RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
+
+
+@dataclasses.dataclass(frozen=True)
+class ExistingOptions:
+    """What the user says of the cluster.
+
+    `callback_address` is this machine's as the apiserver reaches it, or "" where it does not; `audit_log` the
+    apiserver's, as it grows.
+    """
+
+    kubeconfig: Path
+    prometheus: str
+    context: str = ""
+    namespace_prefix: str = DEFAULT_PREFIX
+    allow_node_changes: bool = False
+    audit_log: Path | None = None
+    callback_address: str = ""
+
+
+def binaries_for(options: ExistingOptions) -> tuple[str, ...]:
+    """What runs on this machine beside the cluster."""
+    return ("kube-scheduler", "prometheus", *(("kwok",) if options.allow_node_changes else ()))
+
+
+class ExistingCluster:
+    """See `schedproof.clusters.cluster.Cluster`. The constructor returns when everything is ready.
+
+    Args:
+        options: what the user says of it.
+        binaries: gives name to path of `binaries_for`, for a minor version of Kubernetes.
+        logs: where logs of what runs on this machine stay as evidence.
+
+    Raises:
+        SchedproofError: it cannot be reached or used, or another run uses it. Nothing is left behind.
+    """
+
+    name = "existing"
+    hosting = None
+    scrape_interval = 15.0
+    """Unknown; it is only needed where load is sent."""
+
+    def __init__(self, options: ExistingOptions, binaries: Callable[[str], Mapping[str, Path]], logs: Path) -> None:
+        self._options = options
+        self._run = secrets.token_hex(4)
+        self.namespace = self.namespace_prefix = options.namespace_prefix
+        self.callback_address = options.callback_address or _LOOPBACK
+        self.prometheus_url = options.prometheus.rstrip("/")
+        self.audit_log = options.audit_log
+        self.timings: dict[str, float] = {}
+        self._closing = contextlib.ExitStack()
+        begin = time.monotonic()
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.close)
+            self._start(binaries, logs)
+            undo.pop_all()
+        self.timings["total"] = time.monotonic() - begin
+
+    def _start(self, binaries: Callable[[str], Mapping[str, Path]], logs: Path) -> None:
+        sandbox = Sandbox()
+        self._closing.callback(sandbox.close)
+        self._access = read_access(self._options.kubeconfig, self._options.context, sandbox.scratch)
+        self._user = self._access.api({RUN: self._run})
+        with _as_asked(self._access):
+            self.kubernetes = _minor(self._user.version())
+            usable = _usable(self._user.list("nodes")["items"])
+        self._look_at(usable)
+        known = discover(self.prometheus_url, self.nodes)
+        self.device, self.node_template = known.device, _template(usable[0], known.device)
+        ports = Ports()
+        self._closing.callback(ports.close)
+        self.host = Host(sandbox, ports, binaries(self.kubernetes), logs)
+        self._scripted = ScriptedServers(self.host, known.labels)
+        with _as_asked(self._access):
+            self._closing.callback(Owner(self._user, self._run).close)
+            # What a run has left that did not come to its end.
+            sweep(self._user)
+            _require_free(self._user, self.namespace)
+            self._closing.callback(sweep, self._user)
+            bootstrap.namespace(self._user, self.namespace)
+            token = bootstrap.harness_token(self._user, home=self.namespace)
+        self.api = NotingApi(
+            self._access.url, self._access.ca, token=token, line=self._access.line, marks={RUN: self._run}
+        )
+        self.api.nodes = self._options.allow_node_changes
+        self._joined = JoinedNodes(self.host, self.api, self._kwok_kubeconfig, self._run)
+
+    def _look_at(self, usable: Sequence[Manifest]) -> None:
+        self.nodes = [node["metadata"]["name"] for node in usable]
+        # Who plays a kubelet names no container runtime.
+        real = any(node["status"].get("nodeInfo", {}).get("containerRuntimeVersion") for node in usable)
+        self.workload_image = _common_pause(usable)
+        self.capabilities = frozenset(
+            {"default-scheduler", "scripted-metrics", "real-pods" if real else "ending-pods"}
+            | ({"audit"} if self.audit_log is not None else set())
+            | ({"change-nodes", "idle-nodes"} if self._options.allow_node_changes else set())
+            | ({"hold-bindings"} if self._options.callback_address else set())
+            | ({"several-nodes"} if len(self.nodes) > 1 else set())
+        )
+
+    def _kwok_kubeconfig(self) -> Path:
+        # As the kubelets of the nodes that join.
+        return self.identity("schedproof-kwok", Rbac(cluster_roles=("cluster-admin",))).kubeconfig
+
+    def identity(self, name: str, rbac: Rbac) -> Identity:
+        return bootstrap.identity(
+            self.api, name, rbac, directory=self.host.sandbox.scratch, server=self._access.url,
+            ca=self._access.ca, line=self._access.line, home=self.namespace,
+        )  # fmt: skip
+
+    def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
+        self._joined.add([dataclasses.replace(like or self.node_template, name=name)], idle=True)
+
+    def add_idle_nodes(self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES) -> None:
+        nodes = [dataclasses.replace(self.node_template, name=name) for name in names]
+        self._joined.add(nodes, idle=True, addresses=addresses)
+
+    def remove_node(self, name: str) -> None:
+        self._joined.remove(name)
+
+    def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:  # noqa: ARG002 - the protocol's
+        raise HostError("no packets are sent into a cluster that is not ours")
+
+    def scripted_metrics(self) -> ScriptedPrometheus:
+        return self._scripted.take()
+
+    def load_rules(self, rules: Sequence[Mapping[str, Any]]) -> None:
+        self._scripted.rules = rules
+
+    def versions(self) -> Mapping[str, str]:
+        return {"kubernetes": self.api.version(), "cluster": self.name}
+
+    def export_logs(self, folder: Path) -> None:
+        with contextlib.suppress(SchedproofError, OSError):
+            make_private(folder)
+            events = [
+                event
+                for namespace in self.api.list("namespaces", labelSelector=RUN)["items"]
+                for event in self.api.list("events", namespace["metadata"]["name"])["items"]
+            ]
+            (folder / "events.json").write_text(json.dumps(events, indent=1))
+            (folder / "nodes.json").write_text(json.dumps(self.api.list("nodes")["items"], indent=1))
+
+    def close(self) -> None:
+        """Take away what was made. Safe to call twice."""
+        self._closing.close()
+
+
+def clean_existing(kubeconfig: Path, context: str) -> list[str]:
+    """Remove what a run has left in a cluster that did not come to its end; what it was.
+
+    Raises:
+        SchedproofError: the cluster cannot be reached, or a run that lives has it.
+    """
+    with contextlib.closing(Sandbox()) as sandbox:
+        access = read_access(kubeconfig, context, sandbox.scratch)
+        user = access.api()
+        with _as_asked(access), contextlib.closing(Owner(user, "schedproof clean")):
+            return sweep(user)
+
+
+@contextlib.contextmanager
+def _as_asked(access: Access) -> Iterator[None]:
+    """Say of refusals what they mean: these requests are made with the user's own credentials."""
+    try:
+        yield
+    except ApiError as error:
+        if error.status not in (401, 403):
+            raise
+        what = "does not know these credentials" if error.status == 401 else "refuses"
+        raise UsageError(
+            f"the apiserver at {access.url} (context {access.context}) {what}: {error.message}",
+            remedy="the harness needs cluster-admin: it makes namespaces, ServiceAccounts, and the rights that a "
+            "candidate declares",
+        ) from error
+
+
+def _require_free(api: Api, prefix: str) -> None:
+    """No namespace is ours that we did not make."""
+    names = [item["metadata"]["name"] for item in api.list("namespaces")["items"]]
+    if taken := [name for name in names if name == prefix or name.startswith(f"{prefix}-")]:
+        raise UsageError(
+            f"there are namespaces already that begin like ours: {', '.join(taken)}",
+            remedy="choose another --namespace-prefix",
+        )
+
+
+def _minor(version: str) -> str:
+    """`1.36` of `v1.36.3-vendor.100`."""
+    found = re.match(r"v(\d+\.\d+)", version)
+    return found[1] if found else version
+
+
+def _usable(nodes: Sequence[Manifest]) -> list[Manifest]:
+    """Those that any pod may go to."""
+    usable = [
+        node for node in nodes
+        if is_ready(node) and not node["spec"].get("unschedulable") and not node["spec"].get("taints")
+    ]  # fmt: skip
+    if not usable:
+        raise UsageError(
+            f"none of the cluster's {len(nodes)} nodes is Ready, schedulable and without taints",
+            remedy="kubectl get nodes says what they are",
+        )
+    return sorted(usable, key=lambda node: str(node["metadata"]["name"]))
+
+
+def _template(node: Manifest, device: str) -> NodeSpec:
+    labels = node["metadata"].get("labels") or {}
+    capacity = node["status"]["allocatable"]
+    return NodeSpec(
+        "node-{n}",
+        {resource: str(capacity[resource]) for resource in _RESOURCES if resource in capacity},
+        {key: value for key, value in labels.items() if key.startswith("topology.kubernetes.io/")},
+        device=device,
+    )
+
+
+def _common_pause(nodes: Sequence[Manifest]) -> str:
+    """An image of a container that does nothing, which every node has by itself; or the one that all can pull."""
+    images = [
+        {name for image in node["status"].get("images") or () for name in image.get("names") or ()} for node in nodes
+    ]
+    found = sorted(name for name in set.intersection(*images) if "/pause:" in name)
+    return found[0] if found else _PAUSE

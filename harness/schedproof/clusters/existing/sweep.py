@@ -1,0 +1,88 @@
+"""Removes what runs have made in a cluster that outlives them, and puts its nodes back."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from schedproof.clusters.api import NotFound
+from schedproof.clusters.node_backup import CORDONED, restoring
+from schedproof.foundation.deadlines import SWEPT
+from schedproof.foundation.waiting import NotYet, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.clusters.api import Api, Manifest
+
+__all__ = ["RUN", "sweep"]
+
+RUN = "schedproof.dev/run"
+"""A label that everything bears that a run makes in a cluster that outlives it; its value is the run's id."""
+
+# Webhooks first, which would hold what follows; rights last, which a candidate that still runs needs.
+_RESOURCES = (
+    "validatingwebhookconfigurations", "nodes", "namespaces", "priorityclasses", "runtimeclasses", "rolebindings",
+    "clusterrolebindings", "clusterroles",
+)  # fmt: skip
+
+
+def sweep(api: Api) -> list[str]:
+    """Remove everything that bears the label `RUN`, of whatever run, and restore all nodes that bear a note.
+
+    Args:
+        api: must not itself be one of those that are removed.
+
+    Returns:
+        What was removed or restored, such as `namespaces/schedproof`, once all of it is gone.
+    """
+    done = [f"nodes/{node} (as it was)" for node in _restore_nodes(api)]
+    for resource in _RESOURCES:
+        for item in _marked(api, resource):
+            if resource == "namespaces":
+                _empty(api, item["metadata"]["name"])
+            api.delete_if_there(resource, item["metadata"]["name"], item["metadata"].get("namespace", ""))
+            done.append(f"{resource}/{item['metadata']['name']}")
+
+    def gone() -> None:
+        for resource in _RESOURCES:
+            if left := [item["metadata"]["name"] for item in _marked(api, resource)]:
+                raise NotYet(f"{resource} {', '.join(left)}")
+
+    wait_for(gone, SWEPT, what="what was made in the cluster to go", poll=0.2)
+    return done
+
+
+def _marked(api: Api, resource: str) -> list[Manifest]:
+    return list(api.list(resource, labelSelector=RUN)["items"])
+
+
+def _empty(api: Api, namespace: str) -> None:
+    """End its pods now: deleting a namespace would wait for finalizers of ours, and for long grace periods."""
+    for pod in api.list("pods", namespace)["items"]:
+        with contextlib.suppress(NotFound):
+            if pod["metadata"].get("finalizers"):
+                api.merge("pods", pod["metadata"]["name"], {"metadata": {"finalizers": None}}, namespace)
+            api.delete("pods", pod["metadata"]["name"], namespace)
+
+
+def _restore_nodes(api: Api) -> Iterator[str]:
+    for node in api.list("nodes")["items"]:
+        patch, name = restoring(node), node["metadata"]["name"]
+        if patch is not None:
+            spec = api.merge("nodes", name, patch)["spec"]
+            if not spec.get("unschedulable"):
+                _await_uncordoned(api, name)
+            yield name
+
+
+def _await_uncordoned(api: Api, node: str) -> None:
+    """The node controller lifts the taint that says that a node is cordoned."""
+
+    def probe() -> None:
+        with contextlib.suppress(NotFound):
+            taints = api.get("nodes", node)["spec"].get("taints") or ()
+            if any(taint["key"] == CORDONED for taint in taints):
+                raise NotYet(f"taints {taints}")
+
+    wait_for(probe, SWEPT, what=f"{node} to be schedulable again")

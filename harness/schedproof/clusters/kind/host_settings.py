@@ -1,0 +1,76 @@
+"""Kernel settings that kind nodes change or need: noted before the first node, put back after the last."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedproof.clusters.kind.docker import docker
+from schedproof.clusters.kind.ownership import CLUSTER_LABEL, claims, folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["SETTINGS", "note_settings", "restore_settings"]
+
+_LEAST = {"fs/inotify/max_user_instances": 1024}
+"""What two clusters side by side need: the kernel's default is 128, four nodes take 75. Without one a process fails."""
+SETTINGS = ("kernel/panic", "kernel/panic_on_oops", "vm/overcommit_memory", *_LEAST)
+"""Below /proc/sys. Kubelets set the first at every start (or refuse to start, if protectKernelDefaults)."""
+
+_PROC = Path("/proc/sys")
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def note_settings(image: str) -> None:
+    """Call before nodes are made, with their lock held: raises what they need. What an earlier run has noted stays.
+
+    `image` has a shell, and is started to write what this user may not.
+    """
+    with _locked() as file:
+        boot = _BOOT.read_text().strip()
+        # Nothing of another boot holds any more.
+        if not file.exists() or json.loads(file.read_text())["boot"] != boot:
+            values = {name: _read(name) for name in SETTINGS}
+            file.write_text(json.dumps({"boot": boot, "image": image, "values": values}))
+        _write({name: str(max(least, int(_read(name)))) for name, least in _LEAST.items()}, image)
+
+
+def restore_settings() -> None:
+    """Call after nodes are gone; does nothing while any kind cluster lives or is being made."""
+    with _locked() as file:
+        if not file.exists() or any(claims()) or docker("ps", "-aq", "--filter", f"label={CLUSTER_LABEL}").strip():
+            return
+        noted = json.loads(file.read_text())
+        if noted["boot"] == _BOOT.read_text().strip():
+            _write(noted["values"], noted["image"])
+        file.unlink()
+
+
+@contextlib.contextmanager
+def _locked() -> Iterator[Path]:
+    folder().mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder(), os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield folder() / "host-settings.json"
+    finally:
+        os.close(descriptor)
+
+
+def _read(name: str) -> str:
+    return (_PROC / name).read_text().strip()
+
+
+def _write(values: Mapping[str, str], image: str) -> None:
+    try:
+        for name, value in values.items():
+            if _read(name) != value:
+                (_PROC / name).write_text(value)
+    except OSError:  # only root may; the right to use Docker is as good as root
+        script = "; ".join(f"echo {value} >/proc/sys/{name}" for name, value in values.items())
+        docker("run", "--rm", "--privileged", "--network=none", "--entrypoint=/bin/sh", image, "-c", script)

@@ -1,0 +1,77 @@
+"""How candidates run as pods in a kind cluster, and in its control plane's place."""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from schedproof.clusters.cluster import NAMESPACE
+from schedproof.clusters.kind.docker import docker
+
+if TYPE_CHECKING:
+    from schedproof.clusters.kind.cli import KindCli
+
+__all__ = ["KindHosting", "KindStaticPods"]
+
+_MANIFESTS = PurePosixPath("/etc/kubernetes/manifests")
+
+
+class KindHosting:
+    """See `schedproof.clusters.cluster.Hosting`.
+
+    Args:
+        kind: the cluster.
+        control_plane: the name of its node.
+        service_address: a node's.
+        apiserver_url: as pods reach it.
+        python_image: what images of candidates are built on.
+    """
+
+    namespace = NAMESPACE
+    labels = MappingProxyType({"schedproof.dev/owned": "true"})
+
+    def __init__(
+        self, kind: KindCli, control_plane: str, *, service_address: str, apiserver_url: str, python_image: str
+    ) -> None:
+        self._kind = kind
+        self._loaded: set[str] = set()
+        self.service_address = service_address
+        self.apiserver_url = apiserver_url
+        self.python_image = python_image
+        self.static_pods = KindStaticPods(control_plane)
+
+    def load_image(self, ref: str) -> None:
+        if ref not in self._loaded:
+            self._kind.load([ref])
+            self._loaded.add(ref)
+
+
+class KindStaticPods:
+    """See `schedproof.clusters.cluster.StaticPods`. Files of a container, by docker exec."""
+
+    def __init__(self, node: str) -> None:
+        self._node = node
+
+    def read(self, name: str) -> str:
+        return docker("exec", self._node, "sh", "-ec", '[ ! -e "$1" ] || cat "$1"', "sh", str(_manifest(name)))
+
+    def write(self, name: str, manifest: str) -> None:
+        # Kubelets pass over names with a dot in front; a rename shows them the file at once and whole.
+        hidden = _MANIFESTS / f".{name}.yaml"
+        self.put(str(hidden), manifest)
+        docker("exec", self._node, "mv", str(hidden), str(_manifest(name)))
+
+    def remove(self, name: str) -> None:
+        docker("exec", self._node, "rm", "-f", str(_manifest(name)))
+
+    def put(self, path: str, text: str) -> None:
+        script = 'mkdir -p "$(dirname "$1")" && cat >"$1"'
+        docker("exec", "-i", self._node, "sh", "-ec", script, "sh", path, stdin=text.encode())
+
+    def delete(self, path: str) -> None:
+        docker("exec", self._node, "rm", "-f", path)
+
+
+def _manifest(name: str) -> PurePosixPath:
+    return _MANIFESTS / f"{name}.yaml"

@@ -1,0 +1,126 @@
+"""The cluster of benchmarks on kind: the control plane is kind's, in a container, with all its controllers."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+from schedproof.clusters import bootstrap
+from schedproof.clusters.api import Api
+from schedproof.clusters.cluster import NAMESPACE, Rbac
+from schedproof.clusters.kind.cli import first_process
+from schedproof.clusters.kind.docker import require_docker
+from schedproof.clusters.kind.nodes import KindNodes
+from schedproof.clusters.monitoring import CONTROL_PLANE
+from schedproof.clusters.nodes import wait_ready
+from schedproof.clusters.spec import KindSpec
+from schedproof.daemons.daemon import Host
+from schedproof.daemons.readings_server import ReadingsServer
+from schedproof.foundation.ports import Ports
+from schedproof.foundation.sandbox import Sandbox
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.clusters.cluster import Identity
+    from schedproof.foundation.sandbox import Process
+
+__all__ = ["BINARIES", "LeanKindCluster"]
+
+BINARIES = ("kind", "kube-scheduler", "readings-server")
+
+_TAINTED = {"spec": {"taints": [{"key": CONTROL_PLANE, "effect": "NoSchedule"}]}}
+_AT_HOME = {
+    "spec": {
+        "updateStrategy": {"type": "OnDelete", "rollingUpdate": None},  # what runs is to run on
+        "template": {"spec": {"nodeSelector": {CONTROL_PLANE: ""}}},
+    }
+}
+
+
+class LeanKindCluster:
+    """A minimal cluster (`embedded.minimal.Lean`): one container, kind's control plane; nodes are objects.
+
+    What kind runs for its own use stays, kube-scheduler included, which a second scheduler has beside it anywhere.
+
+    Args:
+        kubernetes: the minor version.
+        binaries: name to path, for all of `BINARIES`.
+        image: of the node; this machine's Docker has it.
+        logs: where the logs stay.
+        audited: whether the apiserver writes an audit log; it costs every request some of its time.
+
+    Raises:
+        SchedproofError: with the last words of what failed; nothing is left running.
+    """
+
+    name = "kind"
+    hosting = None
+    callback_address = "127.0.0.1"
+    namespace = NAMESPACE
+    capabilities: frozenset[str] = frozenset()
+    device = "eth0"
+    daemons: Sequence[Process] = ()
+
+    def __init__(
+        self, kubernetes: str, binaries: Mapping[str, Path], image: str, logs: Path, *, audited: bool = False
+    ) -> None:
+        self.kubernetes = kubernetes
+        self._docker = require_docker()
+        self._closing = contextlib.ExitStack()
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.close)
+            self._start(binaries, image, logs, audited=audited)
+            undo.pop_all()
+
+    def _start(self, binaries: Mapping[str, Path], image: str, logs: Path, *, audited: bool) -> None:
+        begin = time.monotonic()
+        sandbox = Sandbox()
+        self._closing.callback(sandbox.close)
+        ports = Ports()
+        self._closing.callback(ports.close)
+        self.host = Host(sandbox, ports, binaries, logs)
+        spec = KindSpec(self.kubernetes, 0.0, 0, {}, audited=audited)
+        nodes = KindNodes(self.host, spec, name=f"schedproof-{secrets.token_hex(3)}", image=image, keep=False)
+        self._closing.callback(nodes.close)
+        self.audit_log = nodes.audit_log if audited else None
+        self.roots = [first_process(nodes.control_plane)]
+        self._admin, self._ca = nodes.admin({})
+        self._keep_to_itself(nodes.control_plane)
+        bootstrap.system_namespace(self._admin)
+        bootstrap.exempt(self._admin)
+        self.token = bootstrap.harness_token(self._admin)
+        self.api = Api(self._admin.url, self._ca, token=self.token)
+        self.admin_kubeconfig = self.identity("schedproof-driver", Rbac(cluster_roles=("cluster-admin",))).kubeconfig
+        self.readings = ReadingsServer(binaries["readings-server"], self.host.logs)
+        self._closing.callback(self.readings.close)
+        self.prometheus_url = self.readings.url
+        self.timings = {"total": time.monotonic() - begin}
+
+    def _keep_to_itself(self, node: str) -> None:
+        """Keep what is measured off kind's own node, and what is kind's off the nodes that it is given."""
+        wait_ready(self._admin, [node])
+        # kind lets everybody onto a control plane that has no workers.
+        self._admin.merge("nodes", node, _TAINTED)
+        for daemon_set in self._admin.list("daemonsets")["items"]:
+            metadata = daemon_set["metadata"]
+            self._admin.merge("daemonsets", metadata["name"], _AT_HOME, metadata["namespace"])
+        self.own_nodes = [self._admin.get("nodes", node)]
+
+    def settle(self, nodes: Sequence[str]) -> None:
+        wait_ready(self.api, nodes)
+
+    def identity(self, name: str, rbac: Rbac) -> Identity:
+        return bootstrap.identity(
+            self._admin, name, rbac, directory=self.host.sandbox.scratch, server=self._admin.url, ca=self._ca
+        )
+
+    def versions(self) -> Mapping[str, str]:
+        return {"kubernetes": self.api.version(), "cluster": self.name, "docker": self._docker.version}
+
+    def close(self) -> None:
+        """Delete it, and end every process. Safe to call twice."""
+        self._closing.close()

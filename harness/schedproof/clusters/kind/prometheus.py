@@ -1,0 +1,147 @@
+"""Prometheus in a container beside the nodes of a kind cluster, managed with testcontainers."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from schedproof.clusters.kind.cli import NETWORK, node_addresses
+from schedproof.clusters.kind.docker import docker
+from schedproof.clusters.kind.ownership import LOCK_LABEL
+from schedproof.daemons.daemon import flags
+from schedproof.daemons.password import USER, authorization, protect
+from schedproof.daemons.prometheus import RULES, configuration, load_rules, write_targets
+from schedproof.foundation.deadlines import CONTAINER_ANSWERS
+from schedproof.foundation.errors import HostError
+from schedproof.foundation.waiting import NotYet, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.foundation.errors import SchedproofError
+
+__all__ = ["PrometheusContainer"]
+
+_HOME, _LOGS, _DATA = "/etc/schedproof", "/var/log/schedproof", "/prometheus"
+_PORT = 9090
+
+
+class PrometheusContainer:
+    """A server that scrapes the given targets, with an empty database.
+
+    Args:
+        name: of the container.
+        image: that this machine's Docker has; its command is prometheus.
+        home: a fresh folder for its configuration.
+        logs: keeps on record which scrapes failed, and why.
+        lock: the cluster's lock file, which tells whose container it is.
+        scrape_interval: seconds.
+        targets: address to labels.
+
+    Raises:
+        HostError: it cannot be started.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        image: str,
+        *,
+        home: Path,
+        logs: Path,
+        lock: Path,
+        scrape_interval: float,
+        targets: Mapping[str, Mapping[str, str]],
+    ) -> None:
+        from docker.errors import APIError
+        from testcontainers.core.config import testcontainers_config
+        from testcontainers.core.container import DockerContainer
+
+        # Its reaper is an image from a registry; we remove what bears our lock's label ourselves.
+        testcontainers_config.ryuk_disabled = True
+        home.mkdir()
+        self._name, self._logs = name, logs
+        self._targets_file = home / "targets.json"
+        self.set_targets(targets)
+        scrapes = configuration(
+            scrape_interval, f"{_HOME}/targets.json", scrape_failure_log_file=f"{_LOGS}/failed-scrapes.log"
+        )
+        (home / "prometheus.yml").write_text(json.dumps(scrapes))
+        password = protect(home / "web.json")
+        options = {
+            "config.file": f"{_HOME}/prometheus.yml",
+            "web.config.file": f"{_HOME}/web.json",
+            "storage.tsdb.path": _DATA,
+            "web.listen-address": f":{_PORT}",
+            "log.level": "warn",
+            "scrape.discovery-reload-interval": "100ms",  # hidden; see daemons/prometheus.py
+        }
+        self._container = (
+            DockerContainer(image, name=name, command=[*flags(options), "--web.enable-lifecycle"])  # type: ignore[arg-type] # a list is taken too
+            .with_volume_mapping(str(home), _HOME, "ro")
+            .with_volume_mapping(str(logs), _LOGS, "rw")
+            .with_tmpfs_mount(_DATA)
+            .with_kwargs(
+                network=NETWORK,
+                labels={LOCK_LABEL: str(lock)},
+                # What it logs is evidence, and belongs to the user that runs the harness.
+                user=f"{os.getuid()}:{os.getgid()}",
+            )
+        )
+        try:
+            self._container.start()
+        except APIError as error:
+            self.close()
+            raise HostError(
+                f"cannot start Prometheus beside the cluster: {error.explanation}",
+                remedy=f"docker run {image} says why",
+            ) from error
+        self._address = node_addresses([name])[name]
+        self.url = f"http://{USER}:{password}@{self._address}:{_PORT}"
+
+    def wait_ready(self) -> None:
+        """Until it answers queries."""
+
+        def probe() -> None:
+            connection = http.client.HTTPConnection(self._address, _PORT, timeout=5)
+            try:
+                connection.request("GET", "/-/ready", headers=authorization(self.url))
+                if (status := connection.getresponse().status) != http.client.OK:
+                    raise NotYet(f"/-/ready: {status}")
+            except (OSError, http.client.HTTPException) as error:
+                raise NotYet(f"{type(error).__name__}: {error}") from error
+            finally:
+                connection.close()
+
+        wait_for(probe, CONTAINER_ANSWERS, what="Prometheus to be ready", watching=(self,), poll=0.1)
+
+    def set_targets(self, targets: Mapping[str, Mapping[str, str]]) -> None:
+        """Replace the scrape targets; found within a moment."""
+        write_targets(self._targets_file, targets)
+
+    def load_rules(self, rules: Sequence[Mapping[str, Any]]) -> None:
+        """See `daemons.prometheus.load_rules`."""
+        load_rules(self.url, self._targets_file.with_name(RULES), rules)
+
+    def exit_error(self) -> SchedproofError | None:
+        """`waiting.Watched`."""
+        state = docker("ps", "--all", "--format={{.Status}}", f"--filter=name=^/{self._name}$").strip()
+        if state.startswith("Up"):
+            return None
+        words = self._said()[-2000:] if state else "(its container is gone)"
+        return HostError(f"Prometheus has ended; its last words:\n{words}", remedy="is the machine out of memory?")
+
+    def _said(self) -> str:
+        return b"".join(self._container.get_logs()).decode(errors="replace")
+
+    def close(self) -> None:
+        """Remove it, and keep what it said."""
+        from testcontainers.core.exceptions import ContainerStartException
+
+        with contextlib.suppress(ContainerStartException):
+            (self._logs / "prometheus.log").write_text(self._said())
+        self._container.stop()

@@ -1,0 +1,78 @@
+"""Changes of nodes that are not ours: each node bears a note of how it was, so that any later run can restore it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from schedproof.clusters.api import Api
+from schedproof.foundation.errors import UsageError
+
+if TYPE_CHECKING:
+    from schedproof.clusters.api import Manifest
+
+__all__ = ["CORDONED", "NOTE", "NotingApi", "note", "restoring"]
+
+NOTE = "schedproof.dev/before"
+"""An annotation: what was changed of a node, and how it was before, as JSON."""
+
+CORDONED = "node.kubernetes.io/unschedulable"
+_CONTROLLED = "node.kubernetes.io/"
+"""Of taints that follow a node's state: the node controllers set and lift them, whatever the note says."""
+_FIELDS = ("taints", "unschedulable")
+
+
+def note(node: Manifest, patch: Manifest) -> dict[str, Any]:
+    """The note that a node has to bear once this patch is applied. What was noted once stays."""
+    noted: dict[str, Any] = json.loads((node["metadata"].get("annotations") or {}).get(NOTE, "{}"))
+    labels = node["metadata"].get("labels") or {}
+    changed = (patch.get("metadata") or {}).get("labels") or {}
+    if before := {key: labels.get(key) for key in changed} | noted.get("labels", {}):
+        noted["labels"] = before
+    for field in _FIELDS:
+        if field in (patch.get("spec") or {}):
+            noted.setdefault(field, node["spec"].get(field))
+    return noted
+
+
+def restoring(node: Manifest) -> Manifest | None:
+    """The patch that makes a node what its note says; None where it bears none."""
+    text = (node["metadata"].get("annotations") or {}).get(NOTE)
+    if text is None:
+        return None
+    noted = json.loads(text)
+    spec = {field: noted[field] for field in _FIELDS if field in noted}
+    if "taints" in spec:
+        own = [taint for taint in spec["taints"] or () if not taint["key"].startswith(_CONTROLLED)]
+        now = [taint for taint in node["spec"].get("taints") or () if taint["key"].startswith(_CONTROLLED)]
+        spec["taints"] = [*own, *now] or None
+    return {"metadata": {"labels": noted.get("labels", {}), "annotations": {NOTE: None}}, "spec": spec}
+
+
+class NotingApi(Api):
+    """An `Api` that keeps notes of the nodes that it changes, or, where `nodes` says so, changes none."""
+
+    nodes = False
+    """Whether nodes may be changed."""
+
+    def create(self, resource: str, body: Manifest, namespace: str = "") -> Manifest:
+        self._require(resource)
+        return super().create(resource, body, namespace)
+
+    def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "", grace: int = 0) -> None:
+        self._require(resource)
+        super().delete(resource, name, namespace, uid=uid, grace=grace)
+
+    def merge(self, resource: str, name: str, patch: Manifest, namespace: str = "", subresource: str = "") -> Manifest:
+        if resource == "nodes":
+            self._require(resource)
+            noted = json.dumps(note(self.get("nodes", name), patch), separators=(",", ":"))
+            metadata = patch.get("metadata") or {}
+            # In the same write: there is no moment at which a change is not noted.
+            annotations = {**(metadata.get("annotations") or {}), NOTE: noted}
+            patch = {**patch, "metadata": {**metadata, "annotations": annotations}}
+        return super().merge(resource, name, patch, namespace, subresource)
+
+    def _require(self, resource: str) -> None:
+        if resource == "nodes" and not self.nodes:
+            raise UsageError("this cluster's nodes are not to be touched", remedy="--allow-node-changes")

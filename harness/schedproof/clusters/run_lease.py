@@ -1,0 +1,112 @@
+"""One run at a time in a cluster that outlives it: a Lease tells who has it."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import os
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from schedproof.clusters.api import Conflict, NotFound
+from schedproof.foundation.deadlines import LEASE_TAKEN
+from schedproof.foundation.errors import SchedproofError, UsageError
+from schedproof.foundation.waiting import NotYet, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from schedproof.clusters.api import Api, Manifest
+
+__all__ = ["Owner"]
+
+_NAMESPACE, _NAME = "kube-system", "schedproof"
+_DURATION = 15
+"""Seconds after which a Lease that is not renewed has no holder."""
+_RENEW = 2.0
+
+
+class Owner:
+    """The hold on a cluster, from construction to `close`.
+
+    Another holder is alive if it renews its Lease while it is watched; clocks are not compared.
+
+    Args:
+        api: may write Leases.
+        run: the id of this run.
+
+    Raises:
+        UsageError: another run has it, and lives.
+    """
+
+    def __init__(self, api: Api, run: str) -> None:
+        self._api = api
+        self._identity = f"run {run} (process {os.getpid()} of user {os.getuid()} on {socket.gethostname()})"
+        self._closing = threading.Event()
+        self._take()
+        self._thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+        self._thread.start()
+
+    def _take(self) -> None:
+        seen, since = "", 0.0
+
+        def probe() -> None:
+            nonlocal seen, since
+            try:
+                lease = self._api.get("leases", _NAME, _NAMESPACE)
+            except NotFound:
+                self._attempt(lambda: self._api.create("leases", self._document(), _NAMESPACE))
+                return
+            spec, version = lease["spec"], lease["metadata"]["resourceVersion"]
+            if seen and version != seen:
+                raise UsageError(
+                    f"the cluster is in use by {spec['holderIdentity']}, since {spec['acquireTime']}",
+                    remedy="wait for its end, or end it: one run at a time",
+                )
+            if not seen:
+                seen, since = version, time.monotonic()
+            if time.monotonic() - since < _DURATION:
+                raise NotYet(f"held by {spec['holderIdentity']}, who has not renewed it so far")
+            self._attempt(lambda: self._api.merge("leases", _NAME, self._document(version), _NAMESPACE))
+
+        wait_for(probe, LEASE_TAKEN, what=f"the Lease {_NAMESPACE}/{_NAME}", poll=0.5)
+
+    def _attempt(self, write: Callable[[], Manifest]) -> None:
+        try:
+            self._uid = write()["metadata"]["uid"]
+        except Conflict as error:
+            raise NotYet("another run was quicker") from error
+
+    def _document(self, version: str = "") -> Manifest:
+        now = _now()
+        return {
+            "metadata": {"name": _NAME, **({"resourceVersion": version} if version else {})},
+            "spec": {
+                "holderIdentity": self._identity, "leaseDurationSeconds": _DURATION,
+                "acquireTime": now, "renewTime": now,
+            },
+        }  # fmt: skip
+
+    def _renew(self) -> None:
+        while not self._closing.wait(_RENEW):
+            # An apiserver that is away for a moment is asked again. Who takes us for dead has the cluster.
+            with contextlib.suppress(SchedproofError):
+                lease = self._api.get("leases", _NAME, _NAMESPACE)
+                if lease["spec"]["holderIdentity"] != self._identity:
+                    return
+                version = lease["metadata"]["resourceVersion"]
+                patch = {"metadata": {"resourceVersion": version}, "spec": {"renewTime": _now()}}
+                self._api.merge("leases", _NAME, patch, _NAMESPACE)
+
+    def close(self) -> None:
+        """Let go, so that the next need not wait."""
+        self._closing.set()
+        self._thread.join()
+        with contextlib.suppress(NotFound, Conflict):  # it is another's by now
+            self._api.delete("leases", _NAME, _NAMESPACE, uid=self._uid)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

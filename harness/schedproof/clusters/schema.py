@@ -1,0 +1,54 @@
+"""The JSON Schema of cluster definitions: clusters/embedded.yaml, clusters/kind.yaml, or the user's."""
+
+from __future__ import annotations
+
+from schedproof.clusters.spec import EFFECTS, MOST_NODES
+from schedproof.documents.schema import Schema, choice, document, either, integer, listed, mapping, named, text
+
+__all__ = ["cluster_schema"]
+
+_SCALAR: Schema = {"title": "text or number", "type": ["string", "number", "boolean", "null"]}
+"""What is read as text, with or without quotes."""
+
+
+def cluster_schema() -> Schema:
+    """Of both kinds; `device` and `nodes` are for the embedded cluster alone."""
+    node = _node()
+    spec = mapping(
+        {
+            "kubernetes": _read_as_text("the minor version of Kubernetes", "1.36"),
+            "scrapeInterval": text(
+                "how often Prometheus scrapes: 250ms, or on kind 500ms, if absent", title="duration"
+            ),
+            "device": _read_as_text("embedded: the traffic interface inside each node", "eth0"),
+            "count": integer(1, MOST_NODES, "how many nodes are made from `node`: 4, or on kind 3, if absent"),
+            "node": {**node, "description": "what nodes look like; on kind only `labels`"},
+            "nodes": listed(
+                node, "embedded: nodes one by one, each with what differs from `node`; then there is no `count`"
+            ),
+        }
+    )
+    return document(
+        "Cluster", spec, description="Where candidates are tried.",
+        name=_read_as_text("the definition's name"),
+    )  # fmt: skip
+
+
+def _read_as_text(description: str, default: str | None = None) -> Schema:
+    return {**either(_SCALAR, description=description, default=default), "title": _SCALAR["title"]}
+
+
+def _node() -> Schema:
+    taint = mapping(
+        {"key": _read_as_text("its key"), "value": _read_as_text("its value"), "effect": choice(EFFECTS, "its effect")},
+        required=("key", "effect"),
+    )
+    return mapping(
+        {
+            "name": _read_as_text("`{n}` stands for the node's number", "node-{n}"),
+            "capacity": named(_SCALAR, "amounts of resources, such as `cpu` and `memory`, as the API writes them"),
+            "labels": named(_SCALAR, "labels of the node"),
+            "taints": listed(taint, "taints of the node", default=[], empty=True),
+            "device": _read_as_text("its traffic interface"),
+        }
+    )

@@ -1,0 +1,139 @@
+"""Nodes without a machine: networks with real exporters, and Node objects that a kwok process of ours plays."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from schedproof.clusters.cluster import NO_ADDRESSES
+from schedproof.clusters.nodes import wait_gone, wait_ready
+from schedproof.daemons.kwok import start_kwok
+from schedproof.daemons.node_exporter import start_node_exporter
+from schedproof.traffic.fabric import Fabric
+from schedproof.traffic.readings import node_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.clusters.api import Api
+    from schedproof.clusters.spec import NodeSpec
+    from schedproof.daemons.daemon import Host
+    from schedproof.foundation.sandbox import Process
+
+__all__ = ["PLAYED", "Exporters", "JoinedNodes"]
+
+PLAYED = "schedproof.dev/played"
+"""An annotation of the Node objects that we play; its value is the run's own."""
+
+
+class Exporters:
+    """A network namespace with a real node_exporter for each node.
+
+    Args:
+        host: where they run.
+        address: this machine's address on which they are scraped.
+    """
+
+    def __init__(self, host: Host, address: str = "127.0.0.1") -> None:
+        self._host, self._address = host, address
+        self.fabric = Fabric(host)
+        self._processes: dict[str, Process] = {}
+        self._scraped: dict[str, str] = {}
+        self.labels: dict[str, Mapping[str, str]] = {}
+        """Node to the labels of its series."""
+
+    @property
+    def targets(self) -> dict[str, Mapping[str, str]]:
+        """What Prometheus is to scrape: address and port to labels."""
+        return {self._scraped[node]: labels for node, labels in self.labels.items()}
+
+    def add(self, node: str, device: str) -> None:
+        exporter = start_node_exporter(self._host, node, self.fabric.add_node(node, device), self._address)
+        self._processes[node] = exporter.process
+        self._scraped[node] = exporter.address
+        self.labels[node] = node_labels(node, self.fabric.address(node))
+
+    def remove(self, node: str) -> None:
+        del self.labels[node], self._scraped[node]
+        self._processes.pop(node).stop(grace=0)
+        self.fabric.remove_node(node)
+
+    def close(self) -> None:
+        self.fabric.close()
+
+
+class JoinedNodes:
+    """Nodes that join a cluster of real kubelets, and leave it again. Real nodes are left alone.
+
+    Args:
+        host: where kwok and the exporters run.
+        api: may create and delete nodes.
+        kubeconfig: gives kwok's own; asked for when the first node joins.
+        run: tells our nodes from those of other runs.
+        address: this machine's address on which exporters are scraped; "" where they are not scraped.
+    """
+
+    def __init__(self, host: Host, api: Api, kubeconfig: Callable[[], Path], run: str, *, address: str = "") -> None:
+        self._host, self._api, self._kubeconfig = host, api, kubeconfig
+        self._annotation, self._address = (PLAYED, run), address
+        self._kwok: Process | None = None
+        self._exporters: Exporters | None = None
+        self.names: list[str] = []
+
+    @property
+    def targets(self) -> Mapping[str, Mapping[str, str]]:
+        """As for `Exporters`."""
+        return self._exporters.targets if self._exporters is not None else {}
+
+    @property
+    def labels(self) -> Mapping[str, Mapping[str, str]]:
+        """As for `Exporters`."""
+        return self._exporters.labels if self._exporters is not None else {}
+
+    def add(
+        self, specs: Sequence[NodeSpec], *, idle: bool = False, addresses: Mapping[str, str] = NO_ADDRESSES
+    ) -> None:
+        """Let nodes join; returns when they are Ready. An idle one exists in the API only: no device, no exporter."""
+        if self._kwok is None:
+            self._kwok = start_kwok(self._host, self._kubeconfig(), annotation=self._annotation)
+        for spec in specs:
+            if self._address and not idle:
+                self._exporters = self._exporters or Exporters(self._host, self._address)
+                self._exporters.add(spec.name, spec.device)
+            self._api.create("nodes", self._manifest(spec, addresses.get(spec.name, "")))
+            self.names.append(spec.name)
+        wait_ready(self._api, [spec.name for spec in specs], watching=(self._kwok,))
+
+    def set_rates(self, rates: Mapping[str, float], direction: str) -> None:
+        """As for `Fabric`; of nodes that have an exporter."""
+        if rates:
+            assert self._exporters is not None
+            self._exporters.fabric.set_rates(rates, direction)
+
+    def _manifest(self, spec: NodeSpec, address: str) -> dict[str, Any]:
+        if spec.name in self.labels:
+            address = self.labels[spec.name]["instance"].rpartition(":")[0]
+        manifest = spec.manifest(address)
+        metadata = manifest["metadata"]
+        # DaemonSets of a real cluster select this label, and would wait for pods that are never run.
+        metadata["labels"].pop("kubernetes.io/os", None)
+        metadata["annotations"] = dict([self._annotation])
+        return manifest
+
+    def remove(self, name: str) -> None:
+        """Let one leave; returns when its Node object is gone."""
+        self._api.delete_if_there("nodes", name)
+        if name in self.names:
+            self.names.remove(name)
+        if self._exporters is not None and name in self._exporters.labels:
+            self._exporters.remove(name)
+        wait_gone(self._api, name)
+
+    def close(self) -> None:
+        """Remove all that are left. Safe to call twice."""
+        with contextlib.ExitStack() as closing:
+            if self._exporters is not None:
+                closing.callback(self._exporters.close)
+            for name in list(self.names):
+                self.remove(name)

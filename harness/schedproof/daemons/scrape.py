@@ -1,0 +1,88 @@
+"""What a scrape of a node_exporter gives while nothing happens on its node: the table that scripted series are made of.
+
+The exporter's flags are those of the clusters (`start_node_exporter`, `clusters/addons/node-exporter.yaml`): the
+collectors netdev and uname, and no metrics of the exporter's own process. `tests/live/test_scrape.py` compares the
+families and labels with those of a real scrape.
+"""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["JOB", "RECEIVED", "SENT", "UNAME", "WHOLE", "exposed", "opposite", "reported"]
+
+Labels = dict[str, str]
+
+RECEIVED, SENT = "node_network_receive_bytes_total", "node_network_transmit_bytes_total"
+"""What node_exporter's netdev collector calls the bytes that a device has counted."""
+
+UNAME = "node_uname_info"
+"""The series that queries join with for names: its label `nodename` is what `uname -n` prints."""
+
+JOB = "node-exporter"
+
+WHOLE = 32
+"""Nodes up to which scripted scrapes are whole: with ten times as many the samples would be millions."""
+
+_ASKED = frozenset({RECEIVED, SENT, UNAME, "up"})
+
+_COUNTED = MappingProxyType(
+    {
+        "receive": ("bytes", "compressed", "drop", "errs", "fifo", "frame", "multicast", "nohandler", "packets"),
+        "transmit": ("bytes", "carrier", "colls", "compressed", "drop", "errs", "fifo", "packets"),
+    }
+)
+"""Of each device, by the netdev collector, from netlink's 64-bit statistics (collector/netdev_linux.go)."""
+_FAMILIES = tuple(f"node_network_{way}_{what}_total" for way, names in _COUNTED.items() for what in names)
+
+_BUILD = MappingProxyType(
+    {
+        "goarch": "amd64", "goos": "linux", "goversion": "go1.26", "revision": "unknown", "tags": "unknown",
+        "version": "1.12.1",
+    }
+)  # fmt: skip
+_MACHINE = MappingProxyType(
+    {"domainname": "(none)", "machine": "x86_64", "release": "6.1.0", "sysname": "Linux", "version": "#1 SMP"}
+)
+
+
+def opposite(metric: str) -> str:
+    """The counter of the other direction; "" for a metric whose name tells none."""
+    for way, other in (("_receive_", "_transmit_"), ("_transmit_", "_receive_")):
+        if way in metric:
+            return metric.replace(way, other)
+    return ""
+
+
+def exposed(devices: Iterable[str], *, whole: bool = True) -> list[tuple[Labels, float]]:
+    """Labels and values of what the exporter tells, but for the target's labels, and `nodename` of `UNAME`.
+
+    Args:
+        devices: the network devices, without the loopback.
+        whole: if not, only what is asked for or joined with.
+    """
+    series: list[tuple[Labels, float]] = [
+        ({"__name__": family, "device": device}, 0.0) for device in ("lo", *devices) for family in _FAMILIES
+    ]
+    series.append(({"__name__": "node_exporter_build_info", **_BUILD}, 1.0))
+    series.append(({"__name__": UNAME, **_MACHINE}, 1.0))
+    for collector in ("netdev", "uname"):
+        series.append(({"__name__": "node_scrape_collector_duration_seconds", "collector": collector}, 1e-4))
+        series.append(({"__name__": "node_scrape_collector_success", "collector": collector}, 1.0))
+    return series if whole else [one for one in series if one[0]["__name__"] in _ASKED and one[0].get("device") != "lo"]
+
+
+def reported(samples: int, *, whole: bool = True) -> dict[str, float]:
+    """What Prometheus itself adds to each scrape (scrape/scrape.go, report); no `samples`: the scrape failed."""
+    report = {
+        "up": float(samples > 0),
+        "scrape_duration_seconds": 0.002,
+        "scrape_samples_scraped": float(samples),
+        "scrape_samples_post_metric_relabeling": float(samples),
+        "scrape_series_added": 0.0,
+    }
+    return report if whole else {"up": report["up"]}

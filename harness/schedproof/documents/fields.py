@@ -1,0 +1,304 @@
+"""A walk over a document in which every field knows its path and place.
+
+A reader never raises on what the user wrote: it notes the problem and returns some value of the right type,
+so that all problems of a file are found in one go. The caller looks at the problems at the walk's end.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shlex
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from schedproof.documents.durations import UNITS, parse_duration
+from schedproof.documents.problems import Place, Problem
+from schedproof.documents.suggestions import did_you_mean, nearest
+from schedproof.documents.yaml_source import Entry, Mark, Value, path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    Check = Callable[[str], Iterable[tuple[str, str]]]
+    """Looks at a text and yields message and fix of whatever is wrong with it."""
+
+__all__ = ["Field", "Section", "matching", "shown"]
+
+L = TypeVar("L", bound=str)
+
+
+def matching(pattern: str, message: str, fix: str) -> Check:
+    """A check that the whole text matches `pattern`."""
+
+    def check(text: str) -> Iterator[tuple[str, str]]:
+        if not re.fullmatch(pattern, text):
+            yield f"{message}, found {shown(text)}", fix
+
+    return check
+
+
+def _accept(_: str) -> tuple[()]:
+    return ()
+
+
+class Field:
+    """A value of the document, present or not, of yet unknown type."""
+
+    def __init__(self, problems: list[Problem], path: str, place: Place, value: Value) -> None:
+        self._problems = problems
+        self._place = place
+        self.path = path
+        self.value = value
+
+    @property
+    def given(self) -> bool:
+        """Whether there is a value. As in Kubernetes, null counts as none."""
+        return self.value.data not in (None, Mark.ABSENT)
+
+    def complain(self, message: str, fix: str) -> None:
+        """Note a problem with this field, unless it has been said that there is nothing sensible in it."""
+        if self.value.data is not Mark.INVALID:
+            self._problems.append(Problem(self._place, self.path, message, fix))
+
+    def _wrong(self, expected: str, example: str) -> None:
+        data = self.value.data
+        name = self.path.rpartition(".")[2]
+        as_written = f"- {example}" if name.endswith("]") else f"{name}: {example}"
+        if data is Mark.INVALID:
+            return
+        if data is Mark.ABSENT:
+            self.complain(f"missing: expected {expected}", f"add it, such as `{as_written}`")
+        elif data is None:
+            self.complain(f"it is empty: expected {expected}", f"write a value, such as `{as_written}`")
+        else:
+            self.complain(f"expected {expected}, found {_described(self.value)}", f"such as `{as_written}`")
+
+    def text(self, example: str, check: Check = _accept, *, empty: bool = False) -> str:
+        """A string. Numbers and booleans are not taken for one: only quotes tell 1.10 from 1.1."""
+        data = self.value.data
+        if isinstance(data, str) and (empty or data.strip()):
+            for message, fix in check(data):
+                self.complain(message, fix)
+            return data
+        if isinstance(data, (bool, int, float)):
+            self.complain(f"expected a string, found {_described(self.value)}", f'quote it: "{self.value.written}"')
+        elif braced := _unquoted_placeholder(data):
+            self.complain("expected a string, but YAML reads bare braces as a mapping", f'quote it: "{braced}"')
+        else:
+            self._wrong("a non-empty string", example)
+        return ""
+
+    def choice(self, options: Sequence[L]) -> L:
+        """One of `options`."""
+        data = self.value.data
+        if isinstance(data, str):
+            for option in options:
+                if data == option:
+                    return option
+            self.complain(f"unknown value {shown(data)}", did_you_mean(data, options))
+        else:
+            self._wrong(f"one of {', '.join(options)}", options[0])
+        return options[0]
+
+    def integer(self, minimum: int, maximum: int, example: str) -> int:
+        data = self.value.data
+        if isinstance(data, int) and not isinstance(data, bool):
+            if minimum <= data <= maximum:
+                return data
+            found = shown(self.value.written, quoted=False)
+            self.complain(f"expected a whole number from {minimum} to {maximum}, found {found}", f"such as {example}")
+        else:
+            self._wrong("a whole number", example)
+        return minimum
+
+    def number(self, example: str) -> float:
+        """A finite number; an int stays one, so that large counters keep their digits."""
+        data = self.value.data
+        if isinstance(data, (int, float)) and not isinstance(data, bool):
+            try:
+                float(data)
+            except OverflowError:
+                self.complain("the number is beyond what a float64 can hold", f"such as {example}")
+                return 0
+            return data
+        self._wrong("a number", example)
+        return 0
+
+    def flag(self) -> bool:
+        data = self.value.data
+        if isinstance(data, bool):
+            return data
+        self._wrong("true or false", "true")
+        return False
+
+    def duration(self, example: str, *, minimum: float = 0.0, units: dict[str, float] = UNITS) -> float:
+        """Seconds, from a text such as 1m30s."""
+        data = self.value.data
+        if data == 0 and data is not False:
+            data = "0"
+        if isinstance(data, (int, float)) and not isinstance(data, bool):
+            fix = f"write the unit: {self.value.written}s"
+            self.complain(f"expected a duration, found {_described(self.value)} without a unit", fix)
+        elif isinstance(data, str):
+            try:
+                seconds = parse_duration(data, units=units)
+            except ValueError as error:
+                self.complain(f"expected a duration, found {shown(data)}: {error}", f"such as {example}")
+                return minimum
+            if math.isclose(seconds, minimum) or seconds > minimum:
+                return seconds
+            self.complain(f"expected a duration of at least {minimum:g} s, found {data}", f"such as {example}")
+        else:
+            self._wrong("a duration", example)
+        return minimum
+
+    def items(self, example: str, *, empty: bool = False) -> list[Field]:
+        data = self.value.data
+        if isinstance(data, list) and (data or empty):
+            return [Field(self._problems, f"{self.path}[{i}]", v.place, v) for i, v in enumerate(data)]
+        if isinstance(data, str) and example.startswith("["):
+            name = self.path.rpartition(".")[2]
+            self.complain(f"expected a list, found {_described(self.value)}", f"`{name}: {_as_list(data)}`")
+        else:
+            self._wrong("a list" if empty else "a non-empty list", example)
+        return []
+
+    def texts(self, example: str, check: Check = _accept, *, blank: bool = False) -> tuple[str, ...]:
+        """A non-empty list of strings; `blank` allows empty ones among them."""
+        first = example.strip("[]").split(",")[0]
+        return tuple(item.text(first, check, empty=blank) for item in self.items(example))
+
+    def choices(self, options: Sequence[str]) -> list[tuple[Field, str]]:
+        """A list of different ones of `options`, each with its place."""
+        chosen: dict[str, Field] = {}
+        for item in self.items(f"[{options[0]}]", empty=True):
+            option = item.choice(options)
+            if option == item.value.data and option in chosen:
+                item.complain(f"{option} is listed twice", "keep one of the two")
+            elif option == item.value.data:
+                chosen[option] = item
+        return [(item, option) for option, item in chosen.items()]
+
+    def section(self, *known: str) -> Section:
+        """A mapping with fields of these names, and no others."""
+        entries = self._entries(f"{{{known[0]}: ...}}")
+        misspelled = set()
+        for name, entry in (entries or {}).items():
+            if name not in known:
+                field = Field(self._problems, path_of(self.path, name), entry.place, entry.value)
+                field.complain(f"unknown field {shown(name)}", did_you_mean(name, known))
+                misspelled.add(nearest(name, known))
+        return Section(self._problems, self.path, self._place, entries, misspelled)
+
+    def entries(self, example: str) -> dict[str, Field]:
+        """A mapping whose names are the user's own."""
+        entries = self._entries(example) or {}
+        return {name: _entry_field(self._problems, self.path, name, entry) for name, entry in entries.items()}
+
+    def _entries(self, example: str) -> dict[str, Entry] | None:
+        if isinstance(self.value.data, dict):
+            return self.value.data
+        self._wrong("a mapping", example)
+        return None
+
+    def plain(self, check: Check = _accept) -> Any:
+        """Whatever it is, as JSON-able data; `check` looks at every text in it."""
+        data = self.value.data
+        if isinstance(data, dict):
+            return {name: field.plain(check) for name, field in self.entries("").items()}
+        if isinstance(data, list):
+            return [item.plain(check) for item in self.items("", empty=True)]
+        if isinstance(data, str):
+            return self.text("", check, empty=True)
+        return None if isinstance(data, Mark) else data
+
+    def plain_mapping(self, example: str, check: Check = _accept) -> dict[str, Any]:
+        """A mapping that is carried as it is."""
+        return {name: field.plain(check) for name, field in self.entries(example).items()}
+
+
+class Section:
+    """A mapping with known fields. Looking up an absent field gives one that complains once it is read."""
+
+    def __init__(
+        self,
+        problems: list[Problem],
+        path: str,
+        place: Place,
+        entries: Mapping[str, Entry] | None,
+        misspelled: Collection[str | None],
+    ) -> None:
+        self._problems = problems
+        self._place = place
+        self._entries = entries
+        self._misspelled = misspelled
+        self.path = path
+
+    def __getitem__(self, name: str) -> Field:
+        if self._entries is not None and name in self._entries:
+            return _entry_field(self._problems, self.path, name, self._entries[name])
+        # Not a mapping, or the field is there under a misspelled name: that has been said.
+        said = self._entries is None or name in self._misspelled
+        value = Value(self._place, Mark.INVALID if said else Mark.ABSENT)
+        return Field(self._problems, path_of(self.path, name), self._place, value)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the field is there with a value. As in Kubernetes, null counts as none."""
+        return self.named(name) and self[name].given
+
+    def named(self, name: str) -> bool:
+        """Whether the field is there, be it null."""
+        return name in (self._entries or ())
+
+    def complain(self, message: str, fix: str) -> None:
+        self._problems.append(Problem(self._place, self.path, message, fix))
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong inside so far: rules across fields only make sense then."""
+        inside = (f"{self.path}.", f"{self.path}[")
+        return self._entries is not None and not any(
+            problem.path == self.path or problem.path.startswith(inside) for problem in self._problems
+        )
+
+
+def _entry_field(problems: list[Problem], outer: str, name: str, entry: Entry) -> Field:
+    # A scalar is pointed at itself; what spans lines, and what is not there, by its name.
+    scalar = isinstance(entry.value.data, (str, int, float)) and "\n" not in entry.value.written
+    return Field(problems, path_of(outer, name), entry.value.place if scalar else entry.place, entry.value)
+
+
+def _described(value: Value) -> str:
+    match value.data:
+        case bool():
+            return f"{value.written}, which YAML reads as {str(value.data).lower()}"
+        case int() | float():
+            return f"the number {shown(value.written, quoted=False)}"
+        case str():
+            return f"the text {shown(value.data)}" if value.data.strip() else "an empty text"
+        case list():
+            return "a list" if value.data else "an empty list"
+        case dict():
+            return "a mapping" if value.data else "an empty mapping"
+    return "nothing"
+
+
+def shown(text: str, *, quoted: bool = True) -> str:
+    text = text if len(text) <= 60 else f"{text[:57]}..."
+    return json.dumps(text, ensure_ascii=False) if quoted else text
+
+
+def _as_list(command: str) -> str:
+    try:
+        return json.dumps(shlex.split(command), ensure_ascii=False)
+    except ValueError:  # unbalanced quotes
+        return json.dumps(command.split(), ensure_ascii=False)
+
+
+def _unquoted_placeholder(data: object) -> str:
+    if isinstance(data, dict) and len(data) == 1:
+        ((name, entry),) = data.items()
+        if isinstance(entry, Entry) and entry.value.data is None and not entry.value.written:
+            return f"{{{name}}}"
+    return ""

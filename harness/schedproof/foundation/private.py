@@ -1,0 +1,41 @@
+"""Files for this user alone: evidence quotes logs, environments and clusters."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["RESULTS", "make_private", "open_private", "remove_empty", "write_private"]
+
+RESULTS = "schedproof-results"
+"""The folder of reports, where the user names none."""
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder, and those above it, where they are missing. Those that are there stay as they are."""
+    for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
+        missing.mkdir(mode=0o700, exist_ok=True)
+    folder.mkdir(exist_ok=True)  # raises where it is no folder
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder in which nothing has been put, and the `RESULTS` that it is in, if nothing else is in there."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+        if folder.parent.name == RESULTS:
+            folder.parent.rmdir()
+
+
+def open_private(path: str, flags: int) -> int:
+    """An `opener` of `open`, for files that are written."""
+    return os.open(path, flags, 0o600)
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a text file, as UTF-8; what cannot be encoded is replaced."""
+    with open(path, "w", encoding="utf-8", errors="replace", opener=open_private) as file:
+        file.write(text)

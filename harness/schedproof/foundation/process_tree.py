@@ -1,0 +1,172 @@
+"""The processes below one of ours, and how they end although they are not our children; see proc(5).
+
+All pids are those that we see ourselves, whichever PID namespace the processes are in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import os
+import select
+import struct
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = [
+    "Ending",
+    "SeenProcess",
+    "below",
+    "can_look_below",
+    "children",
+    "holders",
+    "listening",
+    "namespace_pids",
+    "seconds_since_boot",
+    "see",
+]
+
+_PROC = Path("/proc")
+_TICKS = os.sysconf("SC_CLK_TCK")
+_LISTEN = "0A"
+"""TCP_LISTEN in /proc/net/tcp."""
+
+# include/uapi/linux/pidfd.h: struct pidfd_info of 64 bytes ends with exit_code; PIDFD_INFO_EXIT is of Linux 6.15.
+_PIDFD_INFO = struct.Struct("QQ11Ii")
+_PIDFD_GET_INFO = 3 << 30 | _PIDFD_INFO.size << 16 | 0xFF << 8 | 11
+_PIDFD_INFO_EXIT = 1 << 3
+
+
+@dataclasses.dataclass(frozen=True)
+class SeenProcess:
+    """A process at a moment. `began`, in seconds since the machine's boot, tells it from a later one with its pid."""
+
+    pid: int
+    parent: int
+    began: float
+    argv: tuple[str, ...]
+    executable: str
+    folder: str
+
+    @property
+    def identity(self) -> tuple[int, float]:
+        return self.pid, self.began
+
+
+def seconds_since_boot() -> float:
+    """Now, on the clock of `SeenProcess.began`."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def can_look_below() -> bool:
+    """Whether this kernel lists children (CONFIG_PROC_CHILDREN)."""
+    return (_PROC / "thread-self" / "children").exists()
+
+
+def children(pid: int) -> list[int]:
+    """Of all its threads. One that is born while this reads may be missing."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):
+        for thread in (_PROC / str(pid) / "task").iterdir():
+            with contextlib.suppress(OSError):
+                found += map(int, (thread / "children").read_text().split())
+    return found
+
+
+def below(pid: int) -> Iterator[int]:
+    """Its children, and theirs."""
+    for child in children(pid):
+        yield child
+        yield from below(child)
+
+
+def namespace_pids(pid: int) -> list[int]:
+    """The pids that a process has in each of its PID namespaces, from ours inwards; empty: it is gone."""
+    with contextlib.suppress(OSError):
+        for line in (_PROC / str(pid) / "status").read_text(errors="replace").splitlines():
+            if line.startswith("NSpid:"):
+                return [int(number) for number in line.split()[1:]]
+    return []
+
+
+def see(pid: int) -> SeenProcess | None:
+    """None: it has ended, or is about to."""
+    folder = _PROC / str(pid)
+    try:
+        # Behind the name, which is in parentheses and may have any in it: state, parent, ..., start time.
+        fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        argv = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
+        if fields[0] in "ZX" or not argv:
+            return None
+        executable, cwd = str((folder / "exe").readlink()), str((folder / "cwd").readlink())
+    except OSError:
+        return None
+    return SeenProcess(pid, int(fields[1]), int(fields[19]) / _TICKS, tuple(argv), executable, cwd)
+
+
+class Ending:
+    """Knows the end of a process that is not our child. Made while it lives.
+
+    Raises:
+        OSError: it lives no more.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._descriptor = os.pidfd_open(pid)
+        self._poll = select.poll()
+        self._poll.register(self._descriptor, select.POLLIN)
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, be it that its parent has not waited for it yet."""
+        return bool(self._poll.poll(0))
+
+    def code(self) -> int | None:
+        """How it ended: an exit code, or a negative signal number. None: this kernel does not say (Linux < 6.15)."""
+        answer = bytearray(_PIDFD_INFO.size)
+        struct.pack_into("Q", answer, 0, _PIDFD_INFO_EXIT)
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(self._descriptor, _PIDFD_GET_INFO, answer)
+            mask, *_, status = _PIDFD_INFO.unpack(answer)
+            if mask & _PIDFD_INFO_EXIT:
+                return os.waitstatus_to_exitcode(status)
+        # Until its parent has waited for it, the last field of its stat says it.
+        with contextlib.suppress(OSError):
+            fields = (_PROC / str(self._pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+            if fields[0] == "Z":
+                return os.waitstatus_to_exitcode(int(fields[-1]))
+        return None
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def listening(port: int) -> frozenset[int]:
+    """The inodes of the sockets that listen at a TCP port of this machine."""
+    found = set()
+    for name in ("tcp", "tcp6"):
+        with contextlib.suppress(OSError):
+            for line in (_PROC / "net" / name).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == _LISTEN and int(fields[1].rpartition(":")[2], 16) == port:
+                    found.add(int(fields[9]))
+    return frozenset(found)
+
+
+def holders(sockets: frozenset[int], among: Iterable[int]) -> set[int]:
+    """Which of these processes have one of these sockets open."""
+    wanted = {f"socket:[{inode}]" for inode in sockets}
+    found = set()
+    for pid in among:
+        with contextlib.suppress(OSError):
+            for descriptor in (_PROC / str(pid) / "fd").iterdir():
+                with contextlib.suppress(OSError):
+                    if str(descriptor.readlink()) in wanted:
+                        found.add(pid)
+    return found

@@ -1,0 +1,17 @@
+"""What a candidate can claim: what some clause judges, and nothing else."""
+
+from __future__ import annotations
+
+from schedproof.candidates.claims import Claimable
+from schedproof.judge.catalogue import CATALOGUE
+
+__all__ = ["CLAIMABLE"]
+
+CLAIMABLE = Claimable(
+    tuple(CATALOGUE),
+    {
+        feature: tuple(clause.id for clause in CATALOGUE.values() if feature in clause.features | clause.also)
+        for feature in sorted({name for clause in CATALOGUE.values() for name in clause.features | clause.also})
+    },
+)
+"""By the catalogue: a feature that is written into a clause can be claimed from then on."""

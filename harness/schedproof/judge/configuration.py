@@ -1,0 +1,110 @@
+"""What a kube-scheduler was configured to do: the KubeSchedulerConfiguration that is on record, as far as it filters.
+
+- `addedAffinity` (NodeAffinityArgs) is ANDed with what each pod of the profile requires.
+- `ignoredResources` and `ignoredResourceGroups` (NodeResourcesFitArgs): extended resources that do not count.
+- A disabled filter plugin changes nothing about what is judged: the rules are Kubernetes' promises to users who write a
+  pod, which the profile `core` claims, and another plugin may keep them. A failure says what is disabled.
+- `percentageOfNodesToScore`: with 100 nodes or more (minFeasibleNodesToFind), a scheduler that may stop looking before
+  it has found all of them cannot be held to prefer one.
+- The default constraints of PodTopologySpread concern pods of Services and ReplicaSets, which the harness does not
+  create.
+
+Sources: pkg/scheduler/apis/config/types_pluginargs.go, pkg/scheduler/schedule_one.go (numFeasibleNodesToFind).
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from schedproof.candidates.deploy.scheduler_config import profile_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from schedproof.history.history import History
+
+__all__ = ["as_configured", "disabled_filters", "not_all_scored"]
+
+_FILTERS = frozenset(
+    {
+        "InterPodAffinity", "NodeAffinity", "NodePorts", "NodeResourcesFit", "NodeUnschedulable", "PodTopologySpread",
+        "TaintToleration",
+    }
+)  # fmt: skip
+_ALL_ARE_SCORED = 100
+"""Fewer nodes than that are always all looked at, whatever the percentage."""
+
+
+def as_configured(history: History, pod: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The pod with what its scheduler adds to it, and without what it ignores: the default rules then apply."""
+    profile = _profile(history, pod["spec"].get("schedulerName", ""))
+    added = _args(profile, "NodeAffinity").get("addedAffinity") or {}
+    fit = _args(profile, "NodeResourcesFit")
+    names, groups = set(fit.get("ignoredResources") or ()), set(fit.get("ignoredResourceGroups") or ())
+    terms = (added.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms")
+    if terms is None and not names and not groups:
+        return pod
+    changed = copy.deepcopy(dict(pod))
+    if terms is not None:
+        _require(changed["spec"], terms)
+    for container in (*changed["spec"].get("containers", ()), *changed["spec"].get("initContainers", ())):
+        requests = (container.get("resources") or {}).get("requests") or {}
+        for resource in [one for one in requests if "/" in one]:
+            if resource in names or resource.partition("/")[0] in groups:
+                del requests[resource]
+    return changed
+
+
+def _require(spec: dict[str, Any], added: Sequence[Mapping[str, Any]]) -> None:
+    """AND required terms with those that are there; in each list the terms are ORed."""
+    affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
+    own = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    terms = list(added) if own is None else [_both(one, other) for one in own["nodeSelectorTerms"] for other in added]
+    affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": terms}
+
+
+def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    kinds = ("matchExpressions", "matchFields")
+    if not all(any(term.get(kind) for kind in kinds) for term in (one, other)):
+        return {}  # an empty term selects no node
+    return {kind: [*(one.get(kind) or ()), *(other.get(kind) or ())] for kind in kinds}
+
+
+def disabled_filters(history: History, pod: Mapping[str, Any]) -> str:
+    """The filter plugins that a pod's profile disables, named for a summary; "" where there are none."""
+    profile = _profile(history, pod["spec"].get("schedulerName", ""))
+    disabled: set[str] = set()
+    for point in ("multiPoint", "filter"):
+        named = {str(one.get("name")) for one in _listed(profile, point, "disabled")}
+        enabled = {str(one.get("name")) for one in _listed(profile, point, "enabled")}
+        disabled |= (set(_FILTERS) if "*" in named else named & _FILTERS) - enabled
+    return f"; its configuration disables {', '.join(sorted(disabled))}" if disabled else ""
+
+
+def not_all_scored(history: History) -> str:
+    """Why no preference can be expected of a scheduler that looks at some of the nodes; "" where it looks at all."""
+    document, count = history.configuration, len(history.world.latest().nodes)
+    if not document or count < _ALL_ARE_SCORED:
+        return ""
+    profiles: Sequence[Mapping[str, Any]] = document.get("profiles") or ({},)
+    for profile in profiles:
+        percentage = profile.get("percentageOfNodesToScore", document.get("percentageOfNodesToScore")) or 0
+        if percentage < 100:
+            said = f"percentageOfNodesToScore is {percentage or 'not set'}"
+            return f"its configuration lets it stop before it has looked at all of {count} nodes: {said}, not 100"
+    return ""
+
+
+def _profile(history: History, scheduler_name: str) -> Mapping[str, Any]:
+    document = history.configuration
+    return profile_of(document, scheduler_name) if document else {}
+
+
+def _args(profile: Mapping[str, Any], plugin: str) -> Mapping[str, Any]:
+    entries = profile.get("pluginConfig") or ()
+    return next((entry.get("args") or {} for entry in entries if entry.get("name") == plugin), {})
+
+
+def _listed(profile: Mapping[str, Any], point: str, which: str) -> Sequence[Mapping[str, Any]]:
+    return ((profile.get("plugins") or {}).get(point) or {}).get(which) or ()

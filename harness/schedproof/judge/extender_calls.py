@@ -1,0 +1,104 @@
+"""Calls of an extender's verbs, as they went over the tapped line, and what kube-scheduler got of them.
+
+Source: `send` in pkg/scheduler/extender.go. Status 200 and an answer that Go can read; everything else is an error,
+which fails the pod's attempt after filter, preempt and bind, and is ignored after prioritize.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.deploy.exchange import CLIENT_LEFT
+from schedproof.candidates.deploy.extender_answers import verb_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from schedproof.history.history import History
+    from schedproof.history.record import Record
+
+__all__ = ["answered_in_time", "calls", "configuration", "described", "flaw", "never_called", "unanswered", "verb"]
+
+_DEFAULT_TIMEOUT = 5.0
+"""Seconds: DefaultExtenderTimeout."""
+_REPEATED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
+"""Go's client follows these with the same method and body: the call that follows is the one that counts."""
+
+
+def configuration(history: History) -> Mapping[str, Any]:
+    """The extender's; empty where the candidate is none."""
+    extender = history.run["candidate"].get("extender") or {}
+    config: Mapping[str, Any] = extender.get("config") or {}
+    return config
+
+
+def verb(history: History, call: Record) -> str:
+    """`filterVerb`, `prioritizeVerb`, `preemptVerb` or `bindVerb`; "" where it is none that is configured."""
+    return verb_of(call["request"], configuration(history))
+
+
+def calls(history: History, name: str, case: str | None = None, by: str = "scheduler") -> list[Record]:
+    """Calls of a configured verb (`filterVerb`) within the case, or in the whole run.
+
+    None that a fault was done to, and none whose caller ended before its patience did, as a scheduler that is stopped.
+    """
+    begin, end = (0.0, float("inf")) if case is None else history.span(case)
+    return [
+        record
+        for record in history.of("extender")
+        if record["by"] == by
+        and begin <= record["at"] <= end
+        and not record.get("fault")
+        and not (record.get("broken") == CLIENT_LEFT and answered_in_time(history, record))
+        and record["status"] not in _REPEATED
+        and verb(history, record) == name
+    ]
+
+
+def described(call: Record) -> str:
+    said = call["error"] or call["answer"][:200] or "nothing"
+    return f"{call['request']} answered {call['status'] or 'not at all'} ({said})"
+
+
+def unanswered(call: Record) -> bool:
+    """Whether there was no HTTP answer: the tap says 502 where its upstream does not answer."""
+    return call["status"] in (0, HTTPStatus.BAD_GATEWAY)
+
+
+def flaw(call: Record, name: str) -> str:
+    """Why kube-scheduler gets nothing of a call of this verb; "" where it gets an answer."""
+    if call["status"] != HTTPStatus.OK:
+        return described(call)
+    reason = call.get("unreadable")
+    if reason is None:  # recorded before answers were read as Go does
+        readable = call["json"] and (name != "prioritizeVerb" or call["scores"] is not None)
+        reason = "" if readable else "it is not of the verb's shape"
+    return f"{described(call)}, which kube-scheduler cannot read: {reason}" if reason else ""
+
+
+def answered_in_time(history: History, call: Record) -> bool:
+    """Whether kube-scheduler was still there when the answer came."""
+    return bool(call["seconds"] <= configuration(history).get("httpTimeout", _DEFAULT_TIMEOUT))
+
+
+def never_called(history: History, names: str) -> str:
+    """That verbs were not called, and why that may be."""
+    text = f"kube-scheduler never called {names}"
+    config = configuration(history)
+    managed = {resource["name"] for resource in config.get("managedResources") or ()}
+    if managed and not any(managed & _asked_for(pod) for pod in history.own_pods().values()):
+        return f"{text}: it is called only for pods that ask for {', '.join(sorted(managed))}, and none did"
+    return text
+
+
+def _asked_for(pod: Record) -> set[str]:
+    """As `IsInterested` looks for them."""
+    spec = pod["spec"]
+    return {
+        resource
+        for container in (*spec.get("containers", ()), *(spec.get("initContainers") or ()))
+        for kind in ("requests", "limits")
+        for resource in (container.get("resources") or {}).get(kind) or ()
+    }

@@ -1,0 +1,198 @@
+"""extender: what prioritize answers, as kube-scheduler adds it up.
+
+Source: prioritizeNodes in pkg/scheduler/schedule_one.go. A host that is left out counts 0, one that is given twice
+counts twice, one that was not asked about is ignored; nothing is clamped; and an answer that cannot be read scores
+nothing.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.judge.clause import IDLE_NODES, SEVERAL_NODES, Clause
+from schedproof.judge.evidence import shown
+from schedproof.judge.extender_calls import calls, configuration, described, flaw, never_called
+from schedproof.judge.placement import judge_placement
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from schedproof.history.history import History
+    from schedproof.history.record import Record
+
+__all__ = ["CLAUSES", "judge_complete", "judge_integers", "judge_no_duplicates", "judge_score_range"]
+
+_HIGHEST = 10
+"""MaxExtenderPriority. Nothing checks it: a score of 1000 wins outright."""
+_NAME = "prioritizeVerb"
+_UNCONFIGURED = "no prioritizeVerb is configured"
+
+
+def judge_score_range(history: History, case: str) -> Finding:
+    """All scores were integers from 0 to 10, also for more nodes than there are scores."""
+    if not configuration(history).get(_NAME):
+        return not_claimed(_UNCONFIGURED)
+    made = calls(history, _NAME, case)
+    for call in made:
+        if call["scores"] is None and not _unread(call):
+            return failed(f"{described(call)}: that is no HostPriorityList", **shown(history, case))
+        for host, score in call["scores"] or ():
+            if score is not None and not (_is_integer(score) and 0 <= score <= _HIGHEST):
+                return failed(
+                    f"{host} got the score {score} for {call['pod']}; expected an integer from 0 to {_HIGHEST}: "
+                    "kube-scheduler takes what is beyond as it is, and one number that is no integer voids the answer",
+                    **shown(history, case),
+                )
+    if (finding := _unproved(history, case, made)) is not None:
+        return finding
+    most = max(len(call["asked"] or ()) for call in made)
+    if most <= _HIGHEST + 1:
+        return invalid(f"it never scored more than {most} nodes at once", **shown(history, case))
+    return passed(f"{_counted(made)}, of up to {most} nodes, within 0 and {_HIGHEST}", **shown(history, case))
+
+
+def judge_complete(history: History, case: str) -> Finding:
+    """Nodes had a score, or were left out as those that have none: no node that is left out deserved one.
+
+    To leave out nodes that would have 0 is the same to kube-scheduler. Where readings are claimed, a node that is left
+    out is not quieter than one with a score above 0; and where readings differ, something has one.
+    """
+    if not configuration(history).get(_NAME):
+        return not_claimed(_UNCONFIGURED)
+    made = calls(history, _NAME, case)
+    for call in made:
+        if wrong := _wrongly_left_out(history, case, call):
+            return failed(wrong, **shown(history, case))
+    if (finding := _unproved(history, case, made)) is not None:
+        return finding
+    return passed(_counted(made), **shown(history, case))
+
+
+def judge_integers(history: History, _case: str) -> Finding:
+    """All scores of the run were integers."""
+    made = calls(history, _NAME)
+    for call in made:
+        for host, score in call["scores"] or ():
+            if score is not None and not _is_integer(score):
+                return failed(
+                    f"{host} got the score {score!r} for {call['pod']}: kube-scheduler cannot read it, and drops all "
+                    f"{len(call['scores'])} scores of the answer",
+                    **_evidence(call),
+                )
+    return _of_the_run(history, made)
+
+
+def judge_no_duplicates(history: History, _case: str) -> Finding:
+    """No answer of the run scored a node twice."""
+    made = calls(history, _NAME)
+    for call in made:
+        hosts = [host for host, _ in call["scores"] or ()]
+        if twice := sorted({str(host) for host in hosts if hosts.count(host) > 1}):
+            return failed(
+                f"{twice[0]} is scored {hosts.count(twice[0])} times for {call['pod']}: kube-scheduler adds that up",
+                **_evidence(call),
+            )
+    return _of_the_run(history, made)
+
+
+def _is_integer(score: Any) -> bool:
+    return isinstance(score, int) and not isinstance(score, bool)
+
+
+def _unread(call: Record) -> bool:
+    """Whether its status alone keeps kube-scheduler from reading an answer."""
+    return bool(call["status"] != HTTPStatus.OK)
+
+
+def _wrongly_left_out(history: History, case: str, call: Record) -> str:
+    """Which node an answer has left out although it deserved a score; "" where none."""
+    traffic, claims = _traffic(history, case, call), history.claims.network
+    if flaw(call, _NAME) or claims is None or not traffic:
+        return ""
+    asked = [node for node in call["asked"] or () if node in traffic]
+    scored = {host: score for host, score in call["scores"] if score}
+    left = sorted((node for node in asked if node not in scored), key=traffic.__getitem__)
+    above = sorted((node for node in asked if scored.get(node, 0) > 0), key=traffic.__getitem__)
+    if not left or len(set(traffic.values())) < 2:
+        return ""
+    if not above:
+        return f"{described(call)}: none of {len(asked)} nodes has a score, although their traffic differs"
+    quiet, loud = left[0], above[-1]
+    if traffic[quiet] * (1 + claims.resolution) < traffic[loud]:
+        return (
+            f"prioritize for {call['pod']} scored {len(above)} of {len(asked)} nodes, and not {quiet} "
+            f"({traffic[quiet]:,.0f} B/s), but {loud} ({traffic[loud]:,.0f} B/s): what is left out counts 0"
+        )
+    return ""
+
+
+def _traffic(history: History, case: str, call: Record) -> Mapping[str, float]:
+    loads = [record["traffic"] for record in history.of("load", case) if record["at"] <= call["at"]]
+    return loads[-1] if loads else {}
+
+
+def _unproved(history: History, case: str, made: list[Record]) -> Finding | None:
+    """What keeps a case from showing anything about scores: no questions, or no answers that count."""
+    flaws = [text for call in made if (text := flaw(call, _NAME))]
+    if flaws:
+        return failed(
+            f"{flaws[0]}: kube-scheduler ignores that silently ({len(flaws)} of {len(made)} calls)",
+            **shown(history, case),
+        )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not made:
+        return invalid(never_called(history, _NAME), **shown(history, case))
+    asked = {call["pod"] for call in made}
+    if missing := [pod.name for pod in history.test_pods(case, "probe") if pod.name not in asked]:
+        return invalid(f"kube-scheduler asked for no scores for {missing[0]}", **shown(history, case))
+    if not any(call["scores"] for call in made):
+        return invalid(f"{len(made)} answers, and no node has a score in any of them", **shown(history, case))
+    return None
+
+
+def _of_the_run(history: History, made: list[Record]) -> Finding:
+    if not configuration(history).get(_NAME):
+        return not_claimed(_UNCONFIGURED)
+    if not made:
+        return invalid(never_called(history, _NAME))
+    if not any(call["scores"] for call in made):
+        return invalid(f"{len(made)} calls of prioritize, and no node has a score in any answer")
+    return passed(_counted([call for call in made if call["scores"]]))
+
+
+def _counted(made: list[Record]) -> str:
+    asked = sum(len(call["asked"] or ()) for call in made)
+    scored = sum(len({host for host, _ in call["scores"] or ()} & set(call["asked"] or ())) for call in made)
+    left = f"; {asked - scored} were left out, which counts 0" if scored < asked else ""
+    return f"{len(made)} answers with scores for {scored} of {asked} nodes{left}"
+
+
+def _evidence(call: Record) -> dict[str, Any]:
+    return {"timeline": [f"{call['at']:8.3f}s  {described(call)}"]}
+
+
+CLAUSES = (
+    Clause(
+        "extender/prioritize-range", "Scores are integers from 0 to 10.",
+        "extender API: MaxExtenderPriority", judge_score_range, needs=IDLE_NODES,
+    ),
+    Clause(
+        "extender/prioritize-complete",
+        "Every node that deserves one has a score. Nodes may be left out where they would have 0.",
+        "extender API: HostPriorityList; kube-scheduler takes a host that is left out for 0", judge_complete,
+        needs=IDLE_NODES,
+    ),
+    Clause(
+        "extender/prioritize-integers", "All scores are integers: one float voids an answer.",
+        "extender API: HostPriority.Score is an int64", judge_integers, needs=SEVERAL_NODES, whole_run=True,
+    ),
+    Clause(
+        "extender/prioritize-no-duplicates", "No node is scored twice in an answer: scores would add up.",
+        "extender API: HostPriorityList", judge_no_duplicates, needs=SEVERAL_NODES, whole_run=True,
+    ),
+)  # fmt: skip

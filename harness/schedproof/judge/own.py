@@ -1,0 +1,34 @@
+"""Clauses of a user's own: a test that takes the fixture `case`, and names no clause of the catalogue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.claims import OWN
+from schedproof.judge.clause import Clause
+from schedproof.judge.placement import judge_placement
+from schedproof.judge.verdict import Finding, failed
+
+if TYPE_CHECKING:
+    from schedproof.history.history import History
+
+__all__ = ["is_own", "judge_own", "own_clause"]
+
+
+def is_own(clause: object) -> bool:
+    """Whether an id is that of a test of the user's own."""
+    return isinstance(clause, str) and clause.startswith(f"{OWN}/")
+
+
+def own_clause(clause: str, guarantee: str = "") -> Clause:
+    """The clause of a test; what it guarantees is the first sentence of its docstring."""
+    return Clause(clause, guarantee or "What a test of your own asserts.", "a test of your own", judge_own)
+
+
+def judge_own(history: History, case: str) -> Finding:
+    """Every pod is placed where it can run, what is expected comes to pass, and every assertion holds."""
+    placed = judge_placement(history, case)
+    broken = next(history.of("asserted", case), None)
+    if broken is not None and placed.outcome != "failed":
+        return failed(str(broken["text"]), **placed.evidence)
+    return placed

@@ -1,0 +1,90 @@
+"""Why a pod that fits was not bound, as far as the record tells: in its status, in refusals, in what was asked."""
+
+from __future__ import annotations
+
+import collections
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.history.history import History, TestPod
+    from schedproof.history.record import Record
+
+__all__ = ["why_unbound"]
+
+_QUOTED = 240
+"""Characters that are quoted of a message, query or answer."""
+
+
+def why_unbound(history: History, pod: TestPod, until: float) -> str:
+    """What is on record about a pod from its creation to a moment, as one phrase; "" where there is nothing."""
+    return "; ".join(
+        [*_condition(history, pod), *_refusals(history, pod), *_answers(history, pod, until)]
+        or [_nothing(history, pod, until)]
+    )
+
+
+def _condition(history: History, pod: TestPod) -> Iterator[str]:
+    manifest = history.manifests.get(pod.uid, {})
+    for condition in manifest.get("status", {}).get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            said = f"{condition.get('reason', '')}: {condition.get('message', '')}".strip(": ")
+            yield f"its condition PodScheduled says {_quoted(said)}"
+
+
+def _refusals(history: History, pod: TestPod) -> Iterator[str]:
+    """The answer to its Bindings, by how often it was given."""
+    codes = collections.Counter(a.code for a in history.attempts_on(pod.name, pod.uid) if not a.succeeded)
+    for code, times in codes.most_common(1):
+        need = ": declare `create pods/binding` in spec.rbac" if code == HTTPStatus.FORBIDDEN else ""
+        yield f"its Binding was answered with {code}{f' {times} times' if times > 1 else ''}{need}"
+
+
+def _answers(history: History, pod: TestPod, until: float) -> Iterator[str]:
+    """Errors that the candidate was given, or gave, meanwhile; the most frequent of each kind."""
+    yield from _most(
+        f"the apiserver answered {r['code']} to {r['verb']} {r['resource']}"
+        for r in history.of("request")
+        if r["user"] in history.candidate_users
+        and r["resource"] not in ("pods/binding", "bindings")
+        and r["code"] in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+        and pod.at <= history.order.times(r)[1] <= until
+    )
+    yield from _most(
+        f"Prometheus answered {r['status'] or 'nothing'} to {_quoted(r['request'])}"
+        for r in _between(history, "query", pod, until)
+        if r["status"] >= HTTPStatus.BAD_REQUEST or not r["status"]
+    )
+    yield from _most(
+        f"its extender answered {r['request']} with {r['status'] or 'nothing'} {_quoted(r['error'] or r['answer'])}"
+        for r in _between(history, "extender", pod, until)
+        if r.get("pod") == pod.name and (r["status"] != HTTPStatus.OK or r["error"])
+    )
+
+
+def _between(history: History, kind: str, pod: TestPod, until: float) -> Iterator[Record]:
+    return (record for record in history.of(kind) if pod.at <= record["at"] <= until)
+
+
+def _most(texts: Iterator[str]) -> Iterator[str]:
+    for text, times in collections.Counter(texts).most_common(1):
+        yield f"{text} ({times} times)" if times > 1 else text
+
+
+def _nothing(history: History, pod: TestPod, until: float) -> str:
+    """Where no error explains it: whether the candidate did anything at all."""
+    asked = sum(
+        r["user"] in history.candidate_users and pod.at <= history.order.times(r)[1] <= until
+        for r in history.of("request")
+    )
+    return "" if asked or "audit" not in history.run["cluster"]["capabilities"] else (
+        "the candidate sent the apiserver no request meanwhile"
+    )  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    shown = " ".join(str(text).split())
+    return json.dumps(shown if len(shown) <= _QUOTED else f"{shown[:_QUOTED]}...", ensure_ascii=False)

@@ -1,0 +1,64 @@
+"""What a scorer may do where readings are missing: by the claimed policies, of a node and of all."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.normalization.answer import Readings
+    from schedproof.normalization.promises import Promises
+
+__all__ = ["PLAUSIBLE", "is_reading", "may_refuse", "may_skip", "unlike_avoided", "unlike_median"]
+
+PLAUSIBLE = 1e17
+"""Bytes per second (800,000 Tbit/s) beyond which no device goes: a scorer may take such a reading for none."""
+
+
+def is_reading(value: float | None) -> bool:
+    """Whether it says how much traffic a node has."""
+    return value is not None and math.isfinite(value) and 0 <= value <= PLAUSIBLE
+
+
+def may_refuse(readings: Readings, promises: Promises) -> bool:
+    """Whether no scores at all are right: nothing is known of any node, and nothing else is promised for that.
+
+    Where no node has a reading, that is an outage: pods wait if `on-outage: wait` is claimed. With `on-missing: reject`
+    no node is left.
+    """
+    unknown = not any(is_reading(value) for _, value in readings)
+    return unknown and (promises.on_outage != "schedule" or promises.on_missing == "reject")
+
+
+def may_skip(readings: Readings, promises: Promises) -> set[str]:
+    """The nodes that a scorer may refuse to consider."""
+    if promises.on_missing == "reject" or may_refuse(readings, promises):
+        return {node for node, value in readings if not is_reading(value)}
+    return set()
+
+
+def unlike_avoided(score: float, known: Sequence[tuple[float, float]]) -> str:
+    """What is wrong with the score of a node that is to be avoided; "" if nothing.
+
+    `known`: (reading, score) of the nodes that have a reading, at least one.
+    """
+    lowest = min(its for _, its in known)
+    return "is to be avoided, and scores higher than one that has" if score > lowest else ""
+
+
+def unlike_median(score: float, known: Sequence[tuple[float, float]]) -> str:
+    """What is wrong with the score of a node that competes as the median of those known; "" if nothing.
+
+    Which median (of an even number, of these nodes or of all, of readings or of scores) is not promised. So it has to
+    be between the others, and at neither end where the medians are not.
+    """
+    scores = [its for _, its in sorted(known)]
+    lowest, highest = min(scores), max(scores)
+    quieter, louder = scores[(len(scores) - 1) // 2], scores[len(scores) // 2]
+    if score < lowest or (score == lowest < louder):
+        return "should compete as the median, and scores like the loudest or lower"
+    if score > highest or (score == highest > quieter):
+        return "should compete as the median, and scores like the quietest or higher"
+    return ""

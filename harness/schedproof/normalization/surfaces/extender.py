@@ -1,0 +1,164 @@
+"""An extender as a surface: its filter and prioritize, asked over HTTP as kube-scheduler asks them.
+
+Source: Kubernetes 1.36, pkg/scheduler/extender.go; k8s.io/kube-scheduler/extender/v1.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import http.client
+import json
+import time
+import uuid
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from schedproof.candidates.deploy.codings import decoded, offered
+from schedproof.candidates.deploy.exchange import KEPT
+from schedproof.candidates.deploy.exchanges import describe_extender_call
+from schedproof.candidates.deploy.taps import Exchange
+from schedproof.normalization.answer import Answer
+from schedproof.normalization.surfaces.kept_alive import KeptAlive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from schedproof.candidates.kinds import ExtenderConfig
+    from schedproof.clusters.api import Manifest
+    from schedproof.normalization.answer import Readings
+    from schedproof.normalization.surfaces.life import Life
+
+__all__ = ["ExtenderSurface", "answer_of_filter", "answer_of_prioritize"]
+
+_TIMEOUT = 5.0
+"""Seconds that kube-scheduler waits where `httpTimeout` is not set (DefaultExtenderTimeout)."""
+_TAKEN = "gzip"
+"""What Go's client offers, and so kube-scheduler."""
+_QUOTED = 200
+"""Characters of an answer that a refusal quotes."""
+
+
+class ExtenderSurface:
+    """Asks an extender, over HTTP or HTTPS, on a connection that is kept for the next question, as kube-scheduler does.
+
+    Args:
+        connect: a connection to where it listens now, with a time limit in seconds.
+        config: its verbs, and whether it is sent names or whole nodes.
+        nodes: name to Node object, as the API has them.
+        pod: what it is asked about: this pod, under another name and uid each time.
+        script: makes readings the candidate's; returns when its next question to Prometheus is answered with them.
+        life: tells whether it lives.
+    """
+
+    name = "extender"
+    fewest = 1
+
+    def __init__(
+        self,
+        connect: Callable[[float], http.client.HTTPConnection],
+        config: ExtenderConfig,
+        *,
+        nodes: Mapping[str, Manifest],
+        pod: Manifest,
+        script: Callable[[Readings], None],
+        life: Life,
+    ) -> None:
+        self._client, self._config, self._objects, self._pod = KeptAlive(connect), config, nodes, pod
+        self._script, self._life = script, life
+        self.nodes = tuple(nodes)
+        self.most = len(nodes)
+        self.waited = 0.0
+
+    def ask(self, readings: Readings) -> Answer:
+        self._life.revive()
+        self._script(readings)
+        pod = self._fresh_pod()
+        asked = [node for node, _ in readings]
+        filtered: tuple[str, ...] = ()
+        if self._config.filter_verb:
+            answer = self._call(self._config.filter_verb, pod, asked, answer_of_filter)
+            if answer.crash or answer.refusal:
+                return answer
+            filtered = answer.filtered
+        left = [node for node in asked if node not in filtered]
+        if not left:
+            return Answer(filtered=filtered)
+        answer = self._call(self._config.prioritize_verb, pod, left, answer_of_prioritize)
+        return dataclasses.replace(answer, filtered=filtered)
+
+    def close(self) -> None:
+        """End the connection, which may be the only one that the extender serves. The next question makes a new one."""
+        self._client.close()
+
+    def _fresh_pod(self) -> Manifest:
+        uid = str(uuid.uuid4())
+        metadata = {**self._pod["metadata"], "name": f"{self._pod['metadata']['name']}-{uid[:8]}", "uid": uid}
+        return {**self._pod, "metadata": metadata}
+
+    def _call(
+        self, verb: str, pod: Manifest, nodes: Sequence[str], read: Callable[[Mapping[str, Any]], Answer]
+    ) -> Answer:
+        names = self._config.node_cache_capable
+        body = json.dumps(
+            {
+                "Pod": pod,
+                "Nodes": None if names else {"metadata": {}, "items": [self._objects[node] for node in nodes]},
+                "NodeNames": list(nodes) if names else None,
+            }
+        ).encode()
+        try:
+            exchange = self._post(f"{self._config.path_prefix}/{verb}", body)
+        except TimeoutError as error:
+            return Answer(crash=self._life.last_words()) if self._life.last_words() else _refused(verb, error)
+        except (OSError, http.client.HTTPException) as error:
+            words = self._life.watch_end()
+            return Answer(crash=words) if words else _refused(verb, error)
+        return read(describe_extender_call(exchange, self._config.as_dict()))
+
+    def _post(self, path: str, body: bytes) -> Exchange:
+        headers = {"Content-Type": "application/json", "Accept-Encoding": _TAKEN}
+        begin = time.monotonic()
+        try:
+            response = self._client.post(path, body, headers, self._config.http_timeout or _TIMEOUT)
+        finally:
+            seconds = time.monotonic() - begin
+            self.waited += seconds
+        answer = decoded(response.content, response.encoding, KEPT, accepted=offered(_TAKEN))
+        return Exchange("POST", path, body, response.status, answer, seconds)
+
+
+def answer_of_filter(call: Mapping[str, Any]) -> Answer:
+    """Which nodes a filter refuses, or its refusal; `call` is an `extender` record of the history."""
+    if refusal := _not_taken(call):
+        return Answer(refusal=refusal)
+    if call["error"]:
+        return Answer(refusal=f"{call['request']}: {call['error']}")
+    # No list at all is Go's empty one: nothing is left.
+    left = call["answered"] or []
+    if strangers := [node for node in left if node not in call["asked"]]:
+        return Answer(refusal=f"{call['request']}: it lets {strangers[0]} pass, which it was not asked about")
+    return Answer(filtered=tuple(node for node in call["asked"] if node not in left))
+
+
+def answer_of_prioritize(call: Mapping[str, Any]) -> Answer:
+    """The scores of an answer to prioritize, as they were answered, or why there are none."""
+    if refusal := _not_taken(call):
+        return Answer(refusal=refusal)
+    scores = call["scores"]
+    if scores is None:
+        return Answer(refusal=f"{call['request']}: no list of hosts with scores: {call['answer'][:_QUOTED]}")
+    for host, score in scores:
+        if not isinstance(host, str) or isinstance(score, bool) or not isinstance(score, int | float):
+            return Answer(refusal=f"{call['request']}: no host with a score: {host!r}, {score!r}")
+    return Answer(scores=tuple((host, score) for host, score in scores))
+
+
+def _not_taken(call: Mapping[str, Any]) -> str:
+    """Why kube-scheduler would not even read an answer."""
+    if call["status"] != HTTPStatus.OK:
+        return f"{call['request']}: status {call['status']}: {call['answer'][:_QUOTED].strip()}"
+    return "" if call["json"] else f"{call['request']}: this is no JSON: {call['answer'][:_QUOTED]}"
+
+
+def _refused(verb: str, error: Exception) -> Answer:
+    return Answer(refusal=f"{verb}: {type(error).__name__}: {error}")

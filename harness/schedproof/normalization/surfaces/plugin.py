@@ -1,0 +1,219 @@
+"""A compiled plugin as a surface: asked in process, by a program of which it is a part.
+
+The program is the candidate's own scheduler with another `app` (see candidates/plugin_build.py). Of its plugins it
+makes the one that is judged, as kube-scheduler would, and takes it from PreFilter to NormalizeScore for each question.
+Readings reach it as they always do: it asks Prometheus, which here is `ReadingsServer`.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from schedproof.candidates.deploy.placeholders import fill
+from schedproof.candidates.deploy.scheduler_config import own_plugin, profile_of
+from schedproof.candidates.kinds import PluginSpec
+from schedproof.candidates.plugin_build.plugin_build import build_probe
+from schedproof.candidates.plugin_build.start_errors import explain_start
+from schedproof.daemons.daemon import clean_environment
+from schedproof.foundation.deadlines import CANDIDATE_READY, Deadline
+from schedproof.foundation.errors import CandidateError
+from schedproof.foundation.last_words import crash_text
+from schedproof.foundation.lines import LineProcess
+from schedproof.foundation.waiting import until
+from schedproof.normalization.answer import Answer
+from schedproof.traffic.readings import node_labels
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.daemons.readings_server import ReadingsServer
+    from schedproof.foundation.progress import Progress
+    from schedproof.normalization.answer import Readings
+
+__all__ = ["PROBE_ANSWER", "PluginSurface", "RawScores", "asked_plugin"]
+
+PROBE_ANSWER = Deadline(
+    "answer of the probe", 30, "5,000 nodes take a tenth of a second, on a busy machine a second; plugins may wait 10 s"
+)
+
+DEVICE = "eth0"
+"""The nodes' traffic interface: there is no cluster whose nodes could have another."""
+
+RawScores = tuple[tuple[str, int], ...]
+"""Node and what Score returned for it: all that NormalizeScore is given."""
+
+_NODES = ipaddress.ip_network("198.18.0.0/15")
+"""Where the nodes have their addresses: the block for benchmarks, which is not routed (RFC 2544)."""
+
+
+class PluginSurface:
+    """Asks a plugin candidate's plugin, which needs no cluster and no rights.
+
+    A plugin that is made anew has forgotten everything. That happens after each crash; until then one plugin answers
+    all questions, as in a running scheduler.
+
+    Args:
+        candidate: of kind plugin, and with a claim of network.
+        kubernetes: the minor version whose framework it is compiled into.
+        server: its Prometheus; the caller closes it.
+        logs: the folder for what it prints.
+        progress: is told of a build.
+        deadline: bounds the time for one answer.
+
+    Raises:
+        CandidateError: it does not compile, or the plugin cannot be made.
+        HostError: this machine cannot build it.
+    """
+
+    name = "plugin"
+    fewest, most = 1, 5000
+    nodes: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        candidate: Candidate,
+        kubernetes: str,
+        server: ReadingsServer,
+        *,
+        logs: Path,
+        progress: Progress,
+        deadline: Deadline = PROBE_ANSWER,
+    ) -> None:
+        spec, claims = candidate.spec, candidate.claims.network
+        if not isinstance(spec, PluginSpec) or claims is None:
+            raise CandidateError(
+                f"candidate {candidate.name} has no plugin that could be asked with readings",
+                remedy="that takes spec.plugin, and spec.claims.network for which readings it goes by",
+            )
+        self._candidate, self._claims, self._server = candidate, claims, server
+        self._logs, self._deadline = logs, deadline
+        self._device = claims.device.format(device=DEVICE)
+        name, args = asked_plugin(candidate, {"prometheus": server.url, "device": DEVICE})
+        self._setup = _line({"plugin": name, "args": args})
+        self._binary = build_probe(spec, name=candidate.name, kubernetes=kubernetes, progress=progress)
+        self._labels: dict[str, Mapping[str, str]] = {}
+        self._addresses: dict[str, str] = {}
+        self.waited = 0.0
+        self._probe: LineProcess | None = self._start()
+
+    def ask(self, readings: Readings) -> Answer:
+        """The scores for these readings, of all that the plugin does from PreFilter to NormalizeScore."""
+        nodes = [node for node, _ in readings]
+        addresses = [self._address(node) for node in nodes]
+        self._server.put(self._claims.metric, self._device, self._claims.window, self._labels, readings)
+        until(time.monotonic() + self._claims.staleness)  # a plugin that polls claims no more
+        return self._answers([{"nodes": nodes, "addresses": addresses}])[0]
+
+    def normalize(self, raw: RawScores) -> Answer:
+        """What NormalizeScore alone makes of these raw scores."""
+        return self.normalize_many([raw])[0]
+
+    def normalize_many(self, raws: Sequence[RawScores]) -> list[Answer]:
+        """The same for many, one after the other in one plugin, without waiting for each."""
+        return self._answers([{"nodes": [node for node, _ in raw], "raw": [score for _, score in raw]} for raw in raws])
+
+    def close(self) -> None:
+        if self._probe is not None:
+            self._probe.close()
+            self._probe = None
+
+    def _answers(self, questions: Sequence[Mapping[str, Any]]) -> list[Answer]:
+        answers: list[Answer] = []
+        while len(answers) < len(questions):
+            probe = self._probe = self._probe or self._start()
+            begun = probe.mark()
+            try:
+                probe.send(b"".join(map(_line, questions[len(answers) :])), self._deadline)
+                while len(answers) < len(questions):
+                    answers.append(_answer(json.loads(self._receive(probe))))
+            except TimeoutError:
+                answers.append(Answer(crash=f"no answer within {self._deadline.seconds:g} s"))
+                self.close()
+            except ConnectionError:
+                code = probe.wait()
+                answers.append(Answer(crash=crash_text(probe.printed(begun), code)))
+                self._probe = None
+        return answers
+
+    def _receive(self, probe: LineProcess) -> bytes:
+        begin = time.monotonic()
+        try:
+            return probe.receive(self._deadline)
+        finally:
+            self.waited += time.monotonic() - begin
+
+    def _start(self) -> LineProcess:
+        probe = LineProcess(
+            (str(self._binary),), cwd=self._logs, env=clean_environment(self._logs), log=self._logs / "probe.log"
+        )
+        try:
+            probe.send(self._setup, CANDIDATE_READY)
+            failure = json.loads(probe.receive(CANDIDATE_READY))["error"]
+        except TimeoutError:
+            failure = f"the plugin was not made within {CANDIDATE_READY.seconds:g} s"
+        except ConnectionError:
+            failure = crash_text(probe.printed(), probe.wait())
+        except BaseException:
+            probe.close()
+            raise
+        if failure:
+            probe.close()
+            error = CandidateError(
+                f"candidate {self._candidate.name}: its plugin cannot be made: {failure}", remedy=f"read {probe.log}"
+            )
+            raise explain_start(failure, error)
+        return probe
+
+    def _address(self, node: str) -> str:
+        """The node's address, which its series have as well; a node keeps it."""
+        if node not in self._addresses:
+            self._addresses[node] = str(_NODES[len(self._addresses) + 1])
+            self._labels[node] = node_labels(node, self._addresses[node])
+        return self._addresses[node]
+
+
+def asked_plugin(candidate: Candidate, cluster: Mapping[str, str]) -> tuple[str, Mapping[str, Any] | None]:
+    """Which plugin is asked, and the args that a kube-scheduler would give it; None: it gives none.
+
+    Args:
+        candidate: of kind plugin.
+        cluster: the values of placeholders that a cluster would know.
+
+    Raises:
+        CandidateError: nothing says which plugin.
+    """
+    spec = candidate.spec
+    assert isinstance(spec, PluginSpec)
+    values = {**candidate.own_values(), **cluster}
+    if candidate.scheduler_config is None:
+        name, args = spec.name, dict(spec.args) or None
+    else:
+        profile = profile_of(candidate.scheduler_config, candidate.scheduler_name)
+        name = spec.name or own_plugin(profile)
+        config = {entry.get("name"): entry.get("args") for entry in profile.get("pluginConfig") or ()}
+        args = config.get(name)
+    if not name:
+        raise CandidateError(
+            f"candidate {candidate.name}: it is not clear which of its plugins is to be asked",
+            remedy="say what it is registered as in spec.plugin.name",
+        )
+    return name, fill(args, values)
+
+
+def _line(document: Mapping[str, Any]) -> bytes:
+    return json.dumps(document).encode() + b"\n"
+
+
+def _answer(said: Mapping[str, Any]) -> Answer:
+    nodes = said["nodes"] or ()
+    return Answer(
+        scores=tuple(zip(nodes, said["scores"] or (), strict=True)),
+        refusal=said["refusal"],
+        filtered=tuple(said["filtered"] or ()),
+        raw=tuple(zip(nodes, said["raw"], strict=True)) if said["raw"] else (),
+    )

@@ -1,0 +1,136 @@
+"""A candidate's scoring function as a surface: called in a process of its own, which it may end or hang."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.deadlines import CANDIDATE_READY, Deadline
+from schedproof.foundation.errors import CandidateError
+from schedproof.foundation.lines import LineProcess
+from schedproof.normalization.answer import Answer, readings_to_json
+
+if TYPE_CHECKING:
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.normalization.answer import Readings
+
+__all__ = ["SCORES_RETURNED", "PythonSurface", "last_words"]
+
+SCORES_RETURNED = Deadline("scores returned", 20, "5,000 nodes are scored in milliseconds, on a busy machine in tens")
+
+
+class PythonSurface:
+    """Calls the function of `spec.scoring.python`, from the folder of the file that names it.
+
+    It is given a dict of node to bytes per second (None: no sample), in the order in which nodes are asked about, and
+    returns a mapping of node to score, or (node, score) pairs. An exception, an exit and a hang are crashes; the
+    function is then loaded anew for the next question, unless it was only an exception.
+
+    Args:
+        candidate: has a `scoring`.
+        deadline: bounds the time that the function may take.
+
+    Raises:
+        CandidateError: there is no such function; says what is there instead.
+    """
+
+    name = "python"
+    fewest, most = 1, 5000
+    nodes: tuple[str, ...] = ()
+
+    def __init__(self, candidate: Candidate, *, deadline: Deadline = SCORES_RETURNED) -> None:
+        if candidate.scoring is None:
+            raise CandidateError(
+                f"{candidate.name} has no scoring function",
+                remedy='name one in spec.scoring: {python: "module:function"}',
+            )
+        self._entry_point = f"{candidate.scoring.module}:{candidate.scoring.function}"
+        self._folder = candidate.scoring.folder
+        self._deadline = deadline
+        self.waited = 0.0
+        self._scratch = tempfile.TemporaryDirectory(prefix="schedproof-scoring-")
+        self._log = Path(self._scratch.name) / "printed.log"
+        self._worker: LineProcess | None = None
+        try:
+            self._worker = self._start()
+        except BaseException:
+            self.close()
+            raise
+
+    def ask(self, readings: Readings) -> Answer:
+        if self._worker is None:
+            self._worker = self._start()
+        os.truncate(self._log, 0)  # last words are then about this question, and the log cannot fill the disk
+        question = json.dumps(readings_to_json(readings)).encode() + b"\n"
+        begin = time.monotonic()
+        try:
+            self._worker.send(question, self._deadline)
+            answer = self._worker.receive(self._deadline)
+        except TimeoutError:
+            crash = f"no answer within {self._deadline.seconds:g} s"
+        except ConnectionError:
+            crash = _end_of(self._worker)
+        else:
+            return Answer.from_dict(json.loads(answer))
+        finally:
+            self.waited += time.monotonic() - begin
+        self._worker.close()
+        self._worker = None
+        return Answer(crash=crash)
+
+    def close(self) -> None:
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+        self._scratch.cleanup()
+
+    def _start(self) -> LineProcess:
+        self._log.write_bytes(b"")
+        # -P: the candidate's folder is on the path only once everything of ours is imported. -B: it is not ours to
+        # leave __pycache__ in.
+        argv = (sys.executable, "-P", "-B", "-m", "schedproof.normalization.surfaces.python_worker", self._entry_point)
+        worker = LineProcess(argv, cwd=self._folder, env=os.environ, log=self._log)
+        try:
+            loaded: dict[str, Any] = json.loads(worker.receive(CANDIDATE_READY))
+            failure = loaded.get("error", "")
+        except TimeoutError:
+            failure = f"not loaded within {CANDIDATE_READY.seconds:g} s"
+        except ConnectionError:
+            failure = _end_of(worker)
+        except BaseException:  # Ctrl-C
+            worker.close()
+            raise
+        if failure:
+            worker.close()
+            raise CandidateError(
+                f"the scoring function {self._entry_point} cannot be loaded: {failure}",
+                remedy=f"spec.scoring.python is module:function, of a module that can be imported in {self._folder}",
+            )
+        return worker
+
+
+def _end_of(worker: LineProcess) -> str:
+    """How it ended, and its last words."""
+    code = worker.wait()
+    words = last_words(worker.printed())
+    how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+    return f"the process ended with {how}{f': {words}' if words else ''}"
+
+
+_FAULT = re.compile(r"Fatal Python error: (?P<what>.*)")
+_FRAME = re.compile(r'File "(?:.*/)?(?P<file>[^"]+)", line (?P<line>\d+)')
+
+
+def last_words(log: str) -> str:
+    """Why a Python process has ended, of what it printed: a fault and its innermost frame, else the last line."""
+    if fault := _FAULT.search(log):
+        frame = _FRAME.search(log, fault.end())
+        return fault["what"] + (f" ({frame['file']}:{frame['line']})" if frame else "")
+    return next((line.strip() for line in reversed(log.splitlines()) if line.strip()), "")

@@ -1,0 +1,1 @@
+"""Clauses side by side: several clusters of the same kind, each with its own instance of a candidate."""

@@ -1,0 +1,92 @@
+"""How long clauses take: as seen before on this machine, else as is usual."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from typing import TYPE_CHECKING
+
+from schedproof.binaries.cache import cache_dir
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.judge import why_unclaimed
+from schedproof.normalization.effort import Effort
+from schedproof.normalization.rules import RULES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.judge.clause import Clause
+    from schedproof.normalization.rules import Shape
+
+__all__ = ["Durations"]
+
+_FILE = "durations.json"
+_KEPT = 5_000
+"""Entries: some fifty candidates'. The oldest are dropped."""
+_USUAL = 2.0
+_USUAL_NETWORK = 6.0
+_WINDOWS = {"network/real-traffic": 3.0, "network/flip": 2.0, "network/window": 3.0}
+"""How many times the claimed look-back a clause waits for; one time where it is not named."""
+_CORNERS = 10
+"""Cases by hand that are asked besides those that are generated, more or less."""
+_QUESTIONS: dict[Shape, int] = {"two-orders": 2, "two-units": 2, "again": 4}
+"""How many questions a case has; one where its shape is not named."""
+
+
+class Durations:
+    """Seconds by candidate and clause, kept in the cache. What cannot be read or kept there is done without.
+
+    Args:
+        effort: how many cases property tests of scores try.
+    """
+
+    def __init__(self, effort: Effort = Effort()) -> None:  # noqa: B008 - immutable
+        self._effort = effort
+        self._path = cache_dir() / _FILE
+        self._seen: dict[str, float] = {}
+        with contextlib.suppress(OSError, ValueError):
+            self._seen = {str(key): float(seconds) for key, seconds in json.loads(self._path.read_text()).items()}
+
+    def expected(self, candidate: Candidate, clause: Clause) -> float:
+        """Seconds that a clause will take."""
+        if why_unclaimed(clause, candidate.claims):
+            return 0.0
+        seen = self._seen.get(self._key(candidate, clause.id))
+        if seen is not None:
+            return seen
+        network = candidate.claims.network
+        if network is None or not clause.id.startswith("network/"):
+            return _USUAL + self.polled_seconds(candidate, clause)
+        return _USUAL_NETWORK + _WINDOWS.get(clause.id, 1.0) * network.look_back
+
+    def polled_seconds(self, candidate: Candidate, clause: Clause) -> float:
+        """Of those, how long a clause about scores waits for a claimed `refresh`, which it does at each question.
+
+        Rules of one shape are judged by the answers to the same questions, so the first of them waits for all.
+        """
+        rule, network = RULES.get(clause.id), candidate.claims.network
+        if rule is None or network is None or candidate.kind == "controller" or why_unclaimed(clause, candidate.claims):
+            return 0.0
+        alike = (other for other in RULES.values() if other.shape == rule.shape)
+        first = next(one for one in alike if not why_unclaimed(CATALOGUE[one.clause], candidate.claims))
+        cases = self._effort.cases("plugin") + _CORNERS if first is rule else 0
+        return cases * _QUESTIONS.get(rule.shape, 1) * network.staleness
+
+    def keep(self, seen: Iterable[tuple[Candidate, str, float]]) -> None:
+        """Remember how many seconds clauses (by their ids) took."""
+        new = {self._key(candidate, clause): round(seconds, 1) for candidate, clause, seconds in seen}
+        kept = {key: took for key, took in self._seen.items() if key not in new} | new
+        self._seen = dict(list(kept.items())[-_KEPT:])
+        with contextlib.suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            draft = self._path.with_suffix(f".{os.getpid()}")
+            draft.write_text(json.dumps(self._seen))
+            draft.replace(self._path)
+
+    def _key(self, candidate: Candidate, clause: str) -> str:
+        """A claim of another window makes another duration, and so do more cases."""
+        network, effort = candidate.claims.network, self._effort.profile
+        cases = f" {effort}" if clause in RULES and effort != Effort().profile else ""
+        return f"{candidate.name} {clause}" + (f" {network.look_back:g}" if network is not None else "") + cases

@@ -1,0 +1,114 @@
+"""How many clusters a run is worth, and how long it takes, before it starts."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.claims import profile_of
+from schedproof.documents.durations import parse_duration
+from schedproof.foundation.errors import UsageError
+from schedproof.foundation.machine import available_memory, cores
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.parallel.dispatch import ATTACHING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.parallel.durations import Durations
+
+__all__ = ["INSTANCE_MEMORY", "Expectation", "as_tried", "choose_jobs", "expect", "fitting_jobs", "is_selected"]
+
+INSTANCE_MEMORY = 1 << 30
+"""Bytes that a cluster and the process that tries clauses on it take at their peak (measured: 0.75 GiB)."""
+_LEAST_JOBS = 2
+"""Also on one core: clauses wait for half of their time."""
+_WORTH = 15.0
+"""Seconds of clauses for which one more cluster pays."""
+_STARTING = 8.0
+"""Seconds from the command to the first clause."""
+_NOTEWORTHY = 30.0
+
+
+def is_selected(clause_id: str, clauses: Collection[str], profiles: Collection[str]) -> bool:
+    """Whether a clause is judged where these clauses and profiles are asked for. What holds in every run always is."""
+    if CATALOGUE[clause_id].always or not (clauses or profiles):
+        return True
+    return clause_id in clauses or profile_of(clause_id) in profiles
+
+
+def as_tried(candidates: Iterable[Candidate], window: str | None) -> list[Candidate]:
+    """Candidates as they are tried: with another window than they claim, where the user says so.
+
+    Raises:
+        UsageError: it is no duration, or a candidate does not take it.
+    """
+    if window is None:
+        return list(candidates)
+    try:
+        seconds = parse_duration(window)
+    except ValueError as error:
+        raise UsageError(f"--window {window}: {error}", remedy="such as --window 2s") from error
+    if seconds <= 0:
+        raise UsageError(f"--window {window}: there is no rate over nothing", remedy="such as --window 2s")
+    return [candidate.with_window(seconds) for candidate in candidates]
+
+
+@dataclasses.dataclass(frozen=True)
+class Expectation:
+    """Seconds that clauses take by themselves, and the claims that make them long, with the candidates' names."""
+
+    clauses: tuple[float, ...]
+    claims: tuple[str, ...]
+
+    def seconds(self, jobs: int) -> float:
+        """From the command to the report, with so many clusters."""
+        if not self.clauses:
+            return _STARTING
+        return _STARTING + ATTACHING + max(*self.clauses, sum(self.clauses) / jobs)
+
+    def text(self, jobs: int) -> str:
+        """As a report shows it."""
+        seconds = self.seconds(jobs)
+        about = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{math.ceil(seconds / 10) * 10} s"
+        beside = f" with {jobs} clusters side by side" if jobs > 1 else ""
+        reason = f" (mostly waiting for {', '.join(self.claims)})" if self.claims else ""
+        return f"expected to take about {about}{beside}{reason}"
+
+
+def expect(trials: Iterable[tuple[Candidate, str]], durations: Durations) -> Expectation:
+    """What trying these candidates on these clauses takes."""
+    seconds, claims = [], {}
+    for candidate, clause_id in trials:
+        clause, network = CATALOGUE[clause_id], candidate.claims.network
+        seconds.append(durations.expected(candidate, clause))
+        if network is None or seconds[-1] <= _NOTEWORTHY:
+            continue
+        refresh = f"refresh of {network.refresh:g} s"
+        polled = refresh if network.refresh else "recording rules"
+        if durations.polled_seconds(candidate, clause) > _NOTEWORTHY:
+            claims[candidate.name, "refresh"] = (
+                f"{candidate.name}'s claimed {polled}, before each question about scores"
+            )
+        elif profile_of(clause_id) == "network-aware":
+            window = f"window of {network.window:g} s" + (f" and {refresh}" if network.refresh else "")
+            claims[candidate.name, "window"] = f"{candidate.name}'s claimed {window}"
+    return Expectation(tuple(seconds), tuple(claims.values()))
+
+
+def fitting_jobs() -> int:
+    """How many clusters this machine can carry."""
+    memory = available_memory()
+    fitting = max(_LEAST_JOBS, cores())
+    return max(1, fitting if memory is None else min(fitting, memory // INSTANCE_MEMORY))
+
+
+def choose_jobs(
+    candidates: Sequence[Candidate], clauses: Collection[str], profiles: Collection[str], durations: Durations
+) -> int:
+    """How many clusters pay for a run of these candidates."""
+    selected = [clause for clause in CATALOGUE if is_selected(clause, clauses, profiles)]
+    expectation = expect(((candidate, clause) for candidate in candidates for clause in selected), durations)
+    return max(1, min(fitting_jobs(), math.ceil(sum(expectation.clauses) / _WORTH)))

@@ -1,0 +1,122 @@
+"""The part of the pytest plugin that measures: `pytest suites/benchmark --sched-candidate FILE`."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.benchmark.replay import Replay
+from schedproof.foundation.console import open_console
+from schedproof.foundation.errors import SchedproofError, UsageError
+from schedproof.foundation.progress import ConsoleProgress
+from schedproof.session.options import BENCH_OPTIONS, OPTIONS, add_options
+
+if TYPE_CHECKING:
+    from schedproof.benchmark.bench import Bench
+
+__all__ = ["BenchPlugin", "add_bench_options", "is_unasked"]
+
+_SUITE = "test_speed.py"
+
+
+def add_bench_options(group: pytest.OptionGroup) -> None:
+    """Those that the suites of clauses do not have already."""
+    known = {option.name for option in OPTIONS}
+    only = [option.name for option in BENCH_OPTIONS if option.name not in known]
+    add_options(group.addoption, prefix="sched-", only=only, options=BENCH_OPTIONS)
+
+
+def is_unasked(folder: Path, config: pytest.Config) -> bool:
+    """Whether these are the benchmarks, and were not named: they take minutes, and do not run with all suites."""
+    if folder.name != "benchmark" or not (folder / _SUITE).is_file():
+        return False
+    here = config.invocation_params.dir
+    named = ((here / argument.partition("::")[0]).resolve() for argument in config.args)
+    return not config.getoption("benchmark_only", default=False) and not any(
+        path == folder.resolve() or folder.resolve() in path.parents for path in named
+    )
+
+
+class BenchPlugin:
+    """Measures everybody at the first test that wants to know, in the modes of all tests that are going to run."""
+
+    def __init__(self, config: pytest.Config, candidates: list[str], folder: Path, seed: int) -> None:
+        self._config = config
+        self._candidates = candidates
+        self._folder = folder
+        self._seed = seed
+        self._modes: list[str] = []
+        self._bench: Bench | None = None
+        self._document: dict[str, Any] = {}
+
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        if "replay" in metafunc.fixturenames:
+            from schedproof.benchmark.bench import contestants
+            from schedproof.candidates.shipped import find_candidate
+            from schedproof.judge.claimable import CLAIMABLE
+
+            asked = (self._option("baseline"), *self._candidates)
+            try:
+                baseline, *others = (find_candidate(text, known=CLAIMABLE) for text in asked)
+                names = list(contestants(baseline, others))
+            except SchedproofError as error:
+                raise pytest.UsageError(str(error)) from error
+            workloads = self._option("workload") or ["basic"]
+            pairs = [(workload, name) for workload in workloads for name in names]
+            ids = [f"{Path(workload).stem}-{name}" for workload, name in pairs]
+            metafunc.parametrize("replay", pairs, indirect=True, ids=ids)
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        markers = (item.get_closest_marker("bench") for item in session.items)
+        self._modes = list(dict.fromkeys(str(marker.args[0]) for marker in markers if marker is not None))
+
+    @pytest.fixture
+    def replay(self, request: pytest.FixtureRequest) -> Replay:
+        """The rounds of the test's mode, workload and scheduler."""
+        workload, candidate = request.param
+        mode = request.node.get_closest_marker("bench").args[0]
+        try:
+            bench = self._measured()
+        except SchedproofError as error:
+            pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+        names = {name for name, family in bench.plan.families.items() if family == workload}
+        asked = (one for one in bench.rounds if one.mode == mode and one.candidate == candidate)
+        found = Replay([one for one in asked if one.workload in names])
+        if not found.rounds:
+            broken = (one.said for one in bench.broken if one.candidate == candidate and one.workload in names)
+            pytest.fail(next(broken, f"{candidate} bound no pod in an earlier round"), pytrace=False)
+        return found
+
+    def _measured(self) -> Bench:
+        if self._bench is None:
+            from schedproof.session.bench_session import run_bench
+
+            options = {option.name.replace("-", "_"): self._option(option.name) for option in BENCH_OPTIONS}
+            nodes = self._option("nodes")
+            options |= {
+                "candidates": self._candidates, "mode": self._modes, "nodes": [] if nodes is None else [nodes],
+                "seed": self._seed,
+            }  # fmt: skip
+            command = shlex.join(["pytest", *self._config.invocation_params.args, f"--sched-seed={self._seed}"])
+            self._bench, self._document = run_bench(options, self._folder, command, ConsoleProgress())
+        if error := self._document["run"].get("error"):
+            raise UsageError(error)
+        return self._bench
+
+    def _option(self, name: str) -> Any:
+        return self._config.getoption(f"--sched-{name}")
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """A gate that failed fails the run."""
+        if session.exitstatus == pytest.ExitCode.OK and self._document.get("run", {}).get("exit_code"):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        if self._document:
+            from schedproof.report.bench.terminal import print_bench
+
+            terminalreporter.section("schedproof")
+            print_bench(self._document, open_console(), self._folder)

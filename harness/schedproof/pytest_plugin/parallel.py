@@ -1,0 +1,226 @@
+"""The part of the pytest plugin that knows pytest-xdist: each worker has its own cluster, the controller reports.
+
+Workers run clauses on their own instances of the candidates, and send verdicts. The controller decides which worker
+tries what (see `parallel.dispatch`), and makes one result of what the instances showed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.foundation.deadlines import WORKER_GONE
+from schedproof.foundation.errors import HostError
+from schedproof.foundation.sandbox_init import PR_SET_PDEATHSIG
+from schedproof.judge.catalogue import BINDS, CATALOGUE
+from schedproof.judge.verdict import Verdict
+from schedproof.parallel.dispatch import Dispatcher, Task
+from schedproof.parallel.durations import Durations
+from schedproof.report.run.instances import Instances, dump_result
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Sequence
+
+    from xdist.workermanage import WorkerController
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.report.run.result import RunResult
+    from schedproof.session.session import Session
+
+__all__ = ["Controller", "Worker", "is_controller", "worker_settings"]
+
+_KEY = "schedproof"
+
+
+def is_controller(config: pytest.Config) -> bool:
+    """Whether this process hands tests out to workers."""
+    return bool(config.getoption("numprocesses", default=None)) and not hasattr(config, "workerinput")
+
+
+def worker_settings(config: pytest.Config) -> dict[str, Any] | None:
+    """In a worker, what the controller decided for the run: `report`, `seed`, `cluster_number`; elsewhere None."""
+    given = getattr(config, "workerinput", {}).get(_KEY)
+    return {**given, "report": Path(given["report"])} if given is not None else None
+
+
+class Worker:
+    """The plugin of a worker."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        # Ctrl-C, and the end of a terminal, are for the controller, which ends its workers; and they end with it,
+        # however it ends.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, _interrupt)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Before the controller is told that this worker has finished: what ending showed is part of the result."""
+        self._session.close()
+        session.config.workeroutput[_KEY] = dump_result(self._session.result)  # type: ignore[attr-defined]
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+class Controller:
+    """The plugin of the process that reports."""
+
+    def __init__(self, session: Session, jobs: int) -> None:
+        self._settings = session.settings
+        session.result.jobs = jobs
+        self._result: RunResult = session.result
+        self._durations = Durations(session.settings.effort)
+        self._instances = Instances(session.result)
+        self._tests: dict[str, Task] = {}
+        """By node id, in the order of the collection."""
+        self._workers: list[WorkerController] = []
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Workers collect for themselves, and send nothing but ids: whose tests they are is seen by collecting here."""
+        session.perform_collect()
+        return (yield)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Before pytest-benchmark sees them: it would warn at the end, and take the place of this error."""
+        if any(item.get_closest_marker("bench") for item in items):
+            raise pytest.UsageError("benchmarks cannot run under xdist, side by side; leave out -n")
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._tests = {item.nodeid: self._test(index, item) for index, item in enumerate(session.items)}
+
+    def _test(self, index: int, item: pytest.Item) -> Task:
+        marker = item.get_closest_marker("clause")
+        if marker is None or not isinstance(item, pytest.Function):
+            return Task(index, "", first=False, last=False, seconds=0.0)
+        clause = CATALOGUE[marker.args[0]]
+        candidate: Candidate = item.callspec.params["sched_candidate"]  # type: ignore[assignment]
+        return Task(
+            index, candidate.name, first=clause.id == BINDS, last=clause.last,
+            seconds=self._durations.expected(candidate, clause),
+        )  # fmt: skip
+
+    def pytest_configure_node(self, node: WorkerController) -> None:
+        self._workers.append(node)
+        node.workerinput[_KEY] = {
+            "report": str(self._settings.report), "seed": self._settings.seed, "cluster_number": len(self._workers)
+        }  # fmt: skip
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_xdist_make_scheduler(self) -> _Scheduling | None:
+        """Where no clause is tried, the user's `--dist` decides."""
+        if not any(test.candidate for test in self._tests.values()):
+            return None
+        self._dispatcher = Dispatcher(self._tests.values())
+        return _Scheduling(self._dispatcher, len(self._workers))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        test = self._tests.get(report.nodeid)  # with --dist loadgroup, xdist adds the group to the id
+        if test is None:
+            return
+        if test.first and (report.failed or report.when == "teardown"):
+            self._dispatcher.first_ended(test.candidate, passed=report.passed)
+        for name, text in report.user_properties:
+            if name == _KEY and report.when != "teardown":
+                verdict = Verdict.from_json(str(text))
+                self._instances.add(test.candidate, verdict)
+                if self._settings.fail_fast and (verdict.fails_run or verdict.unproved):
+                    self._dispatcher.stop()
+
+    def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
+        if error is not None:
+            self._instances.fail(HostError(f"a process that tries clauses died: {error}"))
+        elif (told := node.workeroutput.get(_KEY)) is not None:
+            self._instances.add_result(told)
+        if self._result.error is not None:
+            # The others would go on, and could not show what is lost.
+            node.config.pluginmanager.getplugin("dsession").shouldstop = str(self._result.error)
+
+    def pytest_keyboard_interrupt(self) -> None:
+        # One that is just being started has no channel yet: xdist ends it.
+        running = [node for node in self._workers if hasattr(node, "channel") and not node.channel.isclosed()]
+        for node in running:
+            os.kill(node.gateway._rinfo().pid, signal.SIGTERM)
+        for node in running:
+            with contextlib.suppress(node.channel.RemoteError, EOFError):  # that it ended is all that matters
+                node.channel.waitclose(WORKER_GONE.seconds)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        self._instances.finish()
+
+
+class _Scheduling:
+    """How xdist asks what to run where; see `xdist.scheduler.Scheduling`.
+
+    A worker holds one test more than it runs: it begins a test only when it knows that another follows, or none.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, workers: int) -> None:
+        self._dispatcher = dispatcher
+        self._expected = workers
+        self._pending: dict[WorkerController, list[int]] = {}
+        self._collected = 0
+
+    @property
+    def nodes(self) -> list[WorkerController]:
+        return list(self._pending)
+
+    @property
+    def collection_is_completed(self) -> bool:
+        return self._collected >= self._expected
+
+    @property
+    def tests_finished(self) -> bool:
+        return self.collection_is_completed and all(node.shutting_down for node in self._pending)
+
+    @property
+    def has_pending(self) -> bool:
+        return any(self._pending.values())
+
+    def add_node(self, node: WorkerController) -> None:
+        self._pending[node] = []
+
+    def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:  # noqa: ARG002 - xdist's
+        self._collected += 1
+
+    def schedule(self) -> None:
+        for node in self._pending:
+            self._feed(node)
+
+    def _feed(self, node: WorkerController) -> None:
+        while len(self._pending[node]) < 2 and not node.shutting_down:
+            index = self._dispatcher.next_index(node.gateway.id)
+            if index is None and self._dispatcher.may_have_more(node.gateway.id):
+                return
+            if index is None:
+                node.shutdown()
+            else:
+                self._pending[node].append(index)
+                node.send_runtest_some([index])
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:  # noqa: ARG002
+        self._pending[node].remove(item_index)
+        self.schedule()
+
+    def mark_test_pending(self, item: str) -> None:
+        raise NotImplementedError
+
+    def remove_pending_tests_from_node(self, node: WorkerController, indices: Sequence[int]) -> None:
+        raise NotImplementedError
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """No test is named as the one that crashed: that a worker died ends the run (see `pytest_testnodedown`)."""
+        del self._pending[node]
+        return None

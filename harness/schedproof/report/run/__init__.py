@@ -1,0 +1,1 @@
+"""Reports of runs: report.json, report.html, junit.xml, the terminal; judging saved histories again."""

@@ -1,0 +1,106 @@
+"""report.json, report.html and junit.xml."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.disk import FREE_SPACE
+from schedproof.foundation.errors import HostError
+from schedproof.foundation.private import make_private, open_private, write_private
+from schedproof.report.run.html import render
+from schedproof.report.run.terminal import explain
+
+if TYPE_CHECKING:
+    from schedproof.report.run.result import RunResult
+
+__all__ = ["REPORT", "report_of", "write_files"]
+
+REPORT = "report.html"
+"""In a run's folder: what people open."""
+
+
+def write_files(result: RunResult) -> None:
+    """Write all three into the run's folder.
+
+    Raises:
+        HostError: the folder cannot be written.
+    """
+    try:
+        make_private(result.folder)
+        report = json.dumps(_json(result.as_dict()), indent=1, default=str, allow_nan=False)
+        write_private(result.folder / "report.json", report + "\n")
+        write_private(result.folder / REPORT, render(result))
+        with open(result.folder / "junit.xml", "wb", opener=open_private) as file:
+            ET.ElementTree(junit(result)).write(file, encoding="utf-8", xml_declaration=True)
+    except OSError as error:
+        raise HostError(
+            f"cannot write the report to {result.folder}: {error.strerror}",
+            remedy=FREE_SPACE,
+        ) from error
+
+
+def report_of(folder: Path) -> Path | None:
+    """A folder's report.html, if it was written; as short as it can be typed."""
+    file = folder / REPORT
+    if not file.exists():
+        return None
+    here = Path.cwd()
+    return file.relative_to(here) if file.is_relative_to(here) else file
+
+
+def junit(result: RunResult) -> ET.Element:
+    """A testsuite for each candidate, a testcase for each clause, as CI servers read them."""
+    root = ET.Element("testsuites", name="schedproof")
+    for one in result.candidates.values():
+        suite = ET.SubElement(root, "testsuite", name=one.candidate.name)
+        counts = {"tests": len(one.verdicts), "failures": 0, "errors": 0, "skipped": 0}
+        if one.error is not None:
+            case = ET.SubElement(suite, "testcase", classname=one.candidate.name, name="attach")
+            ET.SubElement(case, "error", message=_text(one.error.message)).text = _text(str(one.error))
+            counts["tests"] += 1
+            counts["errors"] += 1
+        for verdict in one.verdicts:
+            seconds = result.timings.get(f"{one.candidate.name} {verdict.clause}", 0.0)
+            case = ET.SubElement(
+                suite, "testcase", classname=f"{one.candidate.name}.{verdict.clause.partition('/')[0]}",
+                name=verdict.clause, time=f"{seconds:.3f}",
+            )  # fmt: skip
+            if verdict.fails_run:
+                kind, count = "failure", "failures"
+            elif verdict.unproved:
+                kind, count = "error", "errors"
+            elif verdict.outcome in ("skipped", "not-claimed", "excluded"):
+                kind, count = "skipped", "skipped"
+            else:
+                continue
+            counts[count] += 1
+            ET.SubElement(case, kind, message=_text(verdict.summary)).text = _text(
+                explain(verdict, result.reproduce(one.candidate, verdict.clause))
+            )
+        for name, number in counts.items():
+            suite.set(name, str(number))
+    return root
+
+
+def _json(value: Any) -> Any:
+    """JSON has no way to write what is no finite number: Prometheus writes "NaN", "+Inf" and "-Inf"."""
+    if isinstance(value, dict):
+        return {key: _json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+    return value
+
+
+_NOT_XML = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def _text(text: str) -> str:
+    """XML 1.0 has no way to write most control characters, halves of surrogate pairs, and U+FFFE and U+FFFF."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,0 +1,42 @@
+"""What a run does not show although it was to: said beside the verdicts, because all of those may be green."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.report.counted import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.report.run.result import RunResult
+
+__all__ = ["gaps"]
+
+
+def gaps(result: RunResult) -> Iterator[str]:
+    """A line for each reason, and lines that begin with blanks and belong to the one above."""
+    for name, one in result.candidates.items():
+        judged = [verdict for verdict in one.verdicts if verdict.outcome != "not-claimed"]
+        reasons: dict[str, list[str]] = {}
+        for verdict in one.skipped:
+            reasons.setdefault(verdict.summary, []).append(verdict.clause)
+        if reasons:
+            leave = "allowed by --allow-skipped" if result.allow_skipped else "--allow-skipped allows that"
+            yield f"{name}: skipped {len(one.skipped)} of {counted(len(judged), 'clause')} ({leave}):"
+        for reason, clauses in reasons.items():
+            yield f"  {reason}: {', '.join(clauses)}"
+        network, claimed = one.candidate.claims.network, one.candidate.claimed_window
+        if network is not None and claimed not in (None, network.window):
+            yield f"{name}: tried with a window of {network.window:g} s; it claims {claimed:g} s, which was not tried"
+        if one.dependent:
+            cause = one.dependent[0].depends_on
+            depend = counted(len(one.dependent), "clause")
+            yield f"{name}: not tried: {depend} that need {cause}, which did not pass (--keep-going tries)"
+        if one.untried and one.error is None:
+            first = ", ".join(one.untried[:5]) + (", ..." if len(one.untried) > 5 else "")
+            yield f"{name}: the run ended before the turn of {counted(len(one.untried), 'clause')}: {first}"
+        for profile in one.unjudged_profiles:
+            yield f"{name}: it claims the profile {profile}, and no clause of it that was selected applies"
+        if not judged and one.error is None:
+            yield f"{name}: nothing was tried"

@@ -1,0 +1,63 @@
+"""The summary of a job on GitHub Actions: Markdown, appended to the file that the runner names."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.console import tell
+from schedproof.report.run.conclusion import conclude
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.report.run.result import CandidateResult, RunResult
+
+__all__ = ["append_summary"]
+
+_MOST = 20
+"""Failures of a candidate: GitHub shows 1 MiB of all steps together, and the report has them all."""
+_OUTCOMES = ("passed", "failed", "invalid", "skipped", "excluded")
+
+
+def append_summary(result: RunResult) -> None:
+    """Do so where `$GITHUB_STEP_SUMMARY` names a file. That it cannot be written does not fail the run."""
+    name = os.environ.get("GITHUB_STEP_SUMMARY")
+    if not name:
+        return
+    try:
+        with Path(name).open("a", encoding="utf-8") as file:
+            file.write("\n".join([*_lines(result), ""]))
+    except OSError as error:
+        tell(f"cannot write the job's summary to {name}: {error.strerror}")
+
+
+def _lines(result: RunResult) -> Iterator[str]:
+    yield f"### schedproof: {_text(str(conclude(result)))}"
+    yield ""
+    yield f"| candidate | {' | '.join(_OUTCOMES)} |"
+    yield f"|---|{'---:|' * len(_OUTCOMES)}"
+    for name, one in result.candidates.items():
+        counts = [sum(verdict.outcome == outcome for verdict in one.verdicts) for outcome in _OUTCOMES]
+        yield f"| {_text(name)} | {' | '.join(map(str, counts))} |"
+    yield ""
+    for name, one in result.candidates.items():
+        yield from _failures(name, one)
+
+
+def _failures(name: str, one: CandidateResult) -> Iterator[str]:
+    if one.error is not None:
+        yield f"- {_text(name)} could not be brought up: {_text(one.error.message)}"
+    found = [verdict for verdict in one.verdicts if verdict.fails_run or verdict.unproved]
+    for verdict in found[:_MOST]:
+        word = "stale exclusion" if verdict.stale else verdict.outcome
+        yield f"- {_text(name)} `{verdict.clause}` {word}: {_text(verdict.summary)}"
+    if len(found) > _MOST:
+        yield f"- and {len(found) - _MOST} more"
+
+
+def _text(text: str) -> str:
+    """Foreign text on one line, escaped for Markdown and HTML."""
+    return re.sub(r"([\\`*_{}\[\]<>()#|~&!@])", r"\\\1", " ".join(text.split()))

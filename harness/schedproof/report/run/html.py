@@ -1,0 +1,199 @@
+"""report.html: the verdict, each failure with its evidence, then the matrix. One file, no network, no scripts.
+
+`templates/run/report.html` is the page; here is what it shows, as plain text and numbers.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+from schedproof import __version__
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.report import templating
+from schedproof.report.run.asking import asking
+from schedproof.report.run.conclusion import conclude, counts
+from schedproof.report.run.decisions import scorers
+from schedproof.report.run.gaps import gaps
+from schedproof.report.run.matrix import anchor, matrix, told
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from schedproof.judge.verdict import Verdict
+    from schedproof.report.run.result import RunResult
+
+__all__ = ["render"]
+
+_KINDS = {"PASSED": "passed", "FAILED": "failed", "UNPROVED": "invalid", "ERROR": "failed", "INTERRUPTED": "invalid"}
+"""The class that a conclusion looks like."""
+_IDS = re.compile(f"({'|'.join(sorted(map(re.escape, CATALOGUE), key=len, reverse=True))})")
+
+
+def render(result: RunResult) -> str:
+    """The whole document."""
+    conclusion = conclude(result)
+    return (
+        templating.render(
+            "run/report.html",
+            result=result,
+            title=", ".join(result.candidates),
+            conclusion=conclusion,
+            kind=_KINDS[conclusion.word],
+            facts=_facts(result),
+            errors=list(_errors(result)),
+            failures=_failures(result),
+            gaps=list(gaps(result)),
+            matrix=matrix({name: one.verdicts for name, one in result.candidates.items()}, linked=True),
+            asked=list(_asked(result)),
+            with_guarantees=_with_guarantees,
+        )
+        + "\n"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class _Failure:
+    """A section of the page, of one verdict."""
+
+    name: str
+    verdict: Verdict
+    anchor: str
+    reproduce: str
+
+    @property
+    def guarantee(self) -> str:
+        return CATALOGUE[self.verdict.clause].guarantee
+
+    @property
+    def outcome(self) -> str:
+        if self.verdict.stale:
+            return "stale exclusion"
+        return self.verdict.outcome + (" (recommended)" if self.verdict.level == "recommended" else "")
+
+    @property
+    def decisions(self) -> list[dict[str, Any]]:
+        return [_decision(decision) for decision in self.verdict.evidence.get("decisions", ())]
+
+    @property
+    def scorings(self) -> list[dict[str, Any]]:
+        return [_scoring(scoring) for scoring in self.verdict.evidence.get("scorings", ())]
+
+    @property
+    def measured(self) -> str:
+        return ", ".join(f"{key}: {value:g}" for key, value in self.verdict.evidence.get("measured", {}).items())
+
+    @property
+    def timeline(self) -> Iterable[str]:
+        lines: Iterable[str] = self.verdict.evidence.get("timeline", ())
+        return lines
+
+    @property
+    def logs(self) -> Mapping[str, Iterable[str]]:
+        logs: Mapping[str, Iterable[str]] = self.verdict.evidence.get("logs", {})
+        return logs
+
+
+def _facts(result: RunResult) -> dict[str, str]:
+    facts = [
+        ("clauses", ", ".join(f"{number} {kind}" for kind, number in counts(result).items())),
+        ("date", result.started.strftime("%Y-%m-%d %H:%M:%S UTC") if result.started is not None else ""),
+        ("duration", _duration(result.seconds) if result.seconds is not None else ""),
+        ("cluster", result.cluster + (f", {result.jobs} side by side" if result.jobs > 1 else "")),
+        ("seed", str(result.seed)),
+        ("schedproof", __version__),
+        *((name, version) for name, version in result.versions.items() if name != "cluster"),
+    ]
+    return {name: value for name, value in facts if value}
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"
+
+
+def _errors(result: RunResult) -> Iterator[tuple[str, str]]:
+    """Headings with the errors."""
+    if result.error is not None:
+        yield "The run broke down", str(result.error)
+    for name, one in result.candidates.items():
+        if one.error is not None:
+            yield f"{name} could not be brought up", str(one.error)
+
+
+def _failures(result: RunResult) -> list[_Failure]:
+    """What decides the run first, then what is only reported."""
+    found = [
+        _Failure(name, verdict, anchor(name, verdict), result.reproduce(one.candidate, verdict.clause))
+        for name, one in result.candidates.items()
+        for verdict in one.verdicts
+        if told(verdict)
+    ]
+    return sorted(found, key=lambda failure: not failure.verdict.fails_run)
+
+
+def _asked(result: RunResult) -> Iterator[str]:
+    for name, one in result.candidates.items():
+        for asked in asking(one.verdicts):
+            yield f"{name} on surface {asked}"
+
+
+def _with_guarantees(text: object) -> Iterator[tuple[str, str]]:
+    """The text in pieces: an id of a clause with its guarantee, what is between with an empty string."""
+    for piece in _IDS.split(str(text)):
+        yield piece, CATALOGUE[piece].guarantee if piece in CATALOGUE else ""
+
+
+def _decision(decision: Mapping[str, Any]) -> dict[str, Any]:
+    """`judge.evidence.decision_table`'s, in words; a node a row."""
+    scores = scorers(decision)
+    most = max((row["traffic"] or 0 for row in decision["nodes"]), default=0)
+    rows = [
+        {
+            "node": row["node"],
+            "chosen": row["chosen"],
+            "expected": row["expected"],
+            "mark": ", ".join(word for word in ("expected", "chosen") if row[word]),
+            "traffic": "" if row["traffic"] is None else f"{row['traffic']:,.0f}",
+            "share": _percent(row["traffic"] or 0, most),
+            "scores": [row["scores"].get(scorer, "") for scorer in scores.shown],
+            "feasible": "yes" if row["feasible"] else f"no: {'; '.join(row['reasons'])}",
+        }
+        for row in decision["nodes"]
+    ]
+    alike = ", ".join(f"{name} {score}" for name, score in scores.alike.items())
+    return {**decision, "scorers": scores.shown, "alike": alike, "rows": rows}
+
+
+def _scoring(scoring: Mapping[str, Any]) -> dict[str, Any]:
+    return {**scoring, "questions": [{**question, "rows": _scored(question)} for question in scoring["questions"]]}
+
+
+def _scored(question: Mapping[str, Any]) -> list[dict[str, str]]:
+    readings = [_bar(row["reading"]) for row in question["nodes"]]
+    scores = [_bar(row["scores"][0]) if row["scores"] else 0.0 for row in question["nodes"]]
+    return [
+        {
+            "node": row["node"],
+            "reading": row["reading"],
+            "reading_share": _percent(reading, max(readings)),
+            "scores": ", ".join(map(str, row["scores"])) or "none",
+            "score_share": _percent(score, max(scores)),
+        }
+        for row, reading, score in zip(question["nodes"], readings, scores, strict=True)
+    ]
+
+
+def _bar(value: str | float) -> float:
+    """How long a bar is; none for what is no finite number, or negative."""
+    try:
+        number = float(value)
+    except ValueError:
+        return 0.0
+    return number if 0 < number < math.inf else 0.0
+
+
+def _percent(value: float, most: float) -> str:
+    return f"{value / most if most else 0:.0%}"

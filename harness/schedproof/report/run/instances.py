@@ -1,0 +1,78 @@
+"""What several instances of a run's candidates showed, each in a process and a cluster of its own, as one result."""
+
+from __future__ import annotations
+
+import collections
+import json
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
+from schedproof.history.history import History
+from schedproof.history.record import load_records
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.judge import judge, merge, pool
+from schedproof.report.run.rejudge import instance_folders
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from schedproof.judge.verdict import Verdict
+    from schedproof.report.run.result import CandidateResult, RunResult
+
+__all__ = ["Instances", "dump_result"]
+
+
+def dump_result(result: RunResult) -> str:
+    """What a process that tries clauses found beside its verdicts."""
+    errors = {name: _error(one.error) for name, one in result.candidates.items() if one.error is not None}
+    return json.dumps(
+        {
+            "versions": result.versions, "timings": result.timings, "candidates": errors,
+            "error": _error(result.error) if result.error is not None else None,
+        }
+    )  # fmt: skip
+
+
+def _error(error: SchedproofError) -> dict[str, str]:
+    return {"message": error.message, "remedy": error.remedy}
+
+
+class Instances:
+    """Collects, and at the end completes the result of the run."""
+
+    def __init__(self, result: RunResult) -> None:
+        self._result = result
+        self._verdicts: dict[tuple[str, str], dict[int, Verdict]] = collections.defaultdict(dict)
+
+    def add(self, candidate: str, verdict: Verdict) -> None:
+        """One instance's verdict."""
+        self._verdicts[candidate, verdict.clause][verdict.instance] = verdict
+
+    def add_result(self, text: str) -> None:
+        """What `dump_result` wrote. Instances start side by side: the slowest is the one that takes time."""
+        told: Mapping[str, Any] = json.loads(text)
+        self._result.versions |= told["versions"]
+        for name, seconds in told["timings"].items():
+            self._result.timings[name] = max(seconds, self._result.timings.get(name, 0.0))
+        for name, error in told["candidates"].items():
+            self._result.candidates[name].error = CandidateError(error["message"], remedy=error["remedy"])
+        if (error := told["error"]) is not None:
+            self.fail(HostError(error["message"], remedy=error["remedy"]))
+
+    def fail(self, error: SchedproofError) -> None:
+        """The run broke down. The first reason is kept."""
+        self._result.error = self._result.error or error
+
+    def finish(self) -> None:
+        """Give each candidate its verdicts, in the order in which they were selected."""
+        for candidate in self._result.candidates.values():
+            tried = {clause: self._verdicts[candidate.candidate.name, clause] for clause in candidate.selected}
+            candidate.verdicts = [
+                self._together(candidate, clause, list(found.values())) for clause, found in tried.items() if found
+            ]
+
+    def _together(self, candidate: CandidateResult, clause: str, found: list[Verdict]) -> Verdict:
+        if CATALOGUE[clause].pooled and len(found) > 1:
+            homes = instance_folders(self._result.folder / "candidates" / candidate.candidate.name)
+            return judge(pool([History(load_records(homes[verdict.instance])) for verdict in found]), clause)
+        return merge(found)

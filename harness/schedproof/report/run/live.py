@@ -1,0 +1,128 @@
+"""What `schedproof run` shows while it runs: a line for each verdict, then the report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.foundation.console import INTERRUPTED, open_console, tell
+from schedproof.foundation.errors import HostError, SchedproofError
+from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.judge import why_unclaimed
+from schedproof.judge.verdict import Verdict
+from schedproof.parallel.durations import Durations
+from schedproof.parallel.plan import expect
+from schedproof.report.counted import counted
+from schedproof.report.run.conclusion import conclude
+from schedproof.report.run.files import report_of
+from schedproof.report.run.terminal import SYMBOLS, print_conclusion, print_report
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.report.run.result import RunResult
+
+__all__ = ["LiveReport"]
+
+
+class LiveReport:
+    """A pytest plugin in the place of pytest's own terminal reporter.
+
+    Args:
+        result_of: what a pytest run has found.
+        verbosity: -1 (quiet), 0 or 1.
+    """
+
+    def __init__(self, result_of: Callable[[pytest.Config], RunResult | None], verbosity: int = 0) -> None:
+        self._console = open_console()
+        self._result_of = result_of
+        self._verbosity = verbosity
+        self.result: RunResult | None = None
+        """What was found; None until it is known what is going to be tried."""
+        self._errors: list[str] = []
+        self._candidate = ""
+        self._shown: set[tuple[str, str]] = set()
+        self._in_all = 0
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self.result = self._result_of(session.config)
+        if self.result is not None and self._verbosity >= 0:
+            claimed = _to_judge(self.result)
+            self._in_all = len(claimed)
+            expected = expect(claimed, Durations(self.result.effort)).text(self.result.jobs)
+            text = f"{counted(self._in_all, 'clause')} to judge, {expected}; seed {self.result.seed}"
+            self._console.print(text, highlight=False)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._errors.append(str(report.longrepr))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        verdicts = [Verdict.from_json(str(text)) for name, text in report.user_properties if name == "schedproof"]
+        if report.when == "call":
+            for verdict in verdicts:
+                self._show(report, verdict)
+        # A verdict says what was found in the call. What fails before or after it is the harness's own trouble.
+        if report.failed and (report.when != "call" or not verdicts):
+            self._errors.append(f"{report.nodeid} ({report.when}): {report.longreprtext}")
+
+    def _show(self, report: pytest.TestReport, verdict: Verdict) -> None:
+        if self._verbosity < 0:
+            return
+        candidate = report.nodeid.rpartition("[")[2].rstrip("]")
+        if candidate != self._candidate:
+            self._candidate = candidate
+            self._console.print(f"[bold]{candidate}[/]", highlight=False)
+        word, style = SYMBOLS[verdict.outcome]
+        instance = f", instance {verdict.instance}" if verdict.instance else ""
+        self._shown.add((candidate, verdict.clause))
+        duration = f"[dim]{report.duration:.1f} s{instance}; {len(self._shown)} of {self._in_all}[/]"
+        self._console.print(f"[{style}]{word:>8}[/]  {verdict.clause}  {duration}", highlight=False)
+        if self._verbosity > 0:
+            self._console.print(f"{'':10}{verdict.summary}", markup=False, highlight=False, soft_wrap=True)
+
+    def pytest_internalerror(self, excrepr: Any) -> bool:
+        self._errors.append(str(excrepr))
+        return True
+
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        if type(excinfo.value) is not KeyboardInterrupt:  # pytest.exit, or that of xdist
+            self._errors.append(str(excinfo.value))
+
+    def finish(self, code: int) -> int:
+        """Print the report, and the verdict on the last line; the exit code of the whole run."""
+        if code == pytest.ExitCode.USAGE_ERROR and self.result is None:
+            return EXIT_ERROR  # pytest has said why
+        result = self.result
+        interrupted = code == pytest.ExitCode.INTERRUPTED and not self._errors
+        error = None if interrupted else self._error()
+        if result is not None and not result.is_empty:
+            print_report(result, self._console, verbosity=self._verbosity)
+        if interrupted:
+            tell(INTERRUPTED)
+        elif error is not None:
+            tell(str(error))
+        if result is not None:
+            result.error = result.error or error
+            print_conclusion(conclude(result, report=report_of(result.folder), interrupted=interrupted), self._console)
+        if interrupted:
+            return EXIT_INTERRUPTED
+        if error is not None:
+            return EXIT_ERROR
+        return result.exit_code if result is not None else int(code)
+
+    def _error(self) -> SchedproofError | None:
+        """Why the run broke down, in a way that no verdict tells."""
+        if self.result is not None and self.result.error is not None:
+            return self.result.error
+        known = self.result is not None and any(one.error for one in self.result.candidates.values())
+        return HostError("\n".join(self._errors)) if self._errors and not known else None
+
+
+def _to_judge(result: RunResult) -> list[tuple[Candidate, str]]:
+    """Candidates, each with a clause that it claims, of all that was selected."""
+    trials = [(one.candidate, clause) for one in result.candidates.values() for clause in one.selected]
+    return [(one, clause) for one, clause in trials if not why_unclaimed(CATALOGUE[clause], one.claims)]

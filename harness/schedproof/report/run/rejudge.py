@@ -1,0 +1,108 @@
+"""Judges saved runs again."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.descriptor.descriptor import Candidate
+from schedproof.candidates.kinds import AttachedSpec
+from schedproof.foundation.errors import CandidateError, UsageError
+from schedproof.history.history import History
+from schedproof.history.record import FILE, load_records
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.judge import judge_all
+from schedproof.report.run.result import CandidateResult, RunResult
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["instance_folders", "rejudge"]
+
+
+def rejudge(folder: Path) -> RunResult:
+    """Verdicts on the histories below a folder, from their records alone.
+
+    Raises:
+        UsageError: there is no history, or it was changed after the run.
+    """
+    homes = (
+        [folder]
+        if instance_folders(folder)
+        else sorted(path for path in folder.glob("candidates/*") if instance_folders(path))
+    )
+    if not homes:
+        raise UsageError(
+            f"no history in {folder}", remedy="give the report folder of a run, or one of its candidates/NAME"
+        )
+    result: RunResult | None = None
+    for home in homes:
+        with _naming_damage(home):
+            histories = {number: History(load_records(path)) for number, path in instance_folders(home).items()}
+            history = next(iter(histories.values()))
+            _check_clauses(history, home)
+            result = result or _run_of(history, folder)
+            one = _candidate_of(histories, home)
+            result.candidates[one.candidate.name] = one
+            # Runs of before there was a choice let everything be skipped.
+            result.allow_skipped = all(record.get("allow_skipped", True) for record in history.of("selected"))
+    assert result is not None
+    return result
+
+
+def _run_of(history: History, folder: Path) -> RunResult:
+    return RunResult(
+        history.run["seed"], history.run["cluster"]["name"], folder, versions=history.run["versions"],
+        started=datetime.datetime.fromtimestamp(history.run["epoch"], datetime.UTC),
+    )  # fmt: skip
+
+
+def _candidate_of(histories: Mapping[int, History], home: Path) -> CandidateResult:
+    history = next(iter(histories.values()))
+    saved = history.run["candidate"]
+    # Only what names it: its processes are not to be started again.
+    candidate = Candidate(
+        saved["name"], saved["schedulerName"], AttachedSpec(), Path(saved["path"]), claims=history.claims,
+        claimed_window=saved.get("claimedWindow"),
+    )  # fmt: skip
+    verdicts = judge_all(histories)
+    one = CandidateResult(candidate, tuple(v.clause for v in verdicts), verdicts)
+    if not verdicts:
+        one.error = CandidateError(
+            f"the run of {candidate.name} ended before anything was tried", remedy=f"see the logs in {home}"
+        )
+    return one
+
+
+def _check_clauses(history: History, home: Path) -> None:
+    for record in history.of("selected"):
+        for clause in record["clauses"]:
+            if clause not in CATALOGUE:
+                raise UsageError(
+                    f"{home / FILE}: the run was to judge {clause!r}, which is no clause of this version",
+                    remedy="judge it with the version that wrote it",
+                )
+
+
+@contextlib.contextmanager
+def _naming_damage(home: Path) -> Iterator[None]:
+    """What a judge cannot read is no bug of the judge's: records are looked at before, but not to their last field."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise UsageError(
+            f"{home / FILE} cannot be judged: {type(error).__name__}: {error} (in {place.name}): a record has other "
+            "fields than a run writes",
+            remedy="judge an unchanged copy, or run the candidate again",
+        ) from error
+
+
+def instance_folders(home: Path) -> dict[int, Path]:
+    """The folders of a candidate's instances that have a history, by number; 0 where there was but one."""
+    further = sorted(int(path.parent.name) for path in home.glob(f"*/{FILE}") if path.parent.name.isdecimal())
+    first = {1 if further else 0: home} if (home / FILE).exists() else {}
+    return {**first, **{number: home / str(number) for number in further}}

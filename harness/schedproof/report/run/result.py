@@ -1,0 +1,192 @@
+"""The result of a run, and what it means for the exit code."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import shlex
+from typing import TYPE_CHECKING, Any, Literal
+
+from schedproof.candidates.claims import profile_of
+from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
+from schedproof.foundation.redaction import SECRETS
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.judge import why_unclaimed
+from schedproof.judge.own import is_own
+from schedproof.normalization.effort import Effort
+
+if TYPE_CHECKING:
+    import datetime
+    from pathlib import Path
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.foundation.errors import SchedproofError
+    from schedproof.judge.verdict import Verdict
+
+__all__ = ["SCHEMA", "CandidateResult", "RunResult", "profile_results"]
+
+SCHEMA = "schedproof.report/v1"
+
+
+@dataclasses.dataclass
+class CandidateResult:
+    """What became of one candidate. `error` is set where it could not be brought up."""
+
+    candidate: Candidate
+    selected: tuple[str, ...]
+    verdicts: list[Verdict] = dataclasses.field(default_factory=list)
+    error: SchedproofError | None = None
+
+    @property
+    def untried(self) -> list[str]:
+        """What it claims and was to be judged, and was not: the run ended before its turn."""
+        tried = {verdict.clause for verdict in self.verdicts}
+        claims = self.candidate.claims
+        return [c for c in self.selected if c not in tried and not why_unclaimed(CATALOGUE[c], claims)]
+
+    @property
+    def skipped(self) -> list[Verdict]:
+        """Required clauses that this cluster cannot try."""
+        skipped = (verdict for verdict in self.verdicts if verdict.outcome == "skipped" and not verdict.depends_on)
+        return [verdict for verdict in skipped if verdict.level == "required"]
+
+    @property
+    def dependent(self) -> list[Verdict]:
+        """What was not tried because of a clause that failed."""
+        return [verdict for verdict in self.verdicts if verdict.depends_on]
+
+    @property
+    def unjudged_profiles(self) -> list[str]:
+        """Claimed profiles that were to be judged, and no clause of which applied after all."""
+        outcomes: dict[str, set[str]] = {}
+        for verdict in self.verdicts:
+            outcomes.setdefault(profile_of(verdict.clause), set()).add(verdict.outcome)
+        claimed = self.candidate.claims.profiles
+        return [profile for profile, found in outcomes.items() if found == {"not-claimed"} and profile in claimed]
+
+    @property
+    def shows_nothing(self) -> bool:
+        """Whether something that was asked for was not tried, or nothing was."""
+        tried = any(verdict.outcome not in ("not-claimed", "skipped") for verdict in self.verdicts)
+        return bool(self.untried or self.unjudged_profiles) or not tried
+
+    @property
+    def _window(self) -> dict[str, Any]:
+        """Said only where another window was tried than is claimed."""
+        network, claimed = self.candidate.claims.network, self.candidate.claimed_window
+        if network is None or claimed is None:
+            return {}
+        return {"window": {"claimed": claimed, "tried": network.window}}
+
+    def as_dict(self) -> dict[str, Any]:
+        result: dict[str, Any] = {
+            "name": self.candidate.name,
+            "kind": self.candidate.kind,
+            **self._window,
+            "profiles": profile_results(self.verdicts),
+            "clauses": [verdict.as_dict() for verdict in self.verdicts],
+        }
+        return {**result, "error": str(self.error)} if self.error is not None else result
+
+
+@dataclasses.dataclass
+class RunResult:
+    """`timings` are seconds."""
+
+    seed: int
+    cluster: str
+    folder: Path
+    candidates: dict[str, CandidateResult] = dataclasses.field(default_factory=dict)
+    versions: dict[str, str] = dataclasses.field(default_factory=dict)
+    timings: dict[str, float] = dataclasses.field(default_factory=dict)
+    error: SchedproofError | None = None
+    options: tuple[str, ...] = ()
+    """See `session.Settings`."""
+    effort: Effort = dataclasses.field(default_factory=Effort)
+    """How many cases property tests of scores try."""
+    allow_skipped: bool = False
+    """Whether what this cluster cannot try may stay untried."""
+    jobs: int = 1
+    """How many clusters were there side by side."""
+    started: datetime.datetime | None = None
+    """When the run began."""
+    seconds: float | None = None
+    """How long it took, once it is over."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing came of it: there is nothing to report."""
+        return not any(one.verdicts or one.error for one in self.candidates.values())
+
+    def reproduce(self, candidate: Candidate, clause: str) -> str:
+        """The command that tries a clause again; passwords in it are left to the reader."""
+        options = SECRETS.redact_all([*self.options])
+        if is_own(clause):
+            name = clause.partition("/")[2].partition("[")[0].replace("-", "_")
+            ours = [f"--candidate={candidate.path}", f"--seed={self.seed}", *options]
+            return shlex.join(["pytest", "-k", f"test_{name}", *(f"--sched-{one.removeprefix('--')}" for one in ours)])
+        return shlex.join(
+            ["schedproof", "run", str(candidate.path), "--clause", clause, "--seed", str(self.seed), *options]
+        )
+
+    @property
+    def durations(self) -> list[tuple[Candidate, str, float]]:
+        """Seconds that the clauses took that passed: a failure takes as long as its deadline."""
+        return [
+            (one.candidate, verdict.clause, self.timings[timing])
+            for name, one in self.candidates.items()
+            for verdict in one.verdicts
+            if verdict.outcome == "passed" and (timing := f"{name} {verdict.clause}") in self.timings
+        ]
+
+    @property
+    def exit_code(self) -> int:
+        """0: all required clauses that are claimed passed. 1: one failed, or an exclusion is stale. 2: a candidate
+        could not be brought up, or the environment failed. 3: nothing failed, but something stayed unproved: it could
+        not be proved, was not tried, was skipped without leave, or there was nothing to try in the first place.
+        """
+        results = self.candidates.values()
+        verdicts = [verdict for result in results for verdict in result.verdicts]
+        if self.error is not None or any(result.error is not None for result in results):
+            return EXIT_ERROR
+        if any(verdict.fails_run for verdict in verdicts):
+            return EXIT_FAILED
+        if not results or any(result.shows_nothing for result in results):
+            return EXIT_UNPROVED
+        skipped = not self.allow_skipped and any(result.skipped for result in results)
+        return EXIT_UNPROVED if skipped or any(verdict.unproved for verdict in verdicts) else EXIT_PASSED
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "run": {
+                "seed": self.seed, "cluster": self.cluster, "jobs": self.jobs, "versions": self.versions,
+                **({"started": self.started.isoformat(timespec="seconds")} if self.started is not None else {}),
+                **({"seconds": round(self.seconds, 3)} if self.seconds is not None else {}),
+                "timings": {name: round(seconds, 3) for name, seconds in self.timings.items()},
+                "exit_code": self.exit_code, **({"error": str(self.error)} if self.error else {}),
+            },
+            "candidates": [result.as_dict() for result in self.candidates.values()],
+        }  # fmt: skip
+
+
+def profile_results(verdicts: list[Verdict]) -> dict[str, dict[str, Any]]:
+    """By profile: `success` (every required clause passed), `failure` (one failed), else `partial`; and counts."""
+    grouped: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        grouped.setdefault(profile_of(verdict.clause), []).append(verdict)
+    results = {}
+    for profile, members in grouped.items():
+        claimed = [verdict for verdict in members if verdict.outcome != "not-claimed"]
+        if not claimed:
+            continue
+        result: Literal["success", "partial", "failure"] = "partial"
+        if any(verdict.fails_run for verdict in claimed):
+            result = "failure"
+        elif all(verdict.outcome == "passed" for verdict in claimed if verdict.level == "required"):
+            result = "success"
+        results[profile] = {
+            "result": result,
+            "statistics": dict(collections.Counter(verdict.outcome for verdict in members)),
+        }
+    return results

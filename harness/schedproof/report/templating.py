@@ -1,0 +1,27 @@
+"""Jinja2 for the HTML reports: whatever is no markup of a template's own is escaped, and a missing name is an error."""
+
+from __future__ import annotations
+
+import jinja2
+from markupsafe import Markup
+
+__all__ = ["macro", "render"]
+
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("schedproof.report"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def render(name: str, **context: object) -> Markup:
+    """The template `templates/NAME`, filled in."""
+    return Markup(_TEMPLATES.get_template(name).render(context))  # noqa: S704  # autoescape is on
+
+
+def macro(name: str, macro_name: str, *arguments: object) -> Markup:
+    """What a macro of the template `templates/NAME` makes of its arguments."""
+    found: Markup = getattr(_TEMPLATES.get_template(name).module, macro_name)(*arguments)
+    return found

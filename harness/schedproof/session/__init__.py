@@ -1,0 +1,1 @@
+"""A session: its options, its clusters, and candidates that are tried and judged one after the other."""

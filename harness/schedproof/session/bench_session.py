@@ -1,0 +1,83 @@
+"""A benchmark from what was asked for to the files of its report."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from schedproof.benchmark.bench import Bench
+from schedproof.benchmark.compare.gate import Gate
+from schedproof.benchmark.document import bench_document, pod_rows
+from schedproof.benchmark.request import Request, prepare
+from schedproof.binaries.resolve import explicit_binaries
+from schedproof.foundation.disk import naming_full_disk
+from schedproof.foundation.errors import SchedproofError, UsageError
+from schedproof.report.bench.files import write_bench, write_pods
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.foundation.progress import Progress
+
+__all__ = ["run_bench"]
+
+
+def run_bench(
+    options: Mapping[str, Any], folder: Path, command: str, progress: Progress
+) -> tuple[Bench, dict[str, Any]]:
+    """Measure, write the report, and return what was found, also as bench.json's document.
+
+    What was measured before something broke is reported as well; so is it before a KeyboardInterrupt goes on its way.
+
+    Args:
+        options: by the names in `options.BENCH_OPTIONS`, with _ for -; and `candidates`.
+        folder: where all goes.
+        command: what to type to have it again; the seed is added where none was given.
+        progress: shows what takes time.
+
+    Raises:
+        UsageError: something that was asked for cannot be meant; nothing has been started.
+        HostError: a binary cannot be had, or the report cannot be written.
+    """
+    gates = [Gate.parse(text) for text in options["fail_if"]]
+    conformance = _conformance(options["conformance"])
+    seed = options["seed"]
+    if seed is None:
+        seed = secrets.randbelow(1_000_000)
+        command += f" --seed={seed}"
+    request = Request(
+        candidates=options["candidates"], folder=folder, seed=seed, rounds=options["rounds"],
+        baseline=options["baseline"], workloads=options["workload"], scheduler_perf=options["scheduler_perf"],
+        modes=options["mode"], nodes=options["nodes"], pods=options["pods"], sweep=options["sweep"],
+        phases=options["phases"], cluster=options["cluster"], node_image=options["node_image"],
+    )  # fmt: skip
+    bench = Bench(prepare(request, explicit_binaries(options["binary"]), progress), progress)
+    error, interrupt = "", None
+    try:
+        with naming_full_disk(folder):
+            bench.run()
+    except SchedproofError as problem:
+        error = str(problem)
+    except KeyboardInterrupt as problem:
+        error, interrupt = "interrupted", problem
+    document = bench_document(bench, command=command, gates=gates, conformance=conformance, error=error)
+    write_bench(document, folder)
+    write_pods(pod_rows(bench.rounds), folder)
+    if interrupt is not None:
+        raise interrupt
+    return bench, document
+
+
+def _conformance(path: Path | None) -> Sequence[Mapping[str, Any]] | None:
+    if path is None:
+        return None
+    try:
+        candidates: list[Mapping[str, Any]] = json.loads(path.read_text())["candidates"]
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise UsageError(
+            f"--conformance {path}: no report can be read there: {problem}",
+            remedy="name the report.json of `schedproof run --report DIR`",
+        ) from problem
+    return candidates

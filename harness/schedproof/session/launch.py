@@ -1,0 +1,257 @@
+"""What the command line or pytest's options say of a cluster, and the cluster that they mean."""
+
+from __future__ import annotations
+
+import dataclasses
+import ipaddress
+import re
+import secrets
+import socket
+from typing import TYPE_CHECKING
+
+from schedproof.binaries.resolve import resolve
+from schedproof.candidates.deploy.deployer import DEPLOY_MODES, DeployMode
+from schedproof.clusters.embedded import cluster as embedded
+from schedproof.clusters.embedded.cluster import EmbeddedCluster
+from schedproof.clusters.existing import cluster as existing
+from schedproof.clusters.existing.access import check_kubeconfig
+from schedproof.clusters.existing.cluster import ExistingCluster, ExistingOptions, binaries_for
+from schedproof.clusters.spec import load_kind_spec, load_spec
+from schedproof.foundation.content import content
+from schedproof.foundation.errors import UsageError
+from schedproof.foundation.redaction import SECRETS
+from schedproof.normalization.effort import Effort
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.clusters.cluster import Cluster
+    from schedproof.foundation.progress import Progress
+
+__all__ = ["CLUSTERS", "KeptCluster", "Settings", "check", "launch", "launch_embedded"]
+
+CLUSTERS = ("embedded", "kind", "existing")
+"""What `--cluster` takes."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """What the command line or pytest's options say. Fields of a cluster that are not set are left to it."""
+
+    report: Path
+    cluster: str = "embedded"
+    cluster_file: Path | None = None
+    nodes: int | None = None
+    deploy: DeployMode | None = None
+    keep_cluster: bool = False
+    cluster_name: str | None = None
+    node_image: str | None = None
+    kubeconfig: Path | None = None
+    context: str | None = None
+    prometheus: str | None = None
+    namespace_prefix: str | None = None
+    allow_node_changes: bool = False
+    audit_log: Path | None = None
+    callback_address: str | None = None
+    seed: int = dataclasses.field(default_factory=lambda: secrets.randbelow(1_000_000))
+    binaries: Mapping[str, Path] = dataclasses.field(default_factory=dict)
+    effort: Effort = dataclasses.field(default_factory=Effort)
+    """Of the property tests of scores."""
+    options: tuple[str, ...] = ()
+    """What to type beside a candidate, a clause and the seed to have the same again."""
+    allow_skipped: bool = False
+    """Whether clauses that the cluster cannot try may stay untried."""
+    keep_going: bool = False
+    """Whether a candidate that binds nothing is tried on all clauses."""
+    fail_fast: bool = False
+    """Whether nothing more is tried once a clause failed or could not be proved."""
+    cluster_number: int = 0
+    """Of one of several clusters of a run that are there side by side, from 1; 0 where there is but one."""
+
+    @property
+    def cluster_logs(self) -> Path:
+        """Where the logs of the cluster go."""
+        home = self.report / "cluster"
+        return home / str(self.cluster_number) if self.cluster_number > 1 else home
+
+
+_FOR = {
+    **dict.fromkeys(("cluster_file", "nodes"), ("embedded", "kind")),
+    **dict.fromkeys(("keep_cluster", "cluster_name", "node_image"), ("kind",)),
+    **dict.fromkeys(
+        (
+            "kubeconfig", "context", "prometheus", "namespace_prefix", "allow_node_changes", "audit_log",
+            "callback_address",
+        ),
+        ("existing",),
+    ),
+}  # fmt: skip
+"""Which options concern which clusters; all others concern every one."""
+
+_PREFIX = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
+
+
+def check(settings: Settings) -> None:
+    """Refuse what cannot be meant, before anything is started.
+
+    Raises:
+        UsageError: names the option, and what it is for.
+    """
+    if settings.cluster not in CLUSTERS:
+        raise UsageError(f"--cluster {settings.cluster}: no such cluster", remedy=f"one of {', '.join(CLUSTERS)}")
+    for field, clusters in _FOR.items():
+        if getattr(settings, field) not in (None, False) and settings.cluster not in clusters:
+            raise UsageError(
+                f"{_flag(field)} does not go with --cluster {settings.cluster}",
+                remedy=f"leave it out, or choose --cluster {' or '.join(clusters)}",
+            )
+    if settings.deploy is not None and settings.deploy not in DEPLOY_MODES:
+        raise UsageError(
+            f"--deploy {settings.deploy}: unknown deployment mode", remedy=f"one of {', '.join(DEPLOY_MODES)}"
+        )
+    if settings.deploy not in (None, "process") and settings.cluster != "kind":
+        raise UsageError(
+            f"--deploy {settings.deploy}: on --cluster {settings.cluster} candidates run as processes of this machine",
+            remedy="leave it out, or choose --cluster kind",
+        )
+    if settings.cluster == "existing":
+        SECRETS.learn({"": settings.prometheus or ""})
+        _check_existing(settings)
+
+
+def _check_existing(settings: Settings) -> None:
+    for field, what in (
+        ("kubeconfig", "FILE: the cluster's"),
+        ("prometheus", "URL: where its nodes' traffic is known"),
+    ):
+        if getattr(settings, field) is None:
+            raise UsageError(f"--cluster existing needs {_flag(field)}", remedy=f"{_flag(field)} {what}")
+    if settings.audit_log is not None and not settings.audit_log.is_file():
+        raise UsageError(
+            f"--audit-log {settings.audit_log}: there is no such file",
+            remedy="name the file that the apiserver writes, or leave it out: clauses that need it are skipped",
+        )
+    if settings.namespace_prefix is not None and not _PREFIX.fullmatch(settings.namespace_prefix):
+        raise UsageError(
+            f"--namespace-prefix {settings.namespace_prefix}: no namespace can have such a name",
+            remedy="up to 30 small letters, digits and dashes, a letter first",
+        )
+    if settings.callback_address is not None:
+        _check_callback(settings.callback_address)
+
+
+def _check_callback(address: str) -> None:
+    try:
+        # A certificate is made for it.
+        ipaddress.ip_address(address)
+        socket.create_server((address, 0)).close()
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"--callback-address {address}: this machine cannot listen there: {error}",
+            remedy="one of this machine's IP addresses, at which the apiserver reaches it; or leave it out",
+        ) from error
+
+
+def _flag(field: str) -> str:
+    return f"--{field.replace('_', '-')}"
+
+
+def launch(settings: Settings, progress: Progress, *, readings: bool = True) -> Cluster:
+    """Start the cluster, or take hold of it.
+
+    Args:
+        settings: which cluster, and with what.
+        progress: hears of steps that take more than a moment.
+        readings: whether any candidate needs readings of the nodes' traffic; an embedded cluster then has a Prometheus.
+
+    Raises:
+        SchedproofError: it cannot be had; nothing is left behind.
+    """
+    if settings.cluster == "embedded":
+        return launch_embedded(settings, progress, settings.cluster_logs, readings=readings)
+    if settings.cluster == "kind":
+        return _launch_kind(settings, progress)
+    return _launch_existing(settings, progress)
+
+
+class KeptCluster:
+    """A cluster for several runs, one after the other: started by the first, closed by its owner.
+
+    Given to pytest as a plugin. `only`: the clauses to try in the next run; none: as the options say.
+    """
+
+    def __init__(self) -> None:
+        self.only: frozenset[str] = frozenset()
+        self._cluster: Cluster | None = None
+        self._readings = False
+
+    def obtain(self, settings: Settings, progress: Progress, *, readings: bool) -> Cluster:
+        """The cluster; see `launch`. A new one where it lacks the readings that are needed now."""
+        if readings and not self._readings:
+            self.close()
+        if self._cluster is None:
+            self._cluster, self._readings = launch(settings, progress, readings=readings), readings
+        return self._cluster
+
+    def close(self) -> None:
+        cluster, self._cluster = self._cluster, None
+        if cluster is not None:
+            cluster.close()
+
+
+def launch_embedded(
+    settings: Settings, progress: Progress, logs: Path | None, *, readings: bool = True
+) -> EmbeddedCluster:
+    """An embedded cluster; `logs` and `readings` as for `EmbeddedCluster`."""
+    spec = load_spec(_definition(settings), count=settings.nodes)
+    names = embedded.required_binaries(spec, readings=readings)
+    binaries = _paths(names, spec.kubernetes, settings, progress)
+    # The scheduler is started later, with the candidate.
+    daemons = ", ".join(name for name in names if name != "kube-scheduler")
+    with progress.step(f"starting an embedded cluster of {len(spec.nodes)} nodes", why=f"with real daemons: {daemons}"):
+        return EmbeddedCluster(spec, binaries, logs, readings=readings)
+
+
+def _launch_kind(settings: Settings, progress: Progress) -> Cluster:
+    from schedproof.clusters.kind import cluster as kind
+    from schedproof.clusters.kind.docker import require_docker
+    from schedproof.clusters.node_image.image_choice import obtain_images
+
+    spec = load_kind_spec(_definition(settings), count=settings.nodes)
+    require_docker()
+    binaries = _paths(kind.BINARIES, spec.kubernetes, settings, progress)
+    images = obtain_images(settings.node_image, spec.kubernetes, progress)
+    return kind.KindCluster(
+        spec, binaries, settings.cluster_logs, progress, images,
+        cluster_name=settings.cluster_name or "", keep=settings.keep_cluster,
+    )  # fmt: skip
+
+
+def _launch_existing(settings: Settings, progress: Progress) -> ExistingCluster:
+    assert settings.kubeconfig is not None
+    assert settings.prometheus is not None
+    check_kubeconfig(settings.kubeconfig, settings.context or "")
+    options = ExistingOptions(
+        settings.kubeconfig, settings.prometheus, settings.context or "",
+        settings.namespace_prefix or existing.DEFAULT_PREFIX, settings.allow_node_changes, settings.audit_log,
+        settings.callback_address or "",
+    )  # fmt: skip
+    with progress.step(
+        f"taking hold of the cluster that {settings.kubeconfig} names",
+        why="one run at a time; what an earlier one has left is removed first",
+    ):
+        return ExistingCluster(
+            options,
+            lambda kubernetes: _paths(binaries_for(options), kubernetes, settings, progress),
+            settings.report / "cluster",
+        )
+
+
+def _definition(settings: Settings) -> Path:
+    return settings.cluster_file or content("clusters", f"{settings.cluster}.yaml")
+
+
+def _paths(names: Sequence[str], kubernetes: str, settings: Settings, progress: Progress) -> dict[str, Path]:
+    found = resolve(names, kubernetes=kubernetes, explicit=settings.binaries, progress=progress)
+    return {name: one.path for name, one in found.items()}

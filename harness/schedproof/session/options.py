@@ -1,0 +1,200 @@
+"""The options of a run: `--NAME` of `schedproof run`, and `--sched-NAME` of pytest."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+__all__ = [
+    "BENCH_OPTIONS",
+    "CANDIDATE_HELP",
+    "CLUSTER_OPTIONS",
+    "JOBS",
+    "OPTIONS",
+    "REPEAT",
+    "WATCH",
+    "Option",
+    "add_options",
+    "given",
+]
+
+CANDIDATE_HELP = "a candidate.yaml, its folder, or the name of a shipped candidate"
+
+
+def folder_name(text: str) -> Path:
+    """The type of an option that names a folder."""
+    if not text:
+        raise argparse.ArgumentTypeError("an empty text names no folder\n  fix: name one, or leave the option out")
+    return Path(text)
+
+
+def seed(text: str) -> int:
+    """The type of an option that seeds what is drawn; seeds are parts of names, too."""
+    if not text.isascii() or not text.isdecimal():
+        raise argparse.ArgumentTypeError(
+            f"{text} is no seed\n  fix: a whole number from 0, such as the one of a report"
+        )
+    return int(text)
+
+
+@dataclasses.dataclass(frozen=True)
+class Option:
+    """One option. A repeated one collects a list."""
+
+    name: str
+    metavar: str
+    help: str
+    type: Callable[[str], Any] = str
+    repeated: bool = False
+    flag: bool = False
+    """Whether it takes no value: given or not."""
+    default: Any = None
+
+
+CLUSTER_OPTIONS = (
+    Option("cluster", "NAME", "where to run: embedded (default), kind, or existing", default="embedded"),
+    Option("cluster-file", "FILE", "embedded, kind: a cluster definition instead of clusters/NAME.yaml", Path),
+    Option("nodes", "N", "embedded, kind: the number of identical nodes", int),
+    Option("deploy", "MODE", "how candidates are deployed: process, pod (default on kind), or control-plane"),
+    Option(
+        "keep-cluster",
+        "",
+        "kind: keep the cluster after the run, and reuse it in the next one",
+        flag=True,
+        default=False,
+    ),
+    Option("cluster-name", "NAME", "kind: the name of the cluster"),
+    Option("node-image", "REF", "kind: the image of the nodes (default: kind's own, or one that is built here)"),
+    Option("kubeconfig", "FILE", "existing: the kubeconfig of the cluster", Path),
+    Option("context", "NAME", "existing: a context of the kubeconfig (default: the current one)"),
+    Option("prometheus", "URL", "existing: URL of a Prometheus server that scrapes node_exporter on every node"),
+    Option("namespace-prefix", "PREFIX", "existing: prefix of the names of the namespaces that the run creates"),
+    Option(
+        "allow-node-changes",
+        "",
+        "existing: allow the run to label and taint nodes, and to add some",
+        flag=True,
+        default=False,
+    ),
+    Option("audit-log", "FILE", "existing: the apiserver's audit log, a file that this machine can read", Path),
+    Option("callback-address", "ADDRESS", "existing: an address of this machine that the apiserver can reach"),
+)
+"""What `Settings` has a field for, of the same name."""
+
+OPTIONS = (
+    *CLUSTER_OPTIONS,
+    Option("profile", "P", "only clauses of this profile", repeated=True),
+    Option("clause", "ID", "only this clause", repeated=True),
+    Option(
+        "surface",
+        "NAME",
+        "normalization: only this surface: python, extender, plugin, normalize-score, scheduler",
+        repeated=True,
+    ),
+    Option("cases", "N", "normalization: how many for each clause: quick (default), ci, thorough, or a number"),
+    Option("replay", "ID", "normalization: only this case, which failed before"),
+    Option(
+        "window",
+        "DURATION",
+        "for candidates that take {window}: the window to try them with, in place of the claimed one",
+    ),
+    Option("keep-going", "", "try all clauses, even if the candidate binds no pod", flag=True, default=False),
+    Option("fail-fast", "", "stop at the first clause that fails or cannot be proved", flag=True, default=False),
+    Option("allow-skipped", "", "exit 0 even if the cluster cannot try some clauses", flag=True, default=False),
+    Option("report", "DIR", "folder for report and evidence (default: schedproof-results/TIME)", folder_name),
+    Option("seed", "N", "seed of everything that is drawn at random (default: random, printed)", seed),
+    Option("binary", "NAME=PATH", "use this binary, such as kube-scheduler=./kube-scheduler", repeated=True),
+)
+
+
+JOBS = Option(
+    "jobs",
+    "N",
+    "number of clusters side by side (default: as many as shorten the run; 1 unless the cluster is embedded)",
+    int,
+)
+"""Of the command line alone: for pytest that is `-n` of pytest-xdist."""
+
+WATCH = Option(
+    "watch", "", "try what failed again, on the same cluster, whenever a file changes", flag=True, default=False
+)
+"""Of the command line alone."""
+
+REPEAT = Option("repeat", "N", "number of runs, each on new clusters; ends with a count of failures", int, default=1)
+"""Of the command line alone."""
+
+BENCH_OPTIONS = (
+    Option(
+        "baseline", "CANDIDATE", "the candidate that the others are compared with (default: stock)", default="stock"
+    ),
+    Option("workload", "NAME", "a workload's file, or a shipped one's name (default: basic)", repeated=True),
+    Option("scheduler-perf", "FILE", "upstream's performance-config.yaml; --workload then names its cases", Path),
+    Option("mode", "MODE", "drain, open-loop or one-at-a-time (default: all)", repeated=True),
+    Option("rounds", "N", "rounds of each candidate in each mode (default: 10)", int, default=10),
+    Option(
+        "nodes", "N", "nodes, in place of the workload's own number; several show how it scales", int, repeated=True
+    ),
+    Option("pods", "N", "pods to measure, in place of the workload's own number", int),
+    Option("sweep", "", "raise the rate of the open loop until latency rises", flag=True, default=False),
+    Option(
+        "phases",
+        "",
+        "measure in a separate pass how long each phase of scheduling a pod takes",
+        flag=True,
+        default=False,
+    ),
+    Option("fail-if", "GATE", 'such as "p99 ratio > 1.2 vs stock": exit 1 where that is shown', repeated=True),
+    Option("conformance", "FILE", "a report.json of the same candidates, shown beside the numbers", Path),
+    Option("cluster", "NAME", "where to measure: embedded (default) or kind", default="embedded"),
+    Option("node-image", "REF", "kind: the image of the nodes (default: kind's own, or one that is built here)"),
+    Option("report", "DIR", "folder for results (default: schedproof-results/TIME)", folder_name),
+    Option("seed", "N", "seed of orders, arrivals and readings (default: random, printed)", seed),
+    Option("binary", "NAME=PATH", "use this binary, such as kube-scheduler=./kube-scheduler", repeated=True),
+)
+"""Of `schedproof bench`, and of pytest on suites/benchmark."""
+
+
+def add_options(
+    add: Callable[..., object], *, prefix: str, only: Collection[str] = (), options: Sequence[Option] = OPTIONS
+) -> None:
+    """Declare all options, or `only` some, with argparse's, or pytest's, way of adding one."""
+    for option in options:
+        if only and option.name not in only:
+            continue
+        flag = f"--{prefix}{option.name}"
+        if option.flag:
+            add(flag, action="store_true", default=option.default, help=option.help)
+        elif option.repeated:
+            text = f"{option.help}; may be repeated"
+            add(flag, action="append", type=option.type, default=[], metavar=option.metavar, help=text)
+        else:
+            add(flag, type=option.type, default=option.default, metavar=option.metavar, help=option.help)
+
+
+def given(
+    value_of: Callable[[str], Any],
+    *,
+    prefix: str,
+    without: frozenset[str] = frozenset(),
+    options: Sequence[Option] = OPTIONS,
+) -> list[str]:
+    """The command-line arguments that say again what was said, but for those named in `without`.
+
+    Args:
+        value_of: an option's value, by its name.
+        prefix: as for `add_options`.
+        without: names to leave out.
+        options: which were declared.
+    """
+    values = {option: value_of(option.name) for option in options if option.name not in without}
+    return [
+        f"--{prefix}{option.name}" + ("" if option.flag else f"={one}")
+        for option, value in values.items()
+        for one in (value if option.repeated else [value])
+        if one != option.default
+    ]

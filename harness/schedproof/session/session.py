@@ -1,0 +1,352 @@
+"""A session: one cluster, candidates attached to it one after the other, clauses tried and judged."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.kinds import PluginSpec
+from schedproof.candidates.plugin_build.plugin_build import scheduler_binary
+from schedproof.foundation.disk import FREE_SPACE, DiskSpace, naming_full_disk
+from schedproof.foundation.errors import CandidateError, HostError, SchedproofError, UsageError
+from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
+from schedproof.foundation.private import make_private
+from schedproof.judge.catalogue import BINDS, CATALOGUE
+from schedproof.judge.judge import applies, dependent, judge
+from schedproof.judge.own import is_own
+from schedproof.report.run.result import CandidateResult, RunResult
+from schedproof.session.launch import check, launch
+from schedproof.stimulus.case import Case
+from schedproof.stimulus.extender import ExtenderCase
+from schedproof.stimulus.network import NetworkCase
+from schedproof.stimulus.plugin import PluginCase
+from schedproof.stimulus.scorers import build_scorers
+from schedproof.stimulus.scoring import ScoringCase
+from schedproof.stimulus.trial import Trial, describe_cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.clusters.cluster import Cluster
+    from schedproof.foundation.progress import Progress
+    from schedproof.judge.verdict import Verdict
+    from schedproof.session.launch import KeptCluster, Settings
+
+__all__ = ["Session", "require_space"]
+
+_LEAST_FREE = 64 << 20
+"""Bytes that must be free in the report folder: a run of twenty clauses writes some 10 MB."""
+
+
+_CASES: dict[str, type[Case]] = {
+    "network": NetworkCase, "extender": ExtenderCase, "plugin": PluginCase, "normalize": ScoringCase
+}  # fmt: skip
+
+
+def _case_class(candidate: Candidate, clause: str) -> type[Case]:
+    """By the first part of a clause's id. Tests of the user's own have traffic too, where the candidate claims any."""
+    if is_own(clause):
+        return Case if candidate.claims.network is None else NetworkCase
+    return _CASES.get(clause.partition("/")[0], Case)
+
+
+class Session:
+    """Nothing is started before it is needed; `close` ends everything and may be called twice."""
+
+    def __init__(self, settings: Settings, progress: Progress, kept: KeptCluster | None = None) -> None:
+        """`kept`: has the cluster, where that outlives the session."""
+        check(settings)
+        self._kept = kept
+        self.settings = settings
+        self.result = RunResult(
+            seed=settings.seed,
+            cluster=settings.cluster,
+            folder=settings.report,
+            options=settings.options,
+            effort=settings.effort,
+            allow_skipped=settings.allow_skipped,
+            started=datetime.datetime.now(datetime.UTC),
+        )
+        self._began_at = time.monotonic()
+        self._progress = progress
+        self._cluster: Cluster | None = None
+        self._trial: Trial | None = None
+        self._case: Case | None = None
+        self._hopeless = False
+        self._instance = 0
+        self._cause = ""
+        self._suspected_by = ""
+        self._stopped = False
+
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster, started at the first call.
+
+        Raises:
+            SchedproofError: it cannot be started here; nothing that needs it can be tried.
+        """
+        if self.result.error is not None:
+            raise self.result.error
+        if self._cluster is None:
+            try:
+                with naming_full_disk(self.settings.report):
+                    self._start_cluster()
+            except SchedproofError as error:
+                self.result.error = error
+                raise
+        assert self._cluster is not None
+        return self._cluster
+
+    def _start_cluster(self) -> None:
+        if not self.settings.cluster_number:
+            require_space(self.settings.report)
+        candidates = [result.candidate for result in self.result.candidates.values()]
+        # Without candidates it is not known yet what will be needed.
+        readings = not candidates or any(candidate.needs_readings for candidate in candidates)
+        obtain = launch if self._kept is None else self._kept.obtain
+        self._cluster = obtain(self.settings, self._progress, readings=readings)
+        # All of the run's evidence, that of its other clusters too, whose instances may be of the same candidate.
+        self._cluster.host.sandbox.hide(self.settings.report)
+        self.result.versions = dict(self._cluster.versions())
+        self.result.timings["cluster"] = self._cluster.timings["total"]
+
+    def select(self, candidate: Candidate, clauses: Sequence[str]) -> None:
+        """Say what is going to be tried on a candidate."""
+        self.result.candidates[candidate.name] = CandidateResult(candidate, tuple(clauses))
+
+    def untried(self, candidate: Candidate, clause: str) -> Verdict | None:
+        """The verdict on a clause that needs no trial, recorded; None where one is needed."""
+        verdict = applies(CATALOGUE[clause], candidate.claims, describe_cluster(self.cluster))
+        if verdict is None and CATALOGUE[clause].needs_bindings and (cause := self._shown_broken_by(candidate)):
+            verdict = dependent(CATALOGUE[clause], cause)
+        if verdict is not None:
+            self.result.candidates[candidate.name].verdicts.append(verdict)
+        return verdict
+
+    def leaves_out(self, candidate: Candidate, clause: str) -> bool:
+        """Whether a clause is left untried because another one failed: `--fail-fast`.
+
+        What is judged over all of a run is judged, of a candidate that is there.
+        """
+        is_there = self._trial is not None and self._trial.candidate is candidate
+        return self._stopped and not (CATALOGUE[clause].last and is_there)
+
+    def _shown_broken_by(self, candidate: Candidate) -> str:
+        """The clause that has shown that the candidate binds nothing; empty where none has."""
+        trial = self.trial(candidate)
+        if trial.attachment.start_error is not None:
+            self._try_no_more(trial, "core/alive")
+        return self._cause
+
+    def trial(self, candidate: Candidate) -> Trial:
+        """The candidate's trial; another candidate's is closed first.
+
+        Raises:
+            SchedproofError: it cannot be brought up; the same error again at every further call.
+        """
+        result = self.result.candidates[candidate.name]
+        if result.error is not None:
+            raise result.error
+        if self._trial is not None and self._trial.candidate is not candidate:
+            self._close_trial()
+        if self._trial is None:
+            folder = self._new_folder(candidate)
+            cluster = self.cluster
+            try:
+                with naming_full_disk(self.settings.report):
+                    self._compile(candidate, cluster)
+                    with self._progress.step(f"attaching {candidate.name}"):
+                        self._trial = Trial(
+                            cluster, candidate, folder, self.settings.seed, self.settings.deploy, self.settings.effort
+                        )
+                    self._trial.recorder.add(
+                        "selected", clauses=list(result.selected), allow_skipped=self.settings.allow_skipped
+                    )
+            except SchedproofError as error:
+                result.error = error
+                if DiskSpace(self.settings.report).exit_error() is not None:  # nor is there space for any other's
+                    self.result.error = error
+                raise
+            self.result.timings[f"attach {candidate.name}"] = self._trial.attach_seconds
+        return self._trial
+
+    def _new_folder(self, candidate: Candidate) -> Path:
+        """Where the evidence of the candidate goes; that of further instances in numbered folders below the first's."""
+        folder = home = self.settings.report / "candidates" / candidate.name
+        if self.settings.cluster_number:
+            self._instance = 1
+            while not _make(folder):
+                self._instance += 1
+                folder = home / str(self._instance)
+        return folder
+
+    def _compile(self, candidate: Candidate, cluster: Cluster) -> None:
+        """Have a plugin's scheduler built here, where it can be told how long that takes, and not while attaching."""
+        if isinstance(candidate.spec, PluginSpec) and not candidate.spec.stock:
+            begin = time.monotonic()
+            scheduler_binary(
+                candidate.spec, name=candidate.name, kubernetes=cluster.kubernetes, progress=self._progress
+            )
+            self.result.timings[f"build {candidate.name}"] = time.monotonic() - begin
+        if any(clause.startswith("normalize/") for clause in self.result.candidates[candidate.name].selected):
+            with contextlib.suppress(CandidateError):  # the clauses that need it will say so
+                build_scorers(candidate, cluster.kubernetes, self._progress)
+
+    def begin(self, candidate: Candidate, clause: str) -> Case:
+        """Begin the trial of one clause."""
+        trial = self.trial(candidate)
+        self._hopeless = bool(self._cause)
+        self._case = _case_class(candidate, clause)(trial, clause)
+        self._began = time.monotonic()
+        try:
+            if not CATALOGUE[clause].at_start:
+                trial.attachment.restart_if_ended()
+        except SchedproofError as error:
+            # Nothing that needs it can be shown any more; that it has ended is judged by itself.
+            self._hopeless = True
+            never = trial.attachment.start_error is not None
+            what = "does not start (see core/alive)" if never else f"has ended, and does not start again: {error}"
+            self._case.trouble(f"the candidate {what}")
+        return self._case
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether there is no candidate that the present case could be tried on."""
+        return self._hopeless
+
+    def trouble(self, text: str) -> None:
+        """The stimulus of the present case broke down: its clause is `invalid`."""
+        if self._case is not None:
+            self._case.trouble(text)
+
+    def asserted(self, text: str) -> None:
+        """An assertion of the present case's test, one of the user's own, does not hold."""
+        if self._case is not None:
+            self._case.asserted(text)
+
+    def conclude(self, candidate: Candidate, clause: str) -> Verdict:
+        """End the trial of a clause and judge its record."""
+        with naming_full_disk(self.settings.report):
+            trial = self.trial(candidate)
+            if self._case is not None:
+                if CATALOGUE[clause].last and not trial.is_over and not self._cause:
+                    self._case.last_round()
+                self._case.end()
+                self.result.timings[f"{candidate.name} {clause}"] = time.monotonic() - self._began
+            if CATALOGUE[clause].last:
+                trial.over()
+            history = trial.history()
+        verdict = dataclasses.replace(judge(history, clause), instance=self._instance)
+        self.result.candidates[candidate.name].verdicts.append(verdict)
+        self._stopped |= self.settings.fail_fast and (verdict.fails_run or verdict.unproved)
+        if trial.binds_nothing and verdict.outcome in ("failed", "invalid") and CATALOGUE[clause].needs_bindings:
+            self._suspected_by = clause
+        return verdict
+
+    def _try_no_more(self, trial: Trial, clause: str) -> None:
+        """Leave it at what is judged over all of the run: whatever else is tried would fail by the same cause."""
+        if not self._cause and not self.settings.keep_going:
+            self._cause = clause
+            trial.recorder.add("broken", case=clause)
+
+    def clean_up(self) -> None:
+        """Put the world back as it was before the case. Where that fails, nothing more can be tried in this world."""
+        case, self._case = self._case, None
+        if case is None or self.result.error is not None:
+            return
+        suspected_by, self._suspected_by = self._suspected_by, ""
+        try:
+            case.close()
+            # Any other clause may have failed for a reason of its own: a plain pod tells, now that the world is calm.
+            if suspected_by and not self.settings.keep_going and not self._binds(case.trial, suspected_by):
+                self._try_no_more(case.trial, suspected_by)
+        except SchedproofError as error:
+            self.result.error = error
+            raise
+
+    @staticmethod
+    def _binds(trial: Trial, suspected_by: str) -> bool:
+        """Whether a candidate binds anything, of which a clause has seen nothing bound."""
+        return suspected_by != BINDS and trial.binds_a_pod()
+
+    def _close_trial(self) -> None:
+        trial, self._trial, self._cause = self._trial, None, ""
+        if trial is None:
+            return
+        try:
+            with naming_full_disk(self.settings.report):
+                trial.close()
+        except SchedproofError as error:
+            # Its last acts could not be recorded. Everything is down all the same, and the run has its reason to fail.
+            self.result.error = self.result.error or error
+
+    def close(self) -> None:
+        try:
+            self._close_trial()
+        finally:
+            if self._cluster is not None:
+                self._close_cluster()
+            self.result.seconds = time.monotonic() - self._began_at
+
+    def _close_cluster(self) -> None:
+        assert self._cluster is not None
+        cluster, self._cluster = self._cluster, None
+        if self._kept is not None:
+            if self.result.error is not None:
+                self._kept.close()  # whatever it was: the next run has a new one
+            return
+        if self.result.exit_code in (EXIT_FAILED, EXIT_ERROR):
+            cluster.export_logs(self.settings.cluster_logs / "exported")
+        begin = time.monotonic()
+        try:
+            cluster.close()
+        except SchedproofError as error:
+            # Something may be left. What was judged is judged all the same, and the run has its reason to fail.
+            self.result.error = self.result.error or error
+        self.result.timings["close"] = time.monotonic() - begin
+
+
+def _make(folder: Path) -> bool:
+    """Make a folder, unless another process was faster."""
+    try:
+        make_private(folder.parent)
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        return False
+    return True
+
+
+def require_space(folder: Path) -> None:
+    """Fail now, and not in the middle of a run, where the evidence cannot be kept.
+
+    Raises:
+        UsageError: the folder holds evidence already.
+        HostError: the folder cannot be written, or has too little room.
+    """
+    if (folder / "candidates").exists():
+        raise UsageError(
+            f"{folder} holds the evidence of an earlier run, which would be mixed up with this one's",
+            remedy="choose another folder with --report, or remove that one",
+        )
+    try:
+        make_private(folder)
+        probe = folder / ".writable"
+        probe.write_text("")
+        probe.unlink()
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise HostError(
+            f"cannot keep evidence in {folder}: {error.strerror}",
+            remedy="choose another folder with --report",
+        ) from error
+    if free < _LEAST_FREE:
+        raise HostError(
+            f"only {free >> 20} MiB are free in {folder}; the evidence of a run needs {_LEAST_FREE >> 20} MiB",
+            remedy=FREE_SPACE,
+        )

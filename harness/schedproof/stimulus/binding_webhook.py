@@ -1,0 +1,286 @@
+"""Holds Bindings at the apiserver's door: an admission webhook on pods/binding, for every client."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import http.client
+import http.server
+import itertools
+import json
+import math
+import ssl
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from schedproof.clusters.api import ApiError
+from schedproof.daemons.certificates import Authority
+from schedproof.foundation.deadlines import WEBHOOK_CALLED
+from schedproof.foundation.errors import DeadlineExceededError
+from schedproof.foundation.waiting import NotYet, until, wait_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from schedproof.clusters.cluster import Cluster
+    from schedproof.foundation.deadlines import Deadline
+
+__all__ = ["CALL_ANNOTATION", "BindingGate"]
+
+_FENCE = "schedproof-gate-fence"
+_WEBHOOK = "gate.schedproof.dev"
+CALL_ANNOTATION = f"{_WEBHOOK}/call"
+"""Of a line in the audit log: the number of the call to us that it led to (apiserver: AuditAnnotations)."""
+_NUMBERS = itertools.count(1)
+"""Of calls to any gate, so that the annotation is unique in a history."""
+_EFFECT_SECONDS = 2.0
+"""How long the effect of a Binding can be seen before its answer: watches deliver in milliseconds, and a candidate that
+polls does so each second."""
+_REASONS = {409: "Conflict", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
+"""metav1.StatusReason, by HTTP status code."""
+
+
+class BindingGate:
+    """While it is open as a context, Bindings in `namespace` pass through it.
+
+    The apiserver calls us before it acts on a Binding (pkg/registry/core/pod/storage: BindingREST.Create validates,
+    then assigns), so what happens while it waits for us happens between a scheduler's decision and its effect.
+
+    Args:
+        patience: how long the candidate may take to post a Binding.
+    """
+
+    def __init__(self, cluster: Cluster, namespace: str, patience: Deadline, record: Callable[..., None]) -> None:
+        self._patience = patience
+        self._record = record
+        self._api = cluster.api
+        self._address = cluster.callback_address
+        self._namespace = namespace
+        self._changed = threading.Condition()
+        self._calls: list[str] = []
+        self._refused: dict[str, tuple[int, float]] = {}
+        self._losing: set[str] = set()
+        self._lost: set[str] = set()
+        self._performing: dict[str, str] = {}
+        self._held = ""
+        self.held_node = ""
+        """The node of the Binding that waits, or that was the last to wait."""
+        self._port = cluster.host.ports.reserve(self._address)
+        self._folder = cluster.host.sandbox.scratch / f"gate-{self._port}"
+        self._name = f"schedproof-{namespace}"
+
+    def __enter__(self) -> BindingGate:
+        authority = Authority(self._folder)
+        pair = authority.server("webhook", self._address)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(pair.certificate, pair.key)
+        bundle = base64.b64encode(authority.certificate.read_bytes()).decode()
+        self._server = _Server((self._address, self._port), _handler(self))
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="gate", daemon=True)
+        self._thread.start()
+        try:
+            self._api.create("validatingwebhookconfigurations", self._document(bundle))
+            self._await_effect()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _document(self, bundle: str) -> dict[str, Any]:
+        return {
+            "metadata": {"name": self._name},
+            "webhooks": [
+                {
+                    "name": _WEBHOOK,
+                    "admissionReviewVersions": ["v1"],
+                    "sideEffects": "None",
+                    "failurePolicy": "Ignore",
+                    "timeoutSeconds": 30,
+                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self._namespace}},
+                    "rules": [
+                        {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
+                         "resources": ["pods/binding", "bindings"]},
+                    ],
+                    "clientConfig": {"url": f"https://{self._address}:{self._port}/", "caBundle": bundle},
+                }
+            ],
+        }  # fmt: skip
+
+    def _await_effect(self) -> None:
+        """The apiserver learns of a webhook by a watch: Bindings of a pod that does not exist tell when it has."""
+
+        def probe() -> None:
+            try:
+                self._api.bind(self._namespace, _FENCE, "nowhere")
+            except ApiError as refused:
+                if _FENCE not in self._calls:
+                    raise NotYet(f"the apiserver answers without asking us: {refused.message}") from refused
+
+        wait_for(probe, WEBHOOK_CALLED, what="the apiserver to call the webhook")
+
+    def refuse(self, pod: str, code: int = http.client.INTERNAL_SERVER_ERROR, *, times: float = math.inf) -> None:
+        """Answer the next `times` Bindings of this pod with an error.
+
+        None of the codes that tell a client for good that the request itself is wrong (400, 403, 422): many give up
+        on these, and rightly so.
+        """
+        with self._changed:
+            self._refused[pod] = (code, times)
+
+    def lose_answer(self, pod: str) -> None:
+        """Let the next Binding of this pod take effect, and answer it with 504 once that could be seen for a while.
+
+        A webhook is called before the effect. So the same Binding is posted by us, under the harness's identity;
+        for the one who posted the first it is as if the apiserver had been too slow to answer.
+        """
+        with self._changed:
+            self._losing.add(pod)
+
+    def await_lost(self, pod: str) -> None:
+        """Return when the answer to a Binding of this pod has been lost, or when that took too long."""
+
+        def probe() -> None:
+            if pod not in self._lost:
+                raise NotYet(f"the Binding of {pod} is not answered")
+
+        with contextlib.suppress(DeadlineExceededError):
+            wait_for(probe, self._patience, what=f"the answer to a Binding of {pod}", wake=self._changed)
+
+    def accept(self) -> None:
+        """Refuse nothing any more."""
+        with self._changed:
+            self._refused.clear()
+
+    def hold(self, pod: str) -> None:
+        """Let the next Binding of a pod of this name wait until `release`."""
+        with self._changed:
+            self._held = pod
+
+    def await_held(self) -> bool:
+        """Return when a Binding waits, or when no attempt to bind that pod was made in time; which of the two."""
+        return self.await_call(self._held)
+
+    def await_call(self, pod: str) -> bool:
+        """Return when a Binding of a pod of this name was posted, or when that took too long; which of the two."""
+
+        def probe() -> None:
+            if pod not in self._calls:
+                raise NotYet(f"no Binding of {pod}")
+
+        try:
+            wait_for(probe, self._patience, what=f"a Binding of {pod}", wake=self._changed)
+        except DeadlineExceededError:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Let what waits go on, and all that follows."""
+        with self._changed:
+            self._held = ""
+            self._changed.notify_all()
+
+    def review(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to an AdmissionRequest; for the server."""
+        binding = request["object"]
+        # Bindings can be posted to the pod's subresource, or to the namespace.
+        pod, user = request.get("name") or binding["metadata"]["name"], request["userInfo"]["username"]
+        number = next(_NUMBERS)
+        code, held, effective = 0, False, False
+        with self._changed:
+            counts = not request.get("dryRun") and self._performing.get(pod, user) == user
+            first = pod not in self._calls
+            if counts:  # neither a dry run nor our own
+                self._calls.append(pod)
+                self._changed.notify_all()
+            if counts and pod in self._performing:
+                # Another worker's: it is told after the effect that the pod is bound.
+                self._changed.wait_for(lambda: pod not in self._performing)
+            if counts and first and pod == self._held:
+                held, self.held_node = True, binding["target"]["name"]
+                self._changed.wait_for(lambda: self._held != pod)
+            loses = counts and pod in self._losing
+            if loses:
+                self._losing.discard(pod)
+                self._performing[pod] = user
+            elif counts:
+                code = self._refusal(pod)
+        if loses:
+            effective = self._perform(pod, binding)
+            code = http.client.GATEWAY_TIMEOUT if effective else 0
+        if counts and pod != _FENCE:
+            self._record(
+                "admission", pod=f"{self._namespace}/{pod}", uid=binding["metadata"].get("uid", ""),
+                node=binding["target"]["name"], user=user, call=str(number), code=code, held=held, effective=effective,
+            )  # fmt: skip
+        if loses:
+            with self._changed:
+                self._lost.add(pod)
+                self._changed.notify_all()
+        answer: dict[str, Any] = {
+            "uid": request["uid"], "allowed": not code, "auditAnnotations": {"call": str(number)},
+        }  # fmt: skip
+        if code:
+            message = "answered by the harness, to see what follows"
+            answer["status"] = {"code": code, "reason": _REASONS.get(code, ""), "message": message}
+        return answer
+
+    def _refusal(self, pod: str) -> int:
+        """The code to answer with; 0 where the Binding may pass."""
+        code, left = self._refused.get(pod, (0, 0))
+        if left <= 0:
+            return 0
+        self._refused[pod] = (code, left - 1)
+        return code
+
+    def _perform(self, pod: str, binding: Mapping[str, Any]) -> bool:
+        """Carry a Binding out, and return once its effect could be seen for a while; whether there was any."""
+        try:
+            self._api.bind(self._namespace, pod, binding["target"]["name"], uid=binding["metadata"].get("uid", ""))
+        except ApiError:
+            return False
+        finally:
+            with self._changed:
+                self._performing.pop(pod, None)
+                self._changed.notify_all()
+        until(time.monotonic() + _EFFECT_SECONDS)
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+        try:
+            self._api.delete_if_there("validatingwebhookconfigurations", self._name)
+        finally:
+            self._server.shutdown()
+            self._thread.join()
+            self._server.server_close()
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+    block_on_close = False
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """The apiserver gave up waiting."""
+
+
+def _handler(gate: BindingGate) -> type[http.server.BaseHTTPRequestHandler]:
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["request"]
+            response = gate.review(request)
+            review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+            body = json.dumps(review).encode()
+            self.send_response_only(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """The audit log has it."""
+
+    return Handler

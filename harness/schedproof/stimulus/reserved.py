@@ -1,0 +1,130 @@
+"""A node of the harness's own, tainted and cordoned for the whole run: what must wait for it, and what it shows.
+
+It is a turnstile. A blocker takes all of its CPUs but those that were freed so far; each turn exchanges the blocker for
+a smaller one, so that more is free than ever was, and gives the node a new label. A pod that selects the label and asks
+for all that is free is bound there only by a scheduler that has seen both: the label, by its watch of nodes, and that
+the larger blocker is gone, by its watch of the pods that are on nodes. In each earlier view there was too little room,
+however old it is and whichever of the two watches is behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from schedproof.clusters.api import NotFound
+from schedproof.foundation.deadlines import NODE_READY
+from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.oracle.resources import held
+from schedproof.stimulus.pods import TOLERATE_ALL, Pod, pod_manifest
+
+if TYPE_CHECKING:
+    from schedproof.clusters.cluster import Cluster
+    from schedproof.stimulus.recorder import Recorder
+
+__all__ = ["CORDONED", "GENERATION", "RESERVED", "ReservedNode", "Turn", "is_possible"]
+
+RESERVED = "schedproof-reserved"
+"""The node's name, and the beginning of its taints' keys."""
+
+GENERATION = "schedproof.dev/generation"
+"""A label by whose value it is shown which state of the nodes a candidate has seen. It is never taken back."""
+
+CORDONED = "node.kubernetes.io/unschedulable"
+
+_TAINT = {"key": f"schedproof.dev/{RESERVED}", "effect": "NoSchedule"}
+_EVICTING = {"key": f"schedproof.dev/{RESERVED}-evicting", "effect": "NoExecute"}
+_CPUS = 4_000
+"""More than there are turns in a run, which take one each."""
+_PODS = 1_000
+_BLOCKER = "schedproof-filler"
+
+
+def is_possible(cluster: Cluster) -> bool:
+    """Whether a cluster can be given such a node."""
+    return {"change-nodes", "idle-nodes"} <= cluster.capabilities
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    """What a pod needs that is to pass the turnstile, and the revisions that a scheduler has seen by then."""
+
+    label: str
+    cpu: str
+    nodes: int
+    pods: int
+
+
+class ReservedNode:
+    """In a cluster from the constructor's return to `close`. `follow` it with a recorder before the first turn."""
+
+    def __init__(self, cluster: Cluster, namespace: str) -> None:
+        self._cluster, self._api, self._namespace = cluster, cluster.api, namespace
+        self._free = 0
+        self._recorder: Recorder | None = None
+        capacity = {**cluster.node_template.capacity, "cpu": str(_CPUS), "pods": str(_PODS)}
+        spec = dataclasses.replace(cluster.node_template, capacity=capacity, labels={}, taints=(_TAINT, _EVICTING))
+        cluster.add_node(RESERVED, like=spec)
+        self._api.merge("nodes", RESERVED, {"spec": {"unschedulable": True}})
+        wait_for(self._cordoned, NODE_READY, what=f"node {RESERVED} to be cordoned")
+        self._blocker = self._block()
+
+    def _cordoned(self) -> None:
+        taints = self._api.get("nodes", RESERVED)["spec"].get("taints", ())
+        if not any(taint["key"] == CORDONED for taint in taints):
+            raise NotYet(f"its taints are {taints}")
+
+    def follow(self, recorder: Recorder) -> None:
+        """By this it is seen whether the node is as it should be."""
+        self._recorder = recorder
+
+    def waiting(self) -> dict[str, dict[str, Any]]:
+        """Name to spec of pods that may only go to this node, and that each have one reason not to."""
+        here = {"nodeSelector": {"kubernetes.io/hostname": RESERVED}}
+        keys = {"tainted": _TAINT["key"], "tainted-noexecute": _EVICTING["key"], "cordoned": CORDONED}
+        return {
+            # Each tolerates all but one.
+            **{
+                name: {
+                    **here,
+                    "tolerations": [{"key": key, "operator": "Exists"} for key in keys.values() if key != own],
+                }
+                for name, own in keys.items()
+            },
+            "full": {**here, "tolerations": TOLERATE_ALL, "cpu": str(_CPUS)},
+        }
+
+    def turn(self, generation: str) -> Turn | None:
+        """One pod more can pass; None where the node is not there, or others take CPUs of it."""
+        if not self._intact():
+            return None
+        labels = {"metadata": {"labels": {GENERATION: generation}}}
+        nodes = int(self._api.merge("nodes", RESERVED, labels)["metadata"]["resourceVersion"])
+        self._free += 1
+        before, self._blocker = self._blocker, self._block()
+        self._api.delete("pods", before.name, self._namespace, uid=before.uid)
+        return Turn(generation, str(self._free), nodes, self._blocker.rv)
+
+    def _intact(self) -> bool:
+        assert self._recorder is not None
+        if RESERVED not in self._recorder.nodes:
+            return False
+        if self._blocker.uid not in self._recorder.pods:  # collected while the node was taken away
+            self._blocker = self._block()
+        there = [pod for pod in list(self._recorder.pods.values()) if pod["spec"].get("nodeName") == RESERVED]
+        return {pod["metadata"]["uid"] for pod in there if held(pod).get("cpu")} <= {self._blocker.uid}
+
+    def _block(self) -> Pod:
+        manifest = pod_manifest(
+            f"blocker-{self._free}", _BLOCKER, image=self._cluster.workload_image, node=RESERVED,
+            cpu=str(_CPUS - self._free), tolerations=TOLERATE_ALL,
+        )  # fmt: skip
+        return Pod.created(self._api.create("pods", manifest, self._namespace))
+
+    def close(self) -> None:
+        """Remove the node, and whatever is on it."""
+        for pod in self._api.list("pods", fieldSelector=f"spec.nodeName={RESERVED}")["items"]:
+            with contextlib.suppress(NotFound):
+                self._api.delete("pods", pod["metadata"]["name"], pod["metadata"]["namespace"], grace=0)
+        self._cluster.remove_node(RESERVED)

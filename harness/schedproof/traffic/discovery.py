@@ -1,0 +1,73 @@
+"""What a Prometheus server that others run has of the nodes."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from typing import TYPE_CHECKING
+
+from schedproof.daemons.scrape import RECEIVED
+from schedproof.foundation.errors import HostError, UsageError
+from schedproof.traffic.readings import NODE_LABEL, Reader
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Known", "discover", "known_of"]
+
+_PREFERRED = "eth0"
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """The traffic device that all nodes have, and the labels of each node's series, `device` left out."""
+
+    device: str
+    labels: Mapping[str, Mapping[str, str]]
+
+
+def discover(url: str, nodes: Sequence[str]) -> Known:
+    """Ask a Prometheus for the traffic counters of these nodes.
+
+    Raises:
+        HostError: it does not answer.
+        UsageError: it does not know the nodes, or not by the label `node`.
+    """
+    import requests
+    from prometheus_api_client.exceptions import PrometheusApiClientException
+
+    with contextlib.closing(Reader(url)) as reader:
+        try:
+            series = reader.series(RECEIVED)
+        except (requests.RequestException, PrometheusApiClientException, ValueError) as error:
+            raise HostError(
+                f"no Prometheus answers at {url}: {error}",
+                remedy="--prometheus is its base URL, as this machine reaches it: curl URL/api/v1/query?query=up",
+            ) from error
+    return known_of(series, nodes, url)
+
+
+def known_of(series: Sequence[tuple[Mapping[str, str], float]], nodes: Sequence[str], url: str) -> Known:
+    """The same, from labels and values of the series. Of several devices that all nodes have: eth0, or the busiest."""
+    devices: dict[str, dict[str, tuple[Mapping[str, str], float]]] = {}
+    for labels, value in series:
+        if labels.get(NODE_LABEL) in nodes and labels.get("device", "lo") != "lo":
+            devices.setdefault(labels["device"], {})[labels[NODE_LABEL]] = labels, value
+    common = {device: found for device, found in devices.items() if set(found) == set(nodes)}
+    if not common:
+        known = {labels.get(NODE_LABEL, "") for labels, _ in series}
+        missing = [node for node in nodes if node not in known]
+        raise UsageError(
+            f"Prometheus at {url} has no {RECEIVED} of a device that all nodes have, by the label {NODE_LABEL!r}: "
+            + (f"nothing of {', '.join(missing)}" if missing else f"devices {', '.join(sorted(devices))}"),
+            remedy=f"scrape a node_exporter on every node, and let relabeling set the label {NODE_LABEL!r} to the name "
+            "of the Node object (from __meta_kubernetes_pod_node_name)",
+        )
+    device = max(common, key=lambda name: (name == _PREFERRED, sum(value for _, value in common[name].values()), name))
+    return Known(
+        device,
+        {
+            node: {name: value for name, value in labels.items() if name not in ("__name__", "device")}
+            for node, (labels, _) in common[device].items()
+        },
+    )

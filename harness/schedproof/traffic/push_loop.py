@@ -1,0 +1,37 @@
+"""Pushes samples from a thread, again and again."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.errors import HostError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["PushLoop"]
+
+
+class PushLoop:
+    """Calls `push` every `interval` seconds until it is closed, or the server is gone: queries fail then, and say so.
+
+    The first call is one interval after the start.
+    """
+
+    def __init__(self, push: Callable[[], None], interval: float, *, name: str) -> None:
+        self._push, self._interval = push, interval
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        while not self._closing.wait(self._interval):
+            try:
+                self._push()
+            except (OSError, HostError):
+                return
+
+    def close(self) -> None:
+        self._closing.set()
+        self._thread.join()

@@ -1,0 +1,44 @@
+"""Readings of nodes that have no exporter: clusters too large for one network namespace and exporter each."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from schedproof.traffic.push_loop import PushLoop
+from schedproof.traffic.script import steady
+from schedproof.traffic.series import Series, push
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["IdleReadings"]
+
+
+class IdleReadings:
+    """Pushes what scrapes of idle nodes would bring, as often as they would, until closed.
+
+    Args:
+        url: the Prometheus server's.
+        labels: node to the labels of its series; may change meanwhile.
+        interval: seconds.
+    """
+
+    def __init__(self, url: str, labels: Mapping[str, Mapping[str, str]], device: str, interval: float) -> None:
+        self._url, self._labels, self._device = url, labels, device
+        self._push()
+        self._loop = PushLoop(self._push, interval, name="idle-readings")
+
+    def _push(self) -> None:
+        now = time.time()
+        push(
+            self._url,
+            [
+                Series(series, [(now, value)])
+                for node, labels in list(self._labels.items())
+                for series, value in steady(labels, node, [self._device], whole=False)
+            ],
+        )
+
+    def close(self) -> None:
+        self._loop.close()

@@ -1,0 +1,160 @@
+"""Scripted series: samples with chosen timestamps, pushed into a real Prometheus by remote write.
+
+A timestamp cannot be rewritten in Prometheus, so each scenario pushes into a server of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import http.client
+import itertools
+import math
+import struct
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from schedproof.daemons.password import authorization
+from schedproof.foundation.errors import HostError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["Counter", "Series", "moments", "push"]
+
+
+(_STALE,) = struct.unpack("<d", bytes.fromhex("020000000000f07f"))
+"""The one NaN that Prometheus takes for the end of a series (model/value.StaleNaN)."""
+
+
+_ROUNDING = 1e-9
+"""By how much of a step a quotient may lie below the whole number that it stands for."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """One series: its labels (with `__name__`), and samples of (seconds since the epoch, value)."""
+
+    labels: Mapping[str, str]
+    samples: Sequence[tuple[float, float]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Counter:
+    """A counter that grows at changing rates.
+
+    `phases`: (seconds since the epoch, bytes per second from then on), in order of time. `start_value` is what it
+    shows at the start of the first phase. At `reset` it starts over at zero, as that of a node that reboots, and again
+    `every` so many seconds. From `gone` on it has no samples: a stale marker ends the series, as where a scrape has
+    failed.
+    """
+
+    start_value: float
+    phases: Sequence[tuple[float, float]]
+    reset: float = math.inf
+    every: float = math.inf
+    gone: float = math.inf
+
+    @property
+    def begin(self) -> float:
+        """When the first phase begins."""
+        return self.phases[0][0]
+
+    def samples(self, *, end: float, step: float, after: float = -math.inf) -> list[tuple[float, float]]:
+        """Samples every `step` seconds from the first phase to `end`; exact also where phases begin in between.
+
+        Those up to and including `after` are left out: they were pushed before.
+        """
+        values = [(moment, self._value(moment)) for moment in moments(self.begin, min(end, self.gone), step, after)]
+        if not after <= self.gone < end:
+            return values
+        return [*values, (self.begin + (math.floor((self.gone - self.begin) / step + _ROUNDING) + 1) * step, _STALE)]
+
+    def _value(self, moment: float) -> float:
+        counted_from, value = (self._last_reset(moment), 0.0) if moment >= self.reset else (-math.inf, self.start_value)
+        for (start, rate), (stop, _) in itertools.pairwise((*self.phases, (math.inf, 0.0))):
+            value += rate * max(0.0, min(moment, stop) - max(start, counted_from))
+        return value
+
+    def _last_reset(self, moment: float) -> float:
+        if math.isinf(self.every):
+            return self.reset
+        return self.reset + (moment - self.reset) // self.every * self.every
+
+
+def moments(begin: float, end: float, step: float, after: float = -math.inf) -> list[float]:
+    """Every `step` seconds from `begin` to `end`, both included, those that are later than `after`."""
+    first = max(0, math.floor((after - begin) / step + _ROUNDING) + 1) if after > -math.inf else 0
+    return [begin + n * step for n in range(first, math.floor((end - begin) / step + _ROUNDING) + 1)]
+
+
+def push(url: str, series: Iterable[Series]) -> None:
+    """Send samples to the remote-write receiver of a Prometheus at this base URL. Queryable on return.
+
+    Protocol: Prometheus remote write 1.0, snappy-compressed protobuf.
+
+    Raises:
+        HostError: Prometheus refused them; with its reason (a timestamp written twice, too old, too new).
+    """
+    import cramjam
+
+    encoded: dict[int, bytes] = {}
+    chosen = list(series)  # which keeps lists of samples alive, and so their ids apart
+    for one in chosen:
+        if id(one.samples) not in encoded:
+            encoded[id(one.samples)] = _samples(one.samples)
+    body = b"".join(_field(1, _labels(one.labels) + encoded[id(one.samples)]) for one in chosen)
+    server = urlsplit(url)
+    connection = http.client.HTTPConnection(server.hostname or "", server.port, timeout=30)
+    try:
+        connection.request(
+            "POST",
+            "/api/v1/write",
+            body=bytes(cramjam.snappy.compress_raw(body)),
+            headers={
+                "Content-Encoding": "snappy",
+                "Content-Type": "application/x-protobuf",
+                "X-Prometheus-Remote-Write-Version": "0.1.0",
+                **authorization(url),
+            },
+        )
+        answer = connection.getresponse()
+        text = answer.read()
+    finally:
+        connection.close()
+    if answer.status >= http.client.MULTIPLE_CHOICES:
+        raise HostError(
+            f"Prometheus refused the scripted samples: {answer.status} {text.decode(errors='replace')}",
+            remedy="each scenario needs series or a server of its own, and times within 10 minutes of now",
+        )
+
+
+# message WriteRequest { repeated TimeSeries timeseries = 1; }
+# message TimeSeries { repeated Label labels = 1; repeated Sample samples = 2; }
+# message Label { string name = 1; string value = 2; }   message Sample { double value = 1; int64 timestamp = 2; }
+
+
+def _labels(labels: Mapping[str, str]) -> bytes:
+    # The receiver requires them in order of their names.
+    return b"".join(
+        _field(1, _field(1, name.encode()) + _field(2, value.encode())) for name, value in sorted(labels.items())
+    )
+
+
+def _samples(samples: Sequence[tuple[float, float]]) -> bytes:
+    return b"".join(
+        _field(2, b"\x09" + struct.pack("<d", value) + b"\x10" + _varint(round(moment * 1000)))
+        for moment, value in samples
+    )
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return bytes([number << 3 | 2]) + _varint(len(content)) + content
+
+
+def _varint(number: int) -> bytes:
+    result = bytearray()
+    while number > 0x7F:
+        result.append(number & 0x7F | 0x80)
+        number >>= 7
+    result.append(number)
+    return bytes(result)
