@@ -13,6 +13,44 @@ def test_steady(case):
         case.keep_calm()
 
 
+@pytest.mark.clause("controller/rbac-sufficient")
+def test_rbac_sufficient(case):
+    """All that was done to it in this run is the stimulus."""
+
+
+@pytest.mark.clause("controller/rbac-dangerous")
+def test_rbac_dangerous(case):
+    """Its declared rights are looked at, whatever it did with them."""
+
+
 @pytest.mark.clause("controller/rbac-minimal")
 def test_rbac_minimal(case):
     """All that was done to it in this run is the stimulus."""
+
+
+@pytest.mark.clause("controller/binding-subresource")
+def test_binding_subresource(case):
+    """All that was done to it in this run is the stimulus."""
+
+
+@pytest.mark.clause("controller/no-spec-patch")
+def test_no_spec_patch(case):
+    """All that was done to it in this run is the stimulus."""
+
+
+@pytest.mark.clause("controller/conflict")
+def test_conflict(case):
+    """While a Binding is under way, another scheduler binds the pod elsewhere. Then a pod comes that needs the room."""
+    large = case.share("cpu", 5 / 8)
+    with case.hold_bindings() as gate:
+        gate.hold(case.next_name("raced"))
+        raced = case.pod("raced", role="raced", cpu=large)
+        if not gate.await_held():
+            case.expect_bound([raced])
+            return
+        case.bind_elsewhere(raced, next(node for node in case.nodes if node != gate.held_node))
+        gate.release()
+        here = {"nodeSelector": {"kubernetes.io/hostname": gate.held_node}}
+        case.expect_bound([case.pod("after", cpu=large, **here)], case.deadlines.requeue)
+        case.keep_calm()
+        case.fence()

@@ -10,9 +10,16 @@ def test_alive(case):
 
 @pytest.mark.clause("core/own-pods-only")
 def test_own_pods_only(case):
-    """A pod of nobody has been pending all the time, and the control's pods were there to be touched."""
+    """Pods of other schedulers, some with names that are near the candidate's, have been pending all the time."""
 
 
 @pytest.mark.clause("core/all-accounted")
 def test_all_accounted(case):
-    """One pod that fits nowhere has been pending since the candidate's start; why, must be known by now."""
+    """Pods that fit nowhere have been pending since the candidate's start; why, must be known by now."""
+
+
+@pytest.mark.clause("core/feasible")
+def test_feasible(case):
+    """Pods that must wait have done so since the candidate's start. They do for a while longer."""
+    case.keep_calm()
+    case.fence(cpu="100m")

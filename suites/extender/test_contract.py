@@ -1,6 +1,10 @@
 """extender: the HTTP contract, as kube-scheduler relies on it and as it would not notice that it is broken."""
 
+import json
+
 import pytest
+
+NO_SUCH_NODE = {"schedproof.dev/no-such": "node"}
 
 GARBAGE = {
     "no JSON": b"not json",
@@ -11,10 +15,24 @@ GARBAGE = {
 }
 
 
+INCOMPLETE = {
+    "no nodes": b'{"Pod": {"metadata": {"name": "lonely", "namespace": "default", "uid": "0"}}}',
+    "nodes that are null": b'{"Pod": {"metadata": {"name": "lonely"}}, "Nodes": null, "NodeNames": null}',
+    "a list that is null": b'{"Pod": {"metadata": {"name": "lonely"}}, "Nodes": {"items": null}, "NodeNames": []}',
+    "no pod": b'{"Pod": null, "NodeNames": ["nowhere"], "Nodes": {"items": [{"metadata": {"name": "nowhere"}}]}}',
+    "no fields": b"{}",
+}
+
+
 @pytest.mark.clause("extender/verbs-served")
 def test_verbs_served(case):
-    """Pods with several nodes to choose from, so that every verb of a scheduling cycle is called."""
-    case.expect_bound([case.pod(cpu="100m") for _ in range(3)])
+    """Pods with several nodes to choose from, so that every verb of a scheduling cycle is called.
+
+    Preempt is called by us, as kube-scheduler would where pods are in the way.
+    """
+    pods = [case.pod(cpu="100m") for _ in range(3)]
+    case.expect_bound(pods)
+    case.call_preempt(victim=pods[0])
 
 
 @pytest.mark.clause("extender/cache-capable")
@@ -43,13 +61,92 @@ def test_prioritize_range(case):
     case.expect_bound([case.pod(cpu="100m") for _ in range(3)])
 
 
+@pytest.mark.clause("extender/prioritize-complete")
+def test_prioritize_complete(case):
+    """Many nodes, no two of which have the same traffic. Then the loudest is the quietest, and so on."""
+    case.add_idle_nodes(14 - len(case.nodes), alike=False)
+    case.settle()
+    case.expect_bound([case.pod(cpu="100m") for _ in range(2)])
+    case.turn_load_round()
+    case.expect_bound([case.pod(cpu="100m") for _ in range(2)])
+
+
+@pytest.mark.clause("extender/prioritize-integers")
+def test_prioritize_integers(case):
+    """All that it was asked in this run is the stimulus."""
+
+
+@pytest.mark.clause("extender/prioritize-no-duplicates")
+def test_prioritize_no_duplicates(case):
+    """All that it was asked in this run is the stimulus."""
+
+
 @pytest.mark.clause("extender/malformed")
 def test_malformed(case):
-    """What no kube-scheduler would send, to every verb. Then pods."""
-    for name, body in GARBAGE.items():
-        for verb in case.verbs:
+    """What no kube-scheduler would send, to every verb, and what lacks a field. Then pods."""
+    for verb in case.verbs:
+        for name, body in GARBAGE.items():
             case.call(verb, body, what=name)
+        for name, body in INCOMPLETE.items():
+            case.call(verb, body, what=f"incomplete arguments ({name})")
     case.expect_bound([case.pod(cpu="100m")])
+
+
+@pytest.mark.clause("extender/unknown-fields")
+def test_unknown_fields(case):
+    """Questions with a field more, as a newer Kubernetes may send them: in the arguments, and in the pod."""
+    pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
+    case.fence()
+    for verb in case.asking_verbs:
+        case.call(verb, case.question(pod, case.nodes, Extra={"a": [1]}), what="an unknown field")
+        strange = json.loads(case.question(pod, case.nodes))
+        strange["Pod"]["spec"]["extra"] = {"b": None}
+        case.call(verb, json.dumps(strange).encode(), what="an unknown field")
+
+
+@pytest.mark.clause("extender/concurrent")
+def test_concurrent(case):
+    """Several questions at the same time, about other pods and other nodes each."""
+    pods = [case.pod("waits", nodeSelector=NO_SUCH_NODE) for _ in range(6)]
+    case.fence()
+    for _ in range(3):
+        case.ask_at_once(pods)
+
+
+@pytest.mark.clause("extender/large")
+def test_large(case):
+    """A question about 5,000 nodes; before it one about two, for comparison: it knows none of them."""
+    pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
+    case.fence()
+    many = [f"node-large-{number:04}" for number in range(5_000)]
+    for verb in case.asking_verbs:
+        case.call(verb, case.question(pod, many[:2]), what="few nodes")
+        # Twice: a machine that stood still for a moment is not the extender's fault.
+        for _ in range(2):
+            case.call(verb, case.question(pod, many), what="many nodes")
+
+
+@pytest.mark.clause("extender/managed-resources")
+def test_managed_resources(case):
+    """Pods that ask for what it manages, as all others of these suites do, and some that do not."""
+    asking = [case.pod(cpu="100m") for _ in range(3)]
+    others = [case.pod(cpu="100m", role="unmanaged", managed=False) for _ in range(2)]
+    case.expect_bound([*asking, *others])
+
+
+@pytest.mark.clause("extender/answers")
+def test_answers(case):
+    """All that it was asked in this run is the stimulus."""
+
+
+@pytest.mark.clause("extender/rbac-sufficient")
+def test_rbac_sufficient(case):
+    """All that was done to it in this run is the stimulus."""
+
+
+@pytest.mark.clause("extender/rbac-dangerous")
+def test_rbac_dangerous(case):
+    """Its declared rights are looked at, whatever it did with them."""
 
 
 @pytest.mark.clause("extender/rbac-minimal")

@@ -5,6 +5,10 @@ import time
 import pytest
 
 from schedproof.judge.preference import ROTATIONS
+from schedproof.normalization.surfaces.scheduler import confined
+
+BURST = 3
+"""Pods for each node."""
 
 
 @pytest.mark.clause("network/least-traffic")
@@ -14,6 +18,10 @@ def test_least_traffic(case):
     for node in nodes:
         phase = case.script(case.traffic(node))
         case.probe(phase, count=case.probes(len(nodes)))
+    if len(nodes) > 2:
+        # The control of the claimed resolution: below it, either of two nodes is right, and no other one.
+        phase = case.script(case.undecided(*nodes[:2]))
+        case.seek(phase, 3, *nodes[:2], role="undecided")
 
 
 @pytest.mark.clause("network/flip")
@@ -39,7 +47,7 @@ def test_ranking(case):
     load = case.traffic(case.nodes[0])
     ranking = sorted(load, key=load.get)[: ROTATIONS - 1]
     count = case.probes_among(range(len(load), len(load) - len(ranking) + 1, -1))
-    # Then in the opposite order: whoever likes the nodes in an order of his own is wrong in one of the two.
+    # Then in the opposite order: a scheduler with an order of its own is wrong in one of the two.
     for order in (ranking, ranking[::-1]):
         traffic = load | {node: load[other] for node, other in zip(order, ranking, strict=True)}
         phase = case.script(traffic)
@@ -66,6 +74,13 @@ def test_feasible_first(case):
         case.restore()
 
 
+@pytest.mark.clause("network/herd")
+def test_herd(case):
+    """A burst of pods, while all readings stay as they are: several for each node."""
+    case.script(case.traffic(case.nodes[0]))
+    case.expect_bound([case.pod("herd", role="herd", cpu="50m") for _ in range(BURST * len(case.nodes))])
+
+
 @pytest.mark.clause("network/real-traffic")
 def test_real_traffic(case):
     """Packets through the nodes' devices, real exporters, real scrapes; then the load moves."""
@@ -73,3 +88,15 @@ def test_real_traffic(case):
     for node in (first, second):
         phase = case.send(case.traffic(node, packets=True))
         case.probe(phase, count=case.probes(2))
+
+
+@pytest.mark.clause("network/joins")
+def test_joins(case):
+    """Of three nodes one has a name and an address with which those of the others begin."""
+    alike = case.add_lookalikes()
+    count = case.probes_among([len(alike)] * 2)
+    for node in alike[:2]:
+        load = case.traffic(node, among=alike)
+        phase = case.script(dict.fromkeys(case.nodes, max(load.values())) | load)
+        case.settle()
+        case.probe(phase, count=count, among=alike, affinity=confined(alike))

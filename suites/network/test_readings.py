@@ -2,11 +2,13 @@
 
 import pytest
 
+from schedproof.normalization.policies import PLAUSIBLE
 
-def probe_twice(case, script):
+
+def probe_twice(case, script, **how):
     """Two nodes are the quietest in turn; `script` is called with the load that makes them so."""
     for node in case.nodes[:2]:
-        load = case.traffic(node)
+        load = case.traffic(node, **how)
         case.probe(script(node, load), count=case.probes(2))
 
 
@@ -48,15 +50,44 @@ def test_interface(case):
     probe_twice(case, script)
 
 
+@pytest.mark.clause("network/direction")
+def test_direction(case):
+    """In the other direction each node's device carries the opposite, and a hundred times as much."""
+
+    def script(_, load):
+        opposite = {node: 100 * max(load.values()) * min(load.values()) / rate for node, rate in load.items()}
+        return case.script(load, other_way=opposite)
+
+    probe_twice(case, script)
+
+
 @pytest.mark.clause("network/large-counters")
 def test_large_counters(case):
-    """Counters near 2^60; then rates at which a hundred times the bytes per second is beyond 2^63."""
+    """Counters near 2^60; then rates at which a hundred times the loudest is beyond 2^63, but hardly any device's."""
     nodes = case.nodes
-    load = case.traffic(nodes[0])
+    # At 2^60 a float64 counts by 256 bytes, which must be little of what a window holds.
+    load = {node: 1000 * rate for node, rate in case.traffic(nodes[0]).items()}
     case.probe(case.script(load, totals=dict.fromkeys(load, 2.0**60)), count=case.probes(2))
     load = case.traffic(nodes[1])
-    unit = 2.0**58 / max(load.values())
+    unit = 0.99 * PLAUSIBLE / max(load.values())
     case.probe(case.script({node: rate * unit for node, rate in load.items()}), count=case.probes(2))
+
+
+@pytest.mark.clause("network/near-zero")
+def test_near_zero(case):
+    """The quietest node has one byte per second, and the others a few, three times as many from one to the next."""
+
+    def script(_, load):
+        return case.script({node: rate / min(load.values()) for node, rate in load.items()})
+
+    probe_twice(case, script, step=3.0)
+
+
+@pytest.mark.clause("network/duplicate-series")
+def test_duplicate_series(case):
+    """All series of the quietest node are there twice, as two replicas of Prometheus have written them."""
+    case.take_replicas_for_one()
+    probe_twice(case, lambda node, load: case.script(load, replicated=[node]))
 
 
 @pytest.mark.clause("network/zero-traffic")

@@ -1,0 +1,24 @@
+"""controller: the apiserver is away for a while."""
+
+import pytest
+
+RESERVED = [{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]
+
+
+@pytest.mark.clause("controller/watch-reconnect")
+def test_watch_reconnect(case):
+    """The apiserver cannot be reached. Meanwhile a pod goes, one comes, one node is labelled and another tainted."""
+    node, other, *_ = case.nodes
+    filler = case.fill(node, cpu="50m")
+    case.settle()
+    room = case.pod("room", cpu=case.share("cpu", 1 / 4), nodeSelector={"kubernetes.io/hostname": node})
+    label = case.pod("selects", cpu="10m", nodeSelector={"schedproof.dev/late": "yes"})
+    case.expect_pending([room, label])
+    with case.apiserver_away():
+        case.delete([filler])
+        case.change_node(node, labels={"schedproof.dev/late": "yes"})
+        case.change_node(other, taints=RESERVED)
+        new = case.pod("new", cpu="100m", nodeSelector={"kubernetes.io/hostname": node})
+    case.expect_bound([room, label, new], case.deadlines.requeue)
+    case.settle()
+    case.expect_bound([case.pod("after", cpu="100m") for _ in range(2 * len(case.nodes))])
