@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,31 +21,32 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// api is the part of Prometheus' HTTP API that reads series, and PUT /series, which replaces them.
+// api is the part of Prometheus' HTTP API that reads series. What they are, is told by follow.
 //
-// Its clock stands still between two of those: whatever moment a client asks about, it is told of the last PUT's. In
+// Its clock stands still between two changes: whatever moment a client asks about, it is told of the last one's. In
 // a real server other samples would come in while a question is on its way; here the same series always give the same
 // answer. What is told otherwise than by Prometheus' own code is taken from web/api/v1, and behaves as that does.
 type api struct {
 	engine  *promql.Engine
 	parser  parser.Parser
 	world   atomic.Pointer[world]
-	putting sync.Mutex
-	names   labelling // of whoever holds putting
+	targets map[string]*target // by node; of follow alone
 }
 
-func newAPI() http.Handler {
-	a := &api{parser: parser.NewParser(parser.Options{})}
+func newAPI() *api {
+	a := &api{parser: parser.NewParser(parser.Options{}), targets: map[string]*target{}}
 	// As cmd/prometheus has them, by default.
 	a.engine = promql.NewEngine(promql.EngineOpts{
 		MaxSamples: 50_000_000, Timeout: 2 * time.Minute, LookbackDelta: 5 * time.Minute, Parser: a.parser,
 		NoStepSubqueryIntervalFn: func(int64) int64 { return time.Minute.Milliseconds() },
 		EnableAtModifier:         true, EnableNegativeOffset: true,
 	})
-	a.world.Store(&world{now: time.Now().UnixMilli(), step: 1})
+	a.world.Store(&world{now: time.Now().UnixMilli(), scrape: &scrape{Step: 1}})
+	return a
+}
 
+func (a *api) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("PUT /series", a.put)
 	for path, answer := range map[string]func(*http.Request) result{
 		"/api/v1/query": a.query, "/api/v1/query_range": a.queryRange,
 		"/api/v1/series": a.series, "/api/v1/labels": a.labelNames,
@@ -65,24 +66,57 @@ func newAPI() http.Handler {
 	return mux
 }
 
-// put returns when every query that comes after it sees the new series, and none of the old.
-func (a *api) put(w http.ResponseWriter, r *http.Request) {
-	var described description
-	if err := json.NewDecoder(r.Body).Decode(&described); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+// follow makes the changes that are described by lines of JSON, until there are no more. Each is answered by one line,
+// `{"error": ""}`, when every query that comes after it sees the new series, and none of the old.
+func (a *api) follow(lines io.Reader, answers io.Writer) error {
+	said, decoder := json.NewEncoder(answers), json.NewDecoder(lines)
+	for {
+		var next change
+		if err := decoder.Decode(&next); err != nil {
+			return err
+		}
+		var text string
+		if err := a.apply(next); err != nil {
+			text = err.Error()
+		}
+		if err := said.Encode(map[string]string{"error": text}); err != nil {
+			return err
+		}
 	}
-	a.putting.Lock()
-	defer a.putting.Unlock()
+}
+
+func (a *api) apply(next change) error {
+	for name, own := range next.Targets {
+		a.targets[name] = newTarget(own)
+	}
+	before := a.world.Load()
+	scrape, nodes := before.scrape, before.nodes
+	if next.Scrape != nil {
+		scrape = next.Scrape
+		for _, each := range a.targets {
+			each.forget()
+		}
+	}
+	if next.Nodes != nil {
+		nodes = make([]*target, len(next.Nodes))
+		for i, name := range next.Nodes {
+			if nodes[i] = a.targets[name]; nodes[i] == nil {
+				return fmt.Errorf("node %q has no labels yet", name)
+			}
+		}
+	}
 	// Later than before, so that whoever waits for newer samples gets them.
-	now := max(a.world.Load().now+1, time.Now().UnixMilli())
-	fresh, err := newWorld(described, now, &a.names)
+	fresh, err := newWorld(max(before.now+1, time.Now().UnixMilli()), scrape, nodes, next.Rates)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+		return err
+	}
+	for _, one := range scrape.Rules {
+		if err := fresh.record(context.Background(), a.engine, one); err != nil {
+			return err
+		}
 	}
 	a.world.Store(fresh)
-	w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 func (a *api) query(r *http.Request) result {
@@ -95,7 +129,7 @@ func (a *api) query(r *http.Request) result {
 	})
 }
 
-// queryRange moves the range to where its end is the moment of the last PUT.
+// queryRange moves the range to where its end is the moment of the last change.
 func (a *api) queryRange(r *http.Request) result {
 	start, err := moment(r, "start")
 	if err != nil {
@@ -167,7 +201,7 @@ func (a *api) series(r *http.Request) result {
 	}
 	world := a.world.Load()
 	found := []labels.Labels{}
-	for _, one := range world.series {
+	for _, one := range world.matching(nil) {
 		if slices.ContainsFunc(sets, func(matchers []*labels.Matcher) bool {
 			return labels.Selector(matchers).Matches(one.labels)
 		}) {

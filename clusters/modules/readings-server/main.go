@@ -1,10 +1,10 @@
 // Command readings-server is a Prometheus whose every sample is chosen by whoever tests with it: the HTTP API over the
-// real PromQL engine, with series that are described, and replaced all at once by one request.
+// real PromQL engine, with series that are described, and replaced all at once by one line of standard input.
 //
-//	main.go       how it is started, and how it ends
-//	api.go        the HTTP API
-//	series.go     the series, as the engine reads them
-//	labelling.go  their labels
+//	main.go     how it is started, and how it ends
+//	api.go      the HTTP API, and how the series change
+//	series.go   the series, as the engine reads them
+//	targets.go  their labels
 package main
 
 import (
@@ -28,16 +28,20 @@ func main() {
 		fmt.Printf("readings-server, version %s\n", version)
 		return
 	}
-	// Whoever started us holds the other end. However it ends, we end: nothing may outlive it.
+	api := newAPI()
+	// Standard input is a socket, which is written to as well. The starting process holds the other end: however that
+	// ends, this one ends.
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
+		if err := api.follow(os.Stdin, os.Stdin); err != io.EOF {
+			fmt.Fprintln(os.Stderr, err)
+		}
 		os.Exit(0)
 	}()
-	fmt.Fprintln(os.Stderr, serve(*descriptor, *address))
+	fmt.Fprintln(os.Stderr, serve(*descriptor, *address, api.handler()))
 	os.Exit(1)
 }
 
-func serve(descriptor int, address string) error {
+func serve(descriptor int, address string, handler http.Handler) error {
 	listen := func() (net.Listener, error) { return net.Listen("tcp", address) }
 	if descriptor >= 0 {
 		listen = func() (net.Listener, error) { return net.FileListener(os.NewFile(uintptr(descriptor), "listener")) }
@@ -47,5 +51,5 @@ func serve(descriptor int, address string) error {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "listening on %s\n", listener.Addr())
-	return http.Serve(listener, newAPI())
+	return http.Serve(listener, handler)
 }

@@ -9,23 +9,47 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/prometheus/prometheus/model/histogram"
 	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/storage"
 	"github.com/prometheus/prometheus/tsdb/chunkenc"
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// description is what PUT /series takes: all that there is to be read from then on.
-type description struct {
-	Past    int64           `json:"past"`    // how far the samples reach back, in milliseconds
-	Step    int64           `json:"step"`    // between two samples, in milliseconds
-	Targets json.RawMessage `json:"targets"` // a list of label sets, one for each node that is scraped
-	Metrics []struct {
-		Labels json.RawMessage `json:"labels"` // with __name__; each series also has those of its target
-		Values []*number       `json:"values"` // one for each target; null: it has no such series
-	} `json:"metrics"`
+// scrape is what there is to be read of each node, but for the values that a question is about.
+type scrape struct {
+	Past  int64     `json:"past"`  // how far the samples reach back, in milliseconds
+	Step  int64     `json:"step"`  // between two samples, in milliseconds
+	Rates []*metric `json:"rates"` // of which each node has a value of its own
+	Still []*metric `json:"still"` // of which each sample is the same
+	Rules []rule    `json:"rules"`
+}
+
+// metric is a series of each node.
+type metric struct {
+	Labels map[string]string `json:"labels"` // with __name__; each series also has those of its target
+	Value  *number           `json:"value"`  // of a still one, of a node that has a rate
+	Failed *number           `json:"failed"` // the same of a node that has none; null: it has no such series
+}
+
+func (m *metric) name() string { return m.Labels[labels.MetricName] }
+
+// change is what differs from the world as it was: one line of standard input.
+type change struct {
+	Scrape  *scrape                      `json:"scrape"`  // null: as before
+	Targets map[string]map[string]string `json:"targets"` // nodes that are new, or have other labels now
+	Nodes   []string                     `json:"nodes"`   // those that are scraped; null: as before
+	Rates   [][]*number                  `json:"rates"`   // for each of the scrape's a value for each node; null: none
+}
+
+// rule is one recording rule. What it records has been the same at all times, as rates have.
+type rule struct {
+	Record string            `json:"record"`
+	Expr   string            `json:"expr"`
+	Labels map[string]string `json:"labels"`
 }
 
 // number is a float64 that JSON may have as text, because it has no NaN and no infinities.
@@ -40,50 +64,110 @@ func (n *number) UnmarshalJSON(data []byte) error {
 // world is all series at one moment, at which all queries are evaluated: the newest samples are of that moment. It is
 // never changed.
 //
-// Values depend on how old samples are, and not on the moment: the same description gives the same bits each time.
+// Values depend on how old samples are, and not on the moment: the same description gives the same bits each time. There
+// are samples at now, now-step, now-2*step and so on, while they are no older than past. Series are made when they are
+// asked for, because few ever are.
 type world struct {
-	now        int64 // milliseconds since the epoch
-	past, step int64
-	series     []*series
-	named      map[string][]*series // by __name__
+	now      int64 // milliseconds since the epoch
+	scrape   *scrape
+	nodes    []*target
+	rates    [][]*number
+	recorded []*series
 }
 
-// newWorld has samples at now, now-step, now-2*step and so on, while they are no older than past.
-//
-// Besides the metrics there is what every scraped node has: up, and node_uname_info, which is joined with for names.
-func newWorld(described description, now int64, names *labelling) (*world, error) {
-	if described.Step <= 0 || described.Past < 0 {
-		return nil, fmt.Errorf("expected a positive step and past, got %d and %d", described.Step, described.Past)
+func newWorld(now int64, scrape *scrape, nodes []*target, rates [][]*number) (*world, error) {
+	if scrape.Step <= 0 || scrape.Past < 0 {
+		return nil, fmt.Errorf("expected a positive step and past, got %d and %d", scrape.Step, scrape.Past)
 	}
-	if err := names.use(described.Targets); err != nil {
-		return nil, err
+	if len(rates) != len(scrape.Rates) {
+		return nil, fmt.Errorf("expected values of %d rates, got %d", len(scrape.Rates), len(rates))
 	}
-	w := &world{now: now, past: described.Past, step: described.Step, named: map[string][]*series{}}
-	for _, metric := range described.Metrics {
-		sets, err := names.with(metric.Labels)
-		if err != nil {
-			return nil, err
+	for _, values := range rates {
+		if len(values) != len(nodes) {
+			return nil, fmt.Errorf("expected %d values, one for each node, got %d", len(nodes), len(values))
 		}
-		if len(metric.Values) != len(sets) {
-			return nil, fmt.Errorf("expected %d values, one for each target, got %d", len(sets), len(metric.Values))
+	}
+	return &world{now: now, scrape: scrape, nodes: nodes, rates: rates}, nil
+}
+
+// record adds what a rule gives, evaluated as Prometheus does (rules/recording.go).
+func (w *world) record(ctx context.Context, engine *promql.Engine, one rule) error {
+	query, err := engine.NewInstantQuery(ctx, w, nil, one.Expr, time.UnixMilli(w.now))
+	if err != nil {
+		return fmt.Errorf("rule %s: %w", one.Record, err)
+	}
+	defer query.Close()
+	answer := query.Exec(ctx)
+	if answer.Err != nil {
+		return fmt.Errorf("rule %s: %w", one.Record, answer.Err)
+	}
+	switch value := answer.Value.(type) {
+	case promql.Vector:
+		for _, sample := range value {
+			w.recorded = append(w.recorded, w.constant(one.of(sample.Metric), sample.F))
 		}
-		for i, level := range metric.Values {
-			if level != nil {
-				w.add(sets[i], float64(*level), shapeOf(float64(*level)))
+	case promql.Scalar:
+		w.recorded = append(w.recorded, w.constant(one.of(labels.EmptyLabels()), value.V))
+	default:
+		return fmt.Errorf("rule %s: rule result is not a vector or scalar", one.Record)
+	}
+	return nil
+}
+
+// of is the label set of what is recorded of a sample.
+func (r rule) of(sample labels.Labels) labels.Labels {
+	builder := labels.NewBuilder(sample)
+	for name, value := range r.Labels {
+		builder.Set(name, value)
+	}
+	return builder.Set(labels.MetricName, r.Record).Labels()
+}
+
+func (w *world) constant(labelled labels.Labels, level float64) *series {
+	return &series{world: w, labels: labelled, level: level, value: constant}
+}
+
+// matching returns the series that all matchers match.
+func (w *world) matching(matchers []*labels.Matcher) (found []*series) {
+	for i, one := range w.scrape.Rates {
+		if !one.mayMatch(matchers) {
+			continue
+		}
+		for j, node := range w.nodes {
+			if level := w.rates[i][j]; level != nil {
+				value := float64(*level)
+				found = append(found, &series{world: w, labels: node.with(one), level: value, value: shapeOf(value)})
 			}
 		}
 	}
-	for i := range names.targets {
-		w.add(names.up[i], 1, constant)
-		w.add(names.uname[i], 1, constant)
+	for _, one := range w.scrape.Still {
+		if !one.mayMatch(matchers) {
+			continue
+		}
+		for j, node := range w.nodes {
+			if level := w.stillOf(one, j); level != nil {
+				found = append(found, w.constant(node.with(one), float64(*level)))
+			}
+		}
 	}
-	return w, nil
+	return slices.DeleteFunc(append(found, w.recorded...), func(one *series) bool {
+		return slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(one.labels.Get(m.Name)) })
+	})
 }
 
-func (w *world) add(labelled labels.Labels, level float64, value shape) {
-	one := &series{world: w, labels: labelled, level: level, value: value}
-	name := labelled.Get(labels.MetricName)
-	w.series, w.named[name] = append(w.series, one), append(w.named[name], one)
+func (w *world) stillOf(one *metric, node int) *number {
+	if len(w.rates) > 0 && w.rates[0][node] == nil {
+		return one.Failed
+	}
+	return one.Value
+}
+
+// mayMatch tells by the labels that all series of a metric have.
+func (m *metric) mayMatch(matchers []*labels.Matcher) bool {
+	return !slices.ContainsFunc(matchers, func(matcher *labels.Matcher) bool {
+		value, there := m.Labels[matcher.Name]
+		return there && !matcher.Matches(value)
+	})
 }
 
 // shape is the value of a sample that is age seconds old, in a series that is past seconds long.
@@ -120,7 +204,7 @@ type series struct {
 func (s *series) Labels() labels.Labels { return s.labels }
 
 func (s *series) Iterator(chunkenc.Iterator) chunkenc.Iterator {
-	return &samples{series: s, left: s.world.past/s.world.step + 1}
+	return &samples{series: s, left: s.world.scrape.Past/s.world.scrape.Step + 1}
 }
 
 // samples iterates over a series, oldest first; left counts the present sample and those that come after it.
@@ -143,7 +227,7 @@ func (it *samples) Next() chunkenc.ValueType {
 
 func (it *samples) Seek(t int64) chunkenc.ValueType {
 	it.started = true
-	age, step := it.series.world.now-t, it.series.world.step
+	age, step := it.series.world.now-t, it.series.world.scrape.Step
 	if age < 0 {
 		it.left = 0
 	} else {
@@ -155,13 +239,13 @@ func (it *samples) Seek(t int64) chunkenc.ValueType {
 	return chunkenc.ValFloat
 }
 
-func (it *samples) age() int64 { return (it.left - 1) * it.series.world.step }
+func (it *samples) age() int64 { return (it.left - 1) * it.series.world.scrape.Step }
 
 func (it *samples) AtT() int64 { return it.series.world.now - it.age() }
 
 func (it *samples) At() (int64, float64) {
 	s := it.series
-	return it.AtT(), s.value(s.level, float64(it.age())/1000, float64(s.world.past)/1000)
+	return it.AtT(), s.value(s.level, float64(it.age())/1000, float64(s.world.scrape.Past)/1000)
 }
 
 func (it *samples) AtHistogram(*histogram.Histogram) (int64, *histogram.Histogram) { return 0, nil }
@@ -186,21 +270,6 @@ func (w *world) Select(_ context.Context, sorted bool, _ *storage.SelectHints, m
 		slices.SortFunc(found, func(a, b *series) int { return labels.Compare(a.labels, b.labels) })
 	}
 	return &set{left: found}
-}
-
-func (w *world) matching(matchers []*labels.Matcher) (found []*series) {
-	candidates := w.series
-	for _, matcher := range matchers {
-		if matcher.Name == labels.MetricName && matcher.Type == labels.MatchEqual {
-			candidates = w.named[matcher.Value]
-		}
-	}
-	for _, one := range candidates {
-		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(one.labels.Get(m.Name)) }) {
-			found = append(found, one)
-		}
-	}
-	return found
 }
 
 func (w *world) LabelValues(

@@ -31,6 +31,7 @@ func argsOf(profile *config.KubeSchedulerProfile, plugin string) runtime.Object 
 // cycle asks one plugin. It does what kube-scheduler does from a pod to its scores, step by step, but for two things:
 // scores are not held to 0..100, and one feasible node is scored as well.
 type cycle struct {
+	client *fake.Clientset
 	handle framework.Framework
 	plugin fwk.ScorePlugin
 	nodes  *nodes
@@ -51,7 +52,7 @@ func newCycle(ctx context.Context, asked setup, registryOptions []Option) (*cycl
 	}
 	informerFactory.Start(ctx.Done())
 	informerFactory.WaitForCacheSync(ctx.Done())
-	return &cycle{handle: handle, plugin: scoring, nodes: nodes}, nil
+	return &cycle{client: client, handle: handle, plugin: scoring, nodes: nodes}, nil
 }
 
 func (c *cycle) answer(ctx context.Context, asked question) answer {
@@ -64,6 +65,7 @@ func (c *cycle) answer(ctx context.Context, asked question) answer {
 		said.Raw = asked.Raw
 	} else {
 		nodes := c.nodes.use(asked.Nodes, asked.Addresses)
+		c.client.ClearActions() // it remembers what plugins call
 		feasible, status := c.filter(ctx, state, pod, nodes)
 		said.Filtered = missing(nodes, feasible)
 		if !status.IsSuccess() {

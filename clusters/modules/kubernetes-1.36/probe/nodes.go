@@ -1,39 +1,50 @@
 package app
 
 import (
-	"context"
 	"fmt"
-	"maps"
-	"slices"
+	"strconv"
+	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// atOnce is how many changes are made before the informer has to be seen to follow: the fake client's watches hold 100
-// events, and panic when there are more.
-const atOnce = 50
+// unread is how many changes of nodes a watch may be behind.
+const unread = 1 << 14
 
-// nodes are those of the present question, and no others: in the snapshot, in the API, and in the informers.
+// nodes are those of the present question, and no others: in the snapshot, in the API, and in the informers. The API is
+// served from here: the fake client's own store copies each node several times, and most questions are about others than
+// the one before.
 type nodes struct {
-	client  *fake.Clientset
 	changed chan struct{} // one for each node that the informer has added or removed
-	known   map[string]fwk.NodeInfo
-	present map[string]fwk.NodeInfo
 	asked   []fwk.NodeInfo
+	known   map[string]fwk.NodeInfo
+
+	mutex    sync.Mutex // plugins list and watch whenever they like
+	present  map[string]fwk.NodeInfo
+	versions map[string]int64 // of the last change of each that is known
+	version  int64
+	events   *watch.Broadcaster
 }
 
 func newNodes(client *fake.Clientset, informerFactory informers.SharedInformerFactory) *nodes {
 	n := &nodes{
-		client: client, changed: make(chan struct{}, 2*atOnce),
-		known: map[string]fwk.NodeInfo{}, present: map[string]fwk.NodeInfo{},
+		changed: make(chan struct{}), known: map[string]fwk.NodeInfo{}, present: map[string]fwk.NodeInfo{},
+		versions: map[string]int64{}, events: watch.NewBroadcaster(unread, watch.WaitIfChannelFull),
 	}
+	client.PrependReactor("get", "nodes", n.get)
+	client.PrependReactor("list", "nodes", n.list)
+	client.PrependWatchReactor("nodes", n.watch)
 	// kube-scheduler has both, so a plugin may rely on them at any time.
 	informerFactory.Core().V1().Pods().Informer()
 	_, _ = informerFactory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -45,9 +56,8 @@ func newNodes(client *fake.Clientset, informerFactory informers.SharedInformerFa
 
 // use makes these the nodes of the world, and returns them in this order.
 func (n *nodes) use(names, addresses []string) []fwk.NodeInfo {
-	before := maps.Clone(n.present)
 	n.asked = make([]fwk.NodeInfo, len(names))
-	var added []*v1.Node
+	left := make(map[string]bool, len(names))
 	for i, name := range names {
 		info, known := n.known[name]
 		if !known {
@@ -55,39 +65,86 @@ func (n *nodes) use(names, addresses []string) []fwk.NodeInfo {
 			fresh.SetNode(newNode(name, addresses[i]))
 			info, n.known[name] = fresh, fresh
 		}
-		if _, there := n.present[name]; !there {
-			n.present[name] = info
-			added = append(added, info.Node())
-		}
-		delete(before, name)
-		n.asked[i] = info
+		n.asked[i], left[name] = info, true
 	}
-	api, ctx := n.client.CoreV1().Nodes(), context.Background()
-	for some := range slices.Chunk(slices.Collect(maps.Keys(before)), atOnce) {
-		for _, name := range some {
-			delete(n.present, name)
-			must(api.Delete(ctx, name, metav1.DeleteOptions{}))
-		}
-		n.await(len(some))
+	for range n.change(left) {
+		<-n.changed
 	}
-	for some := range slices.Chunk(added, atOnce) {
-		for _, node := range some {
-			_, err := api.Create(ctx, node, metav1.CreateOptions{})
-			must(err)
-		}
-		n.await(len(some))
-	}
-	n.client.ClearActions() // it remembers each, with its object
 	return n.asked
 }
 
-func (n *nodes) await(changes int) {
-	for range changes {
-		<-n.changed
+// change removes all other nodes than these, adds those that are missing, and returns how many were changed.
+func (n *nodes) change(left map[string]bool) int {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	before := n.version
+	for name := range n.present {
+		if !left[name] {
+			delete(n.present, name)
+			n.tell(watch.Deleted, name)
+		}
 	}
+	for _, info := range n.asked {
+		name := info.Node().Name
+		if _, there := n.present[name]; !there {
+			n.present[name] = info
+			n.tell(watch.Added, name)
+		}
+	}
+	return int(n.version - before)
 }
 
-// must is for what cannot fail in a clientset that is made of maps.
+func (n *nodes) tell(what watch.EventType, name string) {
+	n.version++
+	n.versions[name] = n.version
+	must(n.events.Action(what, n.known[name].Node()))
+}
+
+// What a plugin's clients are answered.
+
+func (n *nodes) get(action testing.Action) (bool, runtime.Object, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	name := action.(testing.GetAction).GetName()
+	if info, there := n.present[name]; there {
+		return true, info.Node().DeepCopy(), nil
+	}
+	return true, nil, errors.NewNotFound(v1.Resource("nodes"), name)
+}
+
+func (n *nodes) list(testing.Action) (bool, runtime.Object, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	list := &v1.NodeList{ListMeta: metav1.ListMeta{ResourceVersion: strconv.FormatInt(n.version, 10)}}
+	for _, info := range n.present {
+		list.Items = append(list.Items, *info.Node().DeepCopy())
+	}
+	return true, list, nil
+}
+
+// watch begins with what has changed since the version that is asked for, if one is.
+func (n *nodes) watch(action testing.Action) (bool, watch.Interface, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	since, err := strconv.ParseInt(action.(testing.WatchActionImpl).ListOptions.ResourceVersion, 10, 64)
+	if err != nil {
+		since = n.version
+	}
+	var missed []watch.Event
+	for name, version := range n.versions {
+		if version > since {
+			what := watch.Deleted
+			if _, there := n.present[name]; there {
+				what = watch.Added
+			}
+			missed = append(missed, watch.Event{Type: what, Object: n.known[name].Node()})
+		}
+	}
+	watcher, err := n.events.WatchWithPrefix(missed)
+	return true, watcher, err
+}
+
+// must is for what cannot fail: nothing ends the broadcaster.
 func must(err error) {
 	if err != nil {
 		panic(fmt.Sprintf("the probe itself is wrong: %v", err))
@@ -128,6 +185,8 @@ func (n *nodes) HavePodsWithAffinityList() ([]fwk.NodeInfo, error) { return nil,
 func (n *nodes) HavePodsWithRequiredAntiAffinityList() ([]fwk.NodeInfo, error) { return nil, nil }
 
 func (n *nodes) Get(name string) (fwk.NodeInfo, error) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
 	if info, there := n.present[name]; there {
 		return info, nil
 	}
