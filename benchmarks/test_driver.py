@@ -22,8 +22,8 @@ import pytest
 
 from schedproof.benchmark.driver import BINARY, Driver, Pods
 from schedproof.binaries.resolve import resolve
-from schedproof.clusters.access import read_access
-from schedproof.clusters.lean import BINARIES, LeanCluster
+from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
+from schedproof.clusters.existing.access import read_access
 from schedproof.foundation.progress import ConsoleProgress
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from schedproof.binaries.resolve import resolve
-from schedproof.clusters.embedded import BINARIES, EmbeddedCluster
+from schedproof.clusters.embedded.cluster import BINARIES, EmbeddedCluster
 from schedproof.clusters.spec import load_spec
 from schedproof.foundation.content import content
 from schedproof.foundation.progress import ConsoleProgress

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import Deadline
-from schedproof.foundation.errors import DeadlineExceededError
+from schedproof.foundation.errors import DeadlineExceededError, HostError
 from schedproof.stimulus import audit
 from schedproof.stimulus.audit import AuditTail
+from schedproof.stimulus.binding_webhook import CALL_ANNOTATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -76,13 +78,17 @@ def apiserver(tmp_path: Path) -> Apiserver:
 
 @pytest.fixture
 def read(apiserver: Apiserver) -> Iterator[Callable[..., list[dict[str, Any]]]]:
-    markers = iter(range(100))
 
     def read_until(*names: str) -> list[dict[str, Any]]:
+        """The requests; the mark at the end is left out."""
         api: Any = apiserver
-        return list(tail.read_until(api, f"marker-{next(markers)}", {("sp-tested", name) for name in names}))
+        *records, mark = tail.read_until(api, {("sp-tested", name) for name in names})
+        if mark["kind"] == "request":  # what was answered at the same time as the mark comes behind it
+            records, mark = [*records[:-1], mark], records[-1]
+        assert mark["kind"] == "mark"
+        return records
 
-    with contextlib.closing(AuditTail(apiserver.log, EPOCH)) as tail:
+    with contextlib.closing(AuditTail(apiserver.log, EPOCH, lambda: 7.0, {USER})) as tail:
         yield read_until
 
 
@@ -94,9 +100,12 @@ def test_a_line_becomes_a_record_in_the_time_of_the_run(apiserver: Apiserver, re
     apiserver.before = [bound()]
     assert read() == [
         {
+            "kind": "request",
             "at": 0.195995,
+            "line": 1,
             "user": USER,
             "verb": "create",
+            "group": "",
             "resource": "pods/binding",
             "namespace": "sp-tested",
             "name": "probe-1",
@@ -121,13 +130,69 @@ def test_what_was_in_the_log_before_belongs_to_another_run(tmp_path: Path) -> No
     apiserver.write(line("pods", "old"))
     with contextlib.closing(AuditTail(apiserver.log, EPOCH)) as tail:
         apiserver.before = [line("pods", "new")]
-        assert names(list(tail.read_until(apiserver, "marker", set()))) == ["new"]
+        request, mark = tail.read_until(apiserver, set())
+        assert (request["name"], mark["kind"], mark["mark"]) == ("new", "mark", 1)
 
 
-@pytest.mark.parametrize("resource", ["leases", "namespaces", "serviceaccounts/token", "nodes/status", ""])
-def test_what_says_nothing_of_scheduling_is_left_out(apiserver: Apiserver, read: Any, resource: str) -> None:
-    apiserver.before = [line(resource, "a"), line("pods", "b")]
-    assert names(read()) == ["b"]
+@pytest.mark.parametrize("verb", ["get", "create", "watch"])
+@pytest.mark.parametrize("resource", ["leases", "secrets", "serviceaccounts/token", "nodes/status", "podgroups", ""])
+def test_of_the_candidate_every_request_is_read(apiserver: Apiserver, read: Any, resource: str, verb: str) -> None:
+    apiserver.before = [line(resource, "a", verb=verb)]
+    assert names(read()) == ["a"]
+
+
+def test_of_others_what_changes_pods_and_nodes_is_read(apiserver: Apiserver, read: Any) -> None:
+    another = {"user": {"username": "another"}}
+    kept = [line(resource, resource, **another) for resource in ("pods", "pods/binding", "bindings", "nodes/status")]
+    left_out = [
+        line("leases", "a", **another),
+        line("events", "a", **another),
+        line("pods", "a", verb="list", **another),
+        line("", "a", **another),
+    ]
+    apiserver.before = [*left_out, *kept, *left_out]
+    records = read()
+    assert names(records) == ["pods", "pods/binding", "bindings", "nodes/status"]
+    assert [record["line"] for record in records] == [5, 6, 7, 8]  # lines that are left out count
+
+
+def test_a_request_that_goes_on_is_one_request_since_its_begin(apiserver: Apiserver, read: Any) -> None:
+    begun = line("pods", "", verb="watch", code=200, stage="ResponseStarted", auditID="x")
+    apiserver.before = [begun, line("pods", "b")]
+    assert names(read()) == ["", "b"]
+    apiserver.before = [{**begun, "stage": "ResponseComplete"}, line("pods", "c")]
+    assert names(read()) == ["c"]
+
+
+def test_what_there_is_to_say_of_a_request_is_said(apiserver: Apiserver, read: Any) -> None:
+    path = line("", "", verb="get", requestURI="/version?timeout=32s")
+    del path["objectRef"]
+    apiserver.before = [
+        path,
+        bound() | {"requestURI": "/api/v1/namespaces/sp-tested/pods/probe-1/binding?dryRun=All"},
+        bound() | {"annotations": {CALL_ANNOTATION: "3", "authorization.k8s.io/decision": "allow"}},
+        line("leases", "a", verb="get", impersonatedUser={"username": "another"}),
+        line("pods", "", responseObject={"metadata": {"name": "x", "uid": "u"}}, requestURI="/api/v1/pods"),
+    ]
+    extra = ("path", "dry_run", "call", "impersonates", "uid")
+    assert [{key: record[key] for key in extra if key in record} for record in read()] == [
+        {"path": "/version"}, {"dry_run": True}, {"call": "3"}, {"impersonates": "another"}, {"uid": "u"},
+    ]  # fmt: skip
+
+
+def test_a_mark_has_the_times_of_both_clocks(apiserver: Apiserver) -> None:
+    moments = iter([5.0, 5.5])
+    api: Any = apiserver
+    with contextlib.closing(AuditTail(apiserver.log, EPOCH, lambda: next(moments))) as tail:
+        (mark,) = tail.read_until(api, set())
+    assert mark == {
+        "kind": "mark", "at": 5.0, "answered": 5.5, "mark": 1, "line": 1, "received": 0.186821, "completed": 0.195995,
+    }  # fmt: skip
+
+
+def test_marks_of_another_run_in_the_same_log_are_none(apiserver: Apiserver, read: Any) -> None:
+    apiserver.before = [line("pods", "schedproof-mark-0a1b2c3d-1", verb="get", code=404)]
+    assert len(read()) == 1  # the candidate's own request, for all that is known
 
 
 def test_requests_without_an_object_a_name_or_a_body_are_read(apiserver: Apiserver, read: Any) -> None:
@@ -138,6 +203,7 @@ def test_requests_without_an_object_a_name_or_a_body_are_read(apiserver: Apiserv
     created = line("pods", "", responseObject={"metadata": {"name": "generated-x7"}})
     apiserver.before = [listing, health, created]
     assert [(r["name"], r["namespace"], r["body"]) for r in read()] == [
+        ("", "", None),
         ("", "", None),
         ("generated-x7", "sp-tested", None),
     ]
@@ -154,7 +220,13 @@ def test_the_binding_of_a_pod_that_is_known_to_be_bound_is_waited_for(
 
 
 @pytest.mark.parametrize(
-    "other", [bound(code=409), bound(name="probe-2"), line("pods/status", "probe-1", verb="patch")]
+    "other",
+    [
+        bound(code=409),
+        bound(name="probe-2"),
+        line("pods/status", "probe-1", verb="patch"),
+        bound() | {"requestURI": "/x?dryRun=All"},
+    ],
 )
 def test_a_log_that_lacks_a_binding_is_an_error_that_names_the_pod(
     apiserver: Apiserver, read: Any, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any]
@@ -163,6 +235,21 @@ def test_a_log_that_lacks_a_binding_is_an_error_that_names_the_pod(
     apiserver.before = [other]
     with pytest.raises(DeadlineExceededError, match=r"marker read; no Binding yet for \['probe-1'\]"):
         read("probe-1")
+
+
+def test_what_ends_the_recording_ends_the_wait_for_the_log(apiserver: Apiserver) -> None:
+    """Where its disk is full, the marker never comes: the apiserver goes on without its log."""
+
+    class Recording:
+        def exit_error(self) -> HostError:
+            return HostError("the disk is full")
+
+    api: Any = SimpleNamespace(get=lambda *_: None)
+    with (
+        contextlib.closing(AuditTail(apiserver.log, EPOCH)) as tail,
+        pytest.raises(HostError, match="the disk is full"),
+    ):
+        list(tail.read_until(api, set(), watching=(Recording(),)))
 
 
 def test_a_line_is_read_once_it_is_whole(apiserver: Apiserver, read: Any) -> None:

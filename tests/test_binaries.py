@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import fcntl
 import io
-import json
 import os
 import re
 import signal
@@ -21,135 +19,22 @@ from schedproof.binaries.build import build
 from schedproof.binaries.cache import binary_path, cache_dir, log_path, machine
 from schedproof.binaries.goversion import GoVersion
 from schedproof.binaries.resolve import Origin, Resolved, built, locate, resolve, setting
+from schedproof.foundation import progress as progress_module
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import DeadlineExceededError, HostError, UsageError
 from schedproof.foundation.progress import ConsoleProgress, SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 
-KUBE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
-CNI = ("host-local", "loopback", "portmap", "ptp")
-BANNERS = {
-    "etcd": "etcd Version: {}\nGit SHA: none\nGo Version: go1.26.8",
-    "kwok": "kwok version {} go1.26.8 (linux/amd64)",
-    "prometheus": "prometheus, version {} (branch: , revision: unknown)",
-    "readings-server": "readings-server, version {}",
-    "driver": "driver, version {}",
-    "node_exporter": "node_exporter, version {} (branch: , revision: unknown)",
-    "kubeadm": "{}",
-    "kubectl": "Client Version: {}\nKustomize Version: v5.8.1",
-    "kind": "kind {} go1.26.8 linux/amd64",
-    "containerd": "containerd github.com/containerd/containerd/v2 {} ",
-    "ctr": "ctr github.com/containerd/containerd/v2 {}",
-    "containerd-shim-runc-v2": "containerd-shim-runc-v2:\n  Version:  {}\n  Revision: \n  Go version: go1.26.8",
-    "crictl": "crictl version {}",
-    "coredns": "CoreDNS-{}\nlinux/amd64, go1.26.8, ",
-    **dict.fromkeys((*KUBE, "kubelet", "kube-proxy"), "Kubernetes {}"),
-    **{name: f"CNI {name} plugin {{}}\nCNI protocol versions supported: 0.1.0" for name in CNI},
-}
+from .binary_fakes import KUBE, FakeGo, Heard, banner, builds, go, machine_without_binaries, program
+
+__all__ = ["go", "machine_without_binaries"]
 
 SOON = Deadline("soon", 30, "only bounds how long a failing test takes")
 
-GO = """\
-import fcntl, json, os, pathlib, sys
-here = pathlib.Path(__file__).parent
-said = json.loads((here / "go.json").read_text())
-if sys.argv[1:] == ["env", "GOVERSION"]:
-    print(said["version"])
-    sys.exit()
-with (here / "builds.jsonl").open("a") as builds:
-    call = {"argv": sys.argv[1:], "env": dict(os.environ), "pid": os.getpid(), "files": sorted(os.listdir())}
-    builds.write(json.dumps(call) + "\\n")
-with (here / "gate").open("w") as gate:
-    fcntl.flock(gate, fcntl.LOCK_EX)  # a test may hold it
-if said["failure"]:
-    sys.exit(said["failure"])
-output = sys.argv.index("-o") + 1
-for package in sys.argv[output + 1 :]:
-    target = sys.argv[output]
-    path = pathlib.Path(target, package.rsplit("/", 1)[-1]) if target.endswith("/") else pathlib.Path(target)
-    path.write_text(f"#!/bin/sh\\necho '{said['banners'][package]}'\\n")
-    path.chmod(0o755)
-"""
-
-
-def program(path: Path, prints: str) -> Path:
-    """An executable that prints that."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\ncat <<'END'\n{prints}\nEND\n".replace("cat", "/bin/cat"))
-    path.chmod(0o755)
-    return path
-
-
-def banner(name: str, version: str | None = None) -> str:
-    return BANNERS[name].format(version or lock.load().builds()[name].version)
-
-
-@dataclasses.dataclass
-class FakeGo:
-    """A `go` on PATH that writes down how it was called, and makes shell scripts."""
-
-    folder: Path
-
-    def says(self, *, version: str = "go1.26.9", failure: str = "", **banners: str) -> None:
-        packages = {package: name for each in _builds() for name, package in each.packages.items()}
-        made = {package: banners.get(name, banner(name)) for package, name in packages.items()}
-        told = {"version": version, "failure": failure, "banners": made}
-        (self.folder / "go.json").write_text(json.dumps(told))
-
-    @property
-    def builds(self) -> list[dict]:
-        record = self.folder / "builds.jsonl"
-        lines = record.read_text().splitlines(keepends=True) if record.exists() else []
-        return [json.loads(line) for line in lines if line.endswith("\n")]  # the last may be half written
-
-    def held(self) -> io.TextIOWrapper:
-        """While this is open, builds begin but do not end."""
-        gate = (self.folder / "gate").open("w")
-        fcntl.flock(gate, fcntl.LOCK_EX)
-        return gate
-
-
-def _builds() -> list[lock.Build]:
-    return [*lock.load().tools.values(), *lock.load().kubernetes.values()]
-
-
-class Heard(SilentProgress):
-    """Keeps what it was told."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def step(self, text, *, why=""):
-        self.lines.append(f"{text}: {why}")
-        return super().step(text, why=why)
-
-    def note(self, text):
-        self.lines.append(text)
-
 
 @pytest.fixture(autouse=True)
-def machine_without_binaries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in [
-        *filter(lambda v: v.startswith("SCHEDPROOF_"), os.environ),
-        "KUBEBUILDER_ASSETS",
-        "GOOS",
-    ]:
-        monkeypatch.delenv(variable, raising=False)
-    (tmp_path / "bin").mkdir()
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.setenv("SCHEDPROOF_CACHE", str(tmp_path / "cache"))
-
-
-@pytest.fixture
-def go(tmp_path: Path) -> FakeGo:
-    fake = FakeGo(tmp_path / "go")
-    fake.folder.mkdir()
-    (fake.folder / "go.py").write_text(GO)
-    path = tmp_path / "bin" / "go"
-    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -IS "{fake.folder / "go.py"}" "$@"\n')
-    path.chmod(0o755)
-    fake.says()
-    return fake
+def nothing_is_downloaded(machine_without_binaries: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCHEDPROOF_DOWNLOAD", "never")
 
 
 @pytest.fixture
@@ -173,7 +58,7 @@ def own(name: str, found: dict) -> Resolved:
 # -- the lock
 
 
-@pytest.mark.parametrize("build", _builds(), ids=lambda build: build.key)
+@pytest.mark.parametrize("build", builds(), ids=lambda build: build.key)
 class TestLock:
     def test_go_mod_requires_the_locked_version(self, build):
         required = re.findall(rf"\s{re.escape(build.module)} (\S+)", (build.folder / "go.mod").read_text())
@@ -282,7 +167,13 @@ def test_an_explicit_binary_comes_first_whatever_its_version_and_the_difference_
     assert lock.load().tools["etcd"].version in heard.lines[0]
 
 
-def test_an_explicit_binary_that_reports_nothing_is_accepted(tmp_path: Path):
+def test_an_explicit_binary_that_is_something_else_is_refused(tmp_path: Path):
+    path = program(tmp_path / "mine", "I am no database")
+    with pytest.raises(UsageError, match="does not answer as etcd does"):
+        resolve(["etcd"], explicit={"etcd": path}, progress=Heard())
+
+
+def test_an_explicit_scheduler_that_reports_nothing_is_accepted(tmp_path: Path):
     path = program(tmp_path / "mine", "I am a scheduler")
     heard = Heard()
     found = resolve(["kube-scheduler"], explicit={"kube-scheduler": path}, progress=heard)
@@ -420,7 +311,7 @@ def test_what_is_missing_is_built_one_command_per_module_and_found_the_next_time
     heard = Heard()
     found = resolve(lock.load().names, progress=heard)
     assert {there.origin for there in found.values()} == {Origin.BUILT}
-    assert len(go.builds) == len(heard.lines) == len(_builds())
+    assert len(go.builds) == len(heard.lines) == len(builds())
     kube = [each["argv"] for each in go.builds if any("kube-apiserver" in word for word in each["argv"])]
     assert [[word.rsplit("/", 1)[1] for word in argv if "/cmd/" in word] for argv in kube] == [
         sorted((*KUBE, "kube-proxy", "kubeadm", "kubectl", "kubelet"))
@@ -669,6 +560,41 @@ def test_away_from_a_terminal_a_step_is_a_line_at_its_start_and_one_at_its_end()
     lines = stream.getvalue().splitlines()
     assert lines[:2] == ["build kwok: not found ...", "in between"]
     assert re.fullmatch(r"build kwok: done in \d+\.\d s", lines[2])
+
+
+@pytest.mark.parametrize(("total", "shown"), [(4_000_000, "1.0 of 4.0 MB"), (0, "1.0 MB")])
+def test_a_transfer_shows_how_far_it_is_and_ends_with_its_size(monkeypatch, total, shown):
+    monkeypatch.setattr(progress_module, "_LINE_INTERVAL", 0)
+    stream = io.StringIO()
+    with ConsoleProgress(stream).transfer("download etcd") as advance:
+        advance(1_000_000, total)
+    lines = stream.getvalue().splitlines()
+    assert lines[:2] == ["download etcd ...", f"download etcd: {shown}"]
+    assert re.fullmatch(r"download etcd: 1\.0 MB in \d+\.\d s", lines[2])
+
+
+def test_a_quick_transfer_is_one_line_at_its_start_and_one_at_its_end():
+    stream = io.StringIO()
+    with ConsoleProgress(stream).transfer("download etcd") as advance:
+        for done in range(5):
+            advance(done, 4)
+    assert len(stream.getvalue().splitlines()) == 2
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_failed_transfer_says_so(terminal, monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    monkeypatch.setattr(progress_module, "_SPIN_INTERVAL", 0)
+
+    def transfer() -> None:
+        with ConsoleProgress(stream).transfer("download etcd") as advance:
+            advance(1, 2)
+            raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        transfer()
+    assert "download etcd: failed after" in stream.getvalue()
 
 
 @pytest.mark.parametrize("terminal", [False, True])

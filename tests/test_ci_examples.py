@@ -8,7 +8,7 @@ import shlex
 import pytest
 import yaml
 
-from schedproof.cli import _parser
+from schedproof.cli.main import command_line
 from schedproof.foundation.content import content
 
 EXAMPLES = content("suites").parent / "docs" / "ci"
@@ -32,7 +32,7 @@ def test_an_example_runs_a_candidate_on_both_clusters_with_options_that_exist(na
     found = commands(yaml.safe_load((EXAMPLES / name).read_text()))
     assert set(found) == {"embedded", "kind"}
     for job, lines in found.items():
-        parsed = [_parser().parse_args(shlex.split(line)) for line in lines]
+        parsed = [command_line().parse_args(shlex.split(line)) for line in lines]
         [run] = [arguments for arguments, line in zip(parsed, lines, strict=True) if line.startswith("run ")]
         assert run.candidates == ["$CANDIDATE"]
         assert (run.cluster or "embedded") == job

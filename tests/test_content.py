@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -50,3 +51,10 @@ def test_the_wheel_carries_all_content_to_where_it_is_looked_for() -> None:
     wheel = tomllib.loads(project.read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert wheel["force-include"] == {name: f"schedproof/content/{name}" for name in ("suites", "fixtures", "clusters")}
     assert wheel["packages"] == ["harness/schedproof"]
+
+
+def test_the_description_of_the_package_has_no_link_that_leads_nowhere() -> None:
+    root = content("suites").parent
+    described = root / tomllib.loads((root / "pyproject.toml").read_text())["project"]["readme"]
+    targets = re.findall(r"\]\(([^)]*)\)|(?:href|src)=\"([^\"]*)\"", described.read_text())
+    assert not [target for pair in targets for target in pair if target and not target.startswith("https://")]

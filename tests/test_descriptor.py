@@ -14,12 +14,15 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schedproof.candidates.claims import FEATURES, PROFILES, Claims, NetworkClaims, claims_from_dict
-from schedproof.candidates.descriptor import Candidate, DescriptorError, load_candidate
-from schedproof.candidates.durations import format_duration, parse_duration
+from schedproof.candidates.claims import PROFILES, Claims, NetworkClaims, claims_from_dict
+from schedproof.candidates.deploy.placeholders import PLACEHOLDERS, fill, placeholders_in
+from schedproof.candidates.descriptor.descriptor import Candidate, DescriptorError, load_candidate
 from schedproof.candidates.kinds import AttachedSpec, ControllerSpec, ExtenderSpec, PluginSpec
-from schedproof.candidates.placeholders import PLACEHOLDERS, fill, placeholders_in
+from schedproof.candidates.shipped import find_candidate, shipped_names
+from schedproof.candidates.timing import TIMING_CLAIMS, Timing
+from schedproof.documents.durations import format_duration, parse_duration
 from schedproof.foundation.errors import UsageError
+from schedproof.judge.claimable import CLAIMABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,14 +57,14 @@ def furnished(folder: Path) -> Path:
     return folder
 
 
-def load(folder: Path, text: str, **options: list[str]) -> Candidate:
+def load(folder: Path, text: str) -> Candidate:
     (folder / "candidate.yaml").write_text(text)
-    return load_candidate(folder, **options)
+    return load_candidate(folder, known=CLAIMABLE)
 
 
-def problems(folder: Path, text: str, **options: list[str]) -> list[tuple[int, str, str, str]]:
+def problems(folder: Path, text: str) -> list[tuple[int, str, str, str]]:
     with pytest.raises(DescriptorError) as caught:
-        load(folder, text, **options)
+        load(folder, text)
     found = [(p.place.line, p.path, p.message, p.fix) for p in caught.value.problems]
     for problem in caught.value.problems:
         assert problem.fix
@@ -161,7 +164,7 @@ schedulerConfig: {kind: Pod} | .schedulerConfig.kind | found kind "Pod" | kind: 
 schedulerConfig: {a: 1} | .schedulerConfig | found none | kind: KubeSchedulerConfiguration
 schedulerConfig: no.yaml         | .schedulerConfig   | no file "no.yaml"    | relative
 schedulerConfig: 1               | .schedulerConfig   | found the number 1   | name of a file
-claims: {features: [preempt]}    | .claims.features[0] | of kind extender    | leave it out
+claims: {features: [events, events]} | .claims.features[1] | listed twice   | keep one
 image: {context: .}              | .image.context     | nothing else         | leave it out
 image: {ref: a, command: ["{port}"]} | .image.command[0] | no value here    | extender
 ## spec: stands beside the extender, line 9, spec
@@ -198,11 +201,16 @@ claims: {profiles: [core, nework-aware]} | .claims.profiles[1] | "nework-aware" 
 claims: {profiles: core}         | .claims.profiles   | expected a list      | `profiles: ["core"]`
 claims: {profiles: [core, core]} | .claims.profiles[1] | listed twice        | keep one
 claims: {profiles: [plugin]}     | .claims.profiles[0] | of kind plugin      | leave it out
-claims: {features: [preemtion]}  | .claims.features[0] | "preemtion"         | mean preemption?
+claims: {features: [scale-fre]}  | .claims.features[0] | no clause judges    | mean scale-free?
+claims: {features: [preemption]} | .claims.features[0] | no clause judges    | What is judged: events, full-scale
+claims: {features: [strict]}     | .claims.features[0] | normalization is not claimed | add normalization
+claims: {examples: [{readings: {a: 1}, scores: {a: 1}}]} | .claims.examples | only the profile normalization | add
 claims: {profiles: [network-aware]} | .claims.network | missing              | metric: node_network
-claims: {examples: [{readings: {a: 1, b: 2}, scores: {a: 1}}]} | .claims.examples[0] | nodes: b | every node
-claims: {examples: [{readings: {}, scores: {}}]} | .claims.examples[0] | no node | some nodes
-claims: {examples: [{readings: {a: x}, scores: {a: 1}}]} | .claims.examples[0].readings.a | a number | such as
+claims: {timing: {bind: 30}}     | .claims.timing.bind | without a unit      | write the unit: 30s
+claims: {timing: {bind: 0s}}     | .claims.timing.bind | at least 0.001      | such as 45s
+claims: {timing: {requeu: 1m}}   | .claims.timing.requeu | unknown field     | mean requeue?
+claims: {profiles: [normalization], examples: [{readings: {b: 2}, scores: {}}]} | .claims.examples[0] | nodes: b | every
+claims: {profiles: [normalization], examples: [{readings: {}, scores: {}}]} | .claims.examples[0] | no node | some nodes
 exclusions: [{clause: core/binds}] | .exclusions[0].reason | missing        | reason: "what fails
 exclusions: [{clause: core/binds, reason: " "}] | .exclusions[0].reason | an empty text | reason: "what fails
 exclusions: [{clause: core/*, reason: r}] | .exclusions[0].clause | wildcards | its own id
@@ -247,6 +255,13 @@ metadata: {nam: a}               | metadata.nam       | unknown field        | m
 
 # What does not fit on a line: the document, then line, path, part of the message and part of the fix.
 MISTAKES: dict[str, tuple[str, int, str, str, str]] = {
+    "a reading that is none": (
+        spec("claims: {profiles: [normalization], examples: [{readings: {a: x}, scores: {a: 1}}]}"),
+        9,
+        "spec.claims.examples[0].readings.a",
+        "a number",
+        "such as",
+    ),
     "tabs": ("a:\n\tb: 1\n", 2, "", "not valid YAML", "spaces, not with tabs"),
     "unclosed": ("spec: [1,\n  2\n", 3, "", "not valid YAML", "brackets"),
     "colon in a value": ("a: b: c\n", 1, "", "mapping values are not allowed", "between quotes"),
@@ -380,8 +395,7 @@ def test_a_column_points_at_the_value_and_for_unknown_fields_at_the_name(folder:
 
 def test_a_clause_that_does_not_exist_cannot_be_excluded(folder: Path) -> None:
     text = spec("exclusions: [{clause: core/bind, reason: r}]")
-    assert load(folder, text).exclusions[0].clause == "core/bind"
-    (found,) = problems(folder, text, clauses=["core/binds", "network/flip"])
+    (found,) = problems(folder, text)
     assert found[1:] == (
         "spec.exclusions[0].clause",
         'there is no clause "core/bind"',
@@ -505,6 +519,20 @@ def test_an_extender_has_all_that_is_written(folder: Path) -> None:
     assert candidate.own_values()["here"] == str(folder)
 
 
+def test_another_window_than_the_claimed_one_is_what_the_candidate_is_told(folder: Path) -> None:
+    candidate = load(folder, PLUGIN)
+    tried = candidate.with_window(2.0)
+    assert candidate.own_values()["window"] != tried.own_values()["window"] == "2s"
+    assert candidate.claims.network is not None
+    assert tried.claimed_window == candidate.claims.network.window
+
+
+@pytest.mark.parametrize("text", [MINIMAL, network("window: 9s")])
+def test_a_window_that_is_not_passed_on_cannot_be_changed(folder: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="window"):
+        load(folder, text).with_window(2.0)
+
+
 def test_the_other_kinds_have_all_that_is_written(folder: Path) -> None:
     controller, plugin_, stock, attached = (load(folder, text) for text in EXAMPLES[1:])
     assert isinstance(controller.spec, ControllerSpec)
@@ -522,6 +550,12 @@ def test_the_other_kinds_have_all_that_is_written(folder: Path) -> None:
     assert stock.spec.stock
     assert isinstance(attached.spec, AttachedSpec)
     assert attached.kind == "attached"
+
+
+def test_timing_is_claimed_field_by_field(folder: Path) -> None:
+    timing = load(folder, spec("claims: {timing: {requeue: 1m30s, freshness: 500ms}}")).claims.timing
+    assert timing == Timing(requeue=90.0, freshness=0.5)
+    assert (timing.is_default("requeue"), timing.is_default("bind")) == (False, True)
 
 
 def test_defaults(folder: Path) -> None:
@@ -554,7 +588,9 @@ ACCEPTED = {
     "attached: null": HEAD + "  attached:\n  claims: {profiles: [plugin, core]}\n",
     "a Go import path": plugin("{package: example.com/x/networktraffic@v1.2.3, name: A}"),
     "a binary file": plugin("{binary: ./scheduler}"),
-    "a large reading": spec(f"claims: {{examples: [{{readings: {{a.b: {2**60}}}, scores: {{a.b: 10}}}}]}}"),
+    "a large reading": spec(
+        f"claims: {{profiles: [normalization], examples: [{{readings: {{a.b: {2**60}}}, scores: {{a.b: 10}}}}]}}"
+    ),
     "half a percent": network("resolution: 0.5%"),
     "its own extenders": spec('schedulerConfig: {kind: KubeSchedulerConfiguration, x: "http://127.0.0.1:{port}"}'),
 }
@@ -584,9 +620,42 @@ def test_a_private_key_stays_out_of_records(folder: Path) -> None:
     assert candidate.spec.config.document("")["tlsConfig"]["keyData"] == "c2VjcmV0"
 
 
+def test_the_page_s_table_of_features_is_the_catalogue_s() -> None:
+    _, _, table = PAGE.partition("| feature | judged by |")
+    rows = dict(re.findall(r"^\| `([\w-]+)` \| (.*) \|$", table.partition("\n\n")[0], re.MULTILINE))
+    found = {feature: tuple(re.findall(r"[a-z]+/[\w-]+", clauses)) for feature, clauses in rows.items()}
+    assert found == dict(CLAIMABLE.features)
+
+
+def test_every_profile_has_clauses_that_judge_it() -> None:
+    assert CLAIMABLE.profiles == PROFILES
+
+
+@pytest.mark.parametrize("name", shipped_names())
+def test_every_shipped_candidate_claims_only_what_is_judged(name: str) -> None:
+    find_candidate(name, known=CLAIMABLE)
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        (MINIMAL, False),
+        (command('["./extender", "{port}", "{prometheus}"]'), True),
+        (plugin("{binary: kube-scheduler, name: N, args: {prometheus: http://192.0.2.1}}"), False),
+        (plugin("{binary: kube-scheduler, name: N, args: {servers: ['{prometheus}']}}"), True),
+        (stock("schedulerConfig: {kind: KubeSchedulerConfiguration, url: '{prometheus}'}"), True),
+        (network("window: 5s"), True),
+    ],
+)
+def test_readings_are_needed_where_prometheus_is_asked_or_traffic_claimed(
+    folder: Path, text: str, needed: bool
+) -> None:
+    assert load(folder, text).needs_readings is needed
+
+
 def test_the_page_names_everything() -> None:
-    for name in (*PROFILES, *FEATURES, *(f"{{{name}}}" for name in PLACEHOLDERS)):
-        assert f"`{name}`" in PAGE, name
+    for name in (*PROFILES, *TIMING_CLAIMS, *(f"{{{name}}}" for name in PLACEHOLDERS)):
+        assert f"`{name}`" in PAGE or f"`timing.{name}`" in PAGE, name
 
 
 # placeholders
@@ -712,7 +781,7 @@ def survives(text: str) -> None:
         folder = furnished(Path(name))
         (folder / "candidate.yaml").write_text(text, errors="surrogatepass")
         try:
-            candidate = load_candidate(folder, clauses=["core/binds", "network/counter-reset"])
+            candidate = load_candidate(folder, known=CLAIMABLE)
         except DescriptorError as error:
             answered(error)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from schedproof.foundation.errors import UsageError
-from schedproof.metrics.discovery import known_of
+from schedproof.traffic.discovery import known_of
 
 URL = "http://192.0.2.1:9090"
 

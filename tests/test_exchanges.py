@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import pytest
 
-from schedproof.candidates.exchanges import describe_extender_call, describe_query
-from schedproof.candidates.taps import Exchange
+from schedproof.candidates.deploy.exchanges import describe_extender_call, describe_query
+from schedproof.candidates.deploy.taps import Exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 QUERY = 'sum by (node) (rate(x{device="eth0"}[2s]))'
 POD = {"metadata": {"namespace": "sp-tested", "name": "probe-1"}}
 LISTED = {"items": [{"metadata": {"name": "a"}}, {"metadata": {"name": "b"}}]}
 
 
-def called(asked: Any, answer: Any, *, path: str = "/filter", **more: Any) -> dict[str, Any]:
+CONFIG = {"filterVerb": "filter", "prioritizeVerb": "prioritize", "preemptVerb": "preempt", "bindVerb": "bind"}
+BY_NAME = {**CONFIG, "nodeCacheCapable": True}
+
+
+def called(
+    asked: Any, answer: Any, *, path: str = "/filter", config: Mapping[str, Any] = BY_NAME, **more: Any
+) -> dict[str, Any]:
     """The record of a call; texts are sent as they are, everything else as JSON."""
     body, said = (value if isinstance(value, bytes) else json.dumps(value).encode() for value in (asked, answer))
     fields: dict[str, Any] = {"status": 200, "seconds": 0.0123456789, **more}
-    return describe_extender_call(Exchange("POST", path, body, answer=said, **fields))
+    return describe_extender_call(Exchange("POST", path, body, answer=said, **fields), config)
 
 
 # -- Prometheus
@@ -71,8 +80,8 @@ def test_a_filter_call_by_names() -> None:
     assert record.pop("bytes") > len("/v1/filter") + len(answer)
     assert record == {
         "request": "v1/filter", "by": "scheduler", "pod": "sp-tested/probe-1", "asked": ["a", "b"], "answered": ["b"],
-        "mode": "names", "answered_mode": "names", "scores": None, "error": "", "json": True, "status": 200,
-        "seconds": 0.012346,
+        "mode": "names", "answered_mode": "names", "scores": None, "error": "", "json": True,
+        "unreadable": "", "status": 200, "seconds": 0.012346,
     }  # fmt: skip
 
 
@@ -92,7 +101,8 @@ def test_a_filter_call_by_whole_nodes_in_any_case_of_the_fields(fields: tuple[st
         ({"NodeNames": []}, [], "names"),
         ({"NodeNames": None, "Nodes": LISTED}, ["a", "b"], "nodes"),
         ({"Nodes": {"items": []}}, [], "nodes"),
-        ({"Nodes": {"items": None}}, None, "nodes"),
+        ({"Nodes": {"items": None}}, [], "nodes"),
+        ({"Nodes": LISTED, "NodeNames": ["b"]}, ["b"], "names"),
         ({"NodeNames": None, "Nodes": None}, None, ""),
         ({"FailedNodes": {"a": "loud"}}, None, ""),
         ({}, None, ""),
@@ -106,9 +116,76 @@ def test_an_answer_without_nodes_is_not_one_with_none(answer: Any, answered: Any
     assert (record["answered"], record["answered_mode"]) == (answered, mode)
 
 
-@pytest.mark.parametrize(("answer", "error"), [({"Error": "no"}, "no"), ({"error": 5}, "5"), ({"Error": None}, "")])
-def test_an_error_is_told(answer: Any, error: str) -> None:
-    assert called({}, answer)["error"] == error
+@pytest.mark.parametrize(
+    ("answer", "answered", "mode"),
+    [
+        ({"Nodes": LISTED, "NodeNames": ["b"]}, ["a", "b"], "nodes"),
+        ({"Nodes": None, "NodeNames": ["b"]}, None, ""),
+    ],
+)
+def test_names_are_read_only_where_node_cache_capable_is_set(answer: Any, answered: Any, mode: str) -> None:
+    record = called({"Pod": POD, "Nodes": LISTED}, answer, config=CONFIG)
+    assert (record["answered"], record["answered_mode"]) == (answered, mode)
+
+
+@pytest.mark.parametrize("path", ["/filter", "/bind"])
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [({"Error": "no"}, "no"), ({"Error": None}, ""), (b'{"Error": "no", "error": null}', "no"), (b"null", "")],
+)
+def test_an_error_is_told(path: str, answer: Any, error: str) -> None:
+    record = called({}, answer, path=path)
+    assert (record["error"], record["unreadable"]) == (error, "")
+
+
+def test_an_error_in_place_of_scores_is_told() -> None:
+    record = called({}, {"Error": "no"}, path="/prioritize")
+    assert (record["error"], record["scores"]) == ("no", None)
+    assert record["unreadable"]
+
+
+READABLE = {
+    "filter": [
+        b'{"NodeNames": ["a"]}\n',
+        b'{"NodeNames": ["a"]}{"NodeNames": 5} and more',
+        b'{"NODENAMES": ["a"], "own": {"field": 1.5}}',
+        b'{"NodeNames": ["b"], "nodenames": ["a"]}',
+        b'  {"NodeNames": ["a"], "FailedNodes": {"b": "loud"}, "FailedAndUnresolvableNodes": null}',
+        b'{"NodeNames": ["a"], "Nodes": {"metadata": {}, "items": [{"metadata": {"name": "a"}}]}}',
+    ],
+    "prioritize": [b"[]", b"null", b'[{"host": "a", "score": 3}, null]', b'[{"Host": "a", "Score": -0}]', b"[]]"],
+    "preempt": [b"{}", b"null", b'{"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u"}], "NumPDBViolations": 0}}}'],
+    "bind": [b"{}", b"null", b'{"Error": ""}'],
+}
+UNREADABLE = {
+    "filter": [
+        b"", b"  ", b"<html>", b"\xef\xbb\xbf{}", b"[]", b"5", b'"a"', b'{"NodeNames": ["a"]', b'{"NodeNames": "a"}',
+        b'{"NodeNames": [5]}', b'{"Nodes": []}', b'{"Nodes": {"items": {}}}', b'{"Nodes": {"items": ["a"]}}',
+        b'{"Nodes": {"items": [{"metadata": {"name": 5}}]}}', b'{"Error": 5}', b'{"FailedNodes": ["a"]}',
+        b'{"FailedNodes": {"a": 5}}', b'{"x": NaN}', '{"NodeNames": []}'.encode("utf-16"),
+    ],
+    "prioritize": [
+        b"", b"{}", b'[{"Host": "a", "Score": NaN}]', b'[{"Host": "a", "Score": 5.0}]',
+        b'[{"Host": "a", "Score": 1e1}]',
+        b'[{"Host": "a", "Score": "5"}]', b'[{"Host": "a", "Score": true}]', b'[{"Host": 5, "Score": 5}]',
+        b'[{"Host": "a", "Score": 9223372036854775808}]', b'["a"]', b"[" + b"1" * 5_000 + b"]",
+    ],
+    "preempt": [b"", b"[]", b'{"NodeNameToMetaVictims": []}', b'{"NodeNameToMetaVictims": {"a": {"Pods": ["u"]}}}'],
+    "bind": [b"", b"[]", b"true", b"404 page not found", b'{"Error": false}'],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("verb", "answer"), [(verb, text) for verb, texts in READABLE.items() for text in texts])
+def test_what_go_would_read_is_readable(verb: str, answer: bytes) -> None:
+    record = called({"Pod": POD, "NodeNames": ["a", "b"]}, answer, path=f"/{verb}")
+    assert (record["unreadable"], record["json"]) == ("", True)
+    if verb == "filter":
+        assert record["answered"] == ["a"]
+
+
+@pytest.mark.parametrize(("verb", "answer"), [(verb, text) for verb, texts in UNREADABLE.items() for text in texts])
+def test_what_go_would_refuse_is_told(verb: str, answer: bytes) -> None:
+    assert called({"Pod": POD, "NodeNames": ["a", "b"]}, answer, path=f"/{verb}")["unreadable"]
 
 
 def test_scores_are_told_in_their_order_as_they_are() -> None:
@@ -118,14 +195,14 @@ def test_scores_are_told_in_their_order_as_they_are() -> None:
     assert [type(score) for _, score in record["scores"][:2]] == [int, float]
 
 
-@pytest.mark.parametrize(("answer", "scores"), [([], []), ({}, None), ([1], None), (None, []), (b"[", None)])
+@pytest.mark.parametrize(("answer", "scores"), [([], []), ({}, None), ([1], None), (b"null", []), (b"[", None)])
 def test_what_is_no_list_of_scores_has_none(answer: Any, scores: Any) -> None:
-    assert called({}, answer)["scores"] == scores
+    assert called({}, answer, path="/prioritize")["scores"] == scores
 
 
 @pytest.mark.parametrize(
     ("answer", "is_json"),
-    [({}, True), ([], True), (0, True), (b"", False), (b"404 page not found", False), (b"[" * 100_000, False)],
+    [({}, True), ([], True), (0, True), (b"", False), (b"<html>", False), (b"[" * 100_000, False)],
 )
 def test_whether_an_answer_is_json_is_told(answer: Any, is_json: bool) -> None:
     assert called({}, answer)["json"] is is_json

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import http.client
 import json
-import math
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import pytest
 
 from schedproof.candidates.kinds import ExtenderConfig
 from schedproof.normalization.answer import Answer
-from schedproof.surfaces.extender import ExtenderSurface
+from schedproof.normalization.surfaces.extender import ExtenderSurface
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +36,10 @@ class Extender(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.answers: dict[str, tuple[int, bytes] | None] = {}
         self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.ports: list[int] = []
+        """Of the client, by which connections are told apart; one for each question."""
+        self.keeps = False
+        """Whether it keeps connections."""
         self.over = threading.Event()
 
     def says(self, verb: str, answer: object, status: int = 200) -> None:
@@ -49,13 +53,20 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
         self.server.asked.append((self.path, json.loads(body)))
+        self.server.ports.append(self.client_address[1])
         answer = self.server.answers.get(self.path, (404, b"404 page not found"))
         if answer is None:
+            self.close_connection = True
             return
         if answer[0] == 0:
             self.server.over.wait()
             return
+        if self.server.keeps:
+            self.protocol_version = "HTTP/1.1"
+            self.close_connection = False
         self.send_response_only(answer[0])
+        if self.server.keeps:
+            self.send_header("Content-Length", str(len(answer[1])))
         self.end_headers()
         self.wfile.write(answer[1])
 
@@ -100,8 +111,8 @@ class Asked:
         self.scripted: list[Readings] = []
         settings = {"prioritize_verb": "prioritize", "node_cache_capable": True, **config}
         self.surface = ExtenderSurface(
-            lambda: f"http://127.0.0.1:{extender.server_address[1]}", ExtenderConfig(**settings), nodes=NODES, pod=POD,
-            script=self.scripted.append, life=self.life,
+            lambda seconds: http.client.HTTPConnection("127.0.0.1", extender.server_address[1], timeout=seconds),
+            ExtenderConfig(**settings), nodes=NODES, pod=POD, script=self.scripted.append, life=self.life,
         )  # fmt: skip
 
     def ask(self) -> Answer:
@@ -115,6 +126,32 @@ def test_scores_are_those_that_were_answered(extender: Extender) -> None:
     assert asked.scripted == [READINGS]
     assert (asked.surface.name, asked.surface.fewest, asked.surface.most) == ("extender", 1, 3)
     assert asked.surface.nodes == ("a", "b", "c")
+
+
+def test_all_questions_come_on_one_connection_until_the_surface_is_closed(extender: Extender) -> None:
+    extender.keeps = True
+    asked = Asked(extender, filter_verb="filter")
+    extender.says("filter", {"NodeNames": ["b", "a"]})
+    extender.says("prioritize", SCORED)
+    for _ in range(3):
+        assert asked.ask().scores
+    assert len(set(extender.ports)) == 1
+    asked.surface.close()
+    assert asked.ask().scores
+    assert len(set(extender.ports)) == 2
+    assert asked.surface.waited > 0
+    asked.surface.close()
+
+
+def test_who_ends_over_a_question_on_a_kept_connection_has_crashed(extender: Extender) -> None:
+    extender.keeps = True
+    asked = Asked(extender)
+    extender.says("prioritize", SCORED)
+    assert asked.ask().scores
+    extender.answers["/prioritize"] = None
+    asked.life.end = "ZeroDivisionError: division by zero"
+    assert asked.ask() == Answer(crash="ZeroDivisionError: division by zero")
+    asked.surface.close()
 
 
 def test_names_are_sent_to_whom_claims_to_know_the_nodes(extender: Extender) -> None:
@@ -170,12 +207,12 @@ def test_nothing_is_made_better_than_it_is(
     assert [type(score) for _, score in found.scores] == [type(score) for _, score in scores]
 
 
-def test_a_score_may_be_no_number_at_all(extender: Extender) -> None:
-    """Python writes NaN where JSON has none."""
+def test_a_score_that_json_does_not_have_is_refused(extender: Extender) -> None:
+    """Python writes NaN; Go's decoder does not read it."""
     extender.says("prioritize", b'[{"Host": "a", "Score": NaN}]')
-    ((node, score),) = Asked(extender).ask().scores
-    assert node == "a"
-    assert math.isnan(score)
+    answer = Asked(extender).ask()
+    assert not answer.scores
+    assert "NaN" in answer.refusal
 
 
 @pytest.mark.parametrize(

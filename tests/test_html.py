@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import html
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-from schedproof.candidates.descriptor import Candidate
+from schedproof.candidates.descriptor.descriptor import Candidate
 from schedproof.candidates.kinds import AttachedSpec
+from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict
-from schedproof.report.html import render
-from schedproof.report.result import CandidateResult, RunResult
+from schedproof.report.run.html import render
+from schedproof.report.run.result import CandidateResult, RunResult
+
+from .report.run_example import result
 
 NASTY = "<script>alert(\"x\")</script> & 'quotes'"
 DECISION = {
@@ -92,6 +97,43 @@ def test_it_needs_nothing_from_the_network() -> None:
     page = document()
     assert not page.names & {"link", "img", "iframe", "script"}
     assert all((value or "").startswith("#") for name, value in page.attributes if name in ("href", "src"))
+
+
+def test_it_begins_with_the_verdict_and_failures_come_before_the_matrix() -> None:
+    page = render(result())
+    places = [page.index(part) for part in ("FAILED: 1 of ", "2026-01-31 23:59:01 UTC", "1 min 23 s", "v1.36.3")]
+    places += [page.index(part) for part in ('<h2 id="least-traffic-extender-network-least-traffic">', "All clauses")]
+    assert places == sorted(places)
+    assert page.index('network-flip">') > page.index('network-least-traffic">'), "what fails the run comes first"
+
+
+def test_one_decision_of_a_failure_is_open_and_the_others_are_folded() -> None:
+    section = render(result()).partition('<h2 id="least-traffic-extender-network-least-traffic">')[2]
+    section = section.partition("</section>")[0]
+    shown, folded, rest = section.partition("<details><summary>2 more decisions</summary>")
+    assert folded
+    assert [text.count("traffic-probe-1 &rarr;") for text in (shown, rest)] == [1, 0]
+    assert [text.count("traffic-probe-3 &rarr;") for text in (shown, rest)] == [0, 1]
+
+
+def test_the_candidate_s_own_score_is_beside_the_traffic_and_what_is_alike_is_folded() -> None:
+    table = render(result()).partition("<thead>")[2].partition("</table>")[0]
+    heads = re.findall(r"<th scope=\"col\"[^>]*>([^<]*)</th>", table)
+    assert heads == ["node", "", "traffic B/s", "score extender", "score NodeResourcesFit", "score total", "feasible"]
+    assert "NodeAffinity 0, PodTopologySpread 200, TaintToleration 300" in render(result())
+
+
+def test_every_id_of_a_clause_has_its_guarantee() -> None:
+    """As a title, or in the same row or section."""
+    page = render(result())
+    for clause in CATALOGUE.values():
+        rows = re.findall(
+            rf"<(?:tr|li)>(?:(?!</(?:tr|li)>).)*\b{clause.id}(?![-\w])(?:(?!</(?:tr|li)>).)*</(?:tr|li)>", page
+        )
+        assert rows, clause.id
+        assert all(clause.guarantee in html.unescape(row) for row in rows), clause.id
+    gaps = page.partition("What this run does not show")[2].partition("</section>")[0]
+    assert f'<span title="{CATALOGUE["core/cordon"].guarantee}">core/cordon</span>' in html.unescape(gaps)
 
 
 def test_each_link_of_the_matrix_has_its_section() -> None:

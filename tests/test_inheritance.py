@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.descriptor import DescriptorError, load_candidate
+from schedproof.candidates.descriptor.descriptor import DescriptorError, load_candidate
 from schedproof.candidates.kinds import ControllerSpec, ExtenderSpec
 
 if TYPE_CHECKING:
@@ -84,4 +84,10 @@ def test_files_that_extend_each_other_are_refused(tmp_path: Path) -> None:
 def test_a_base_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "candidate.yaml").write_text(text)
     with pytest.raises(DescriptorError):
+        load_candidate(tmp_path)
+
+
+def test_a_base_that_is_not_there_is_told_where_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "candidate.yaml").write_text("kind: Candidate\nextends: ../nowhere\n")
+    with pytest.raises(DescriptorError, match=r"candidate\.yaml:2:10: extends: there is no .*nowhere"):
         load_candidate(tmp_path)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
-from schedproof import cli, scaffold, suites
-from schedproof.candidates.descriptor import load_candidate
+from schedproof import suites
+from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.cli import init as scaffold
+from schedproof.cli import main as cli
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.claimable import CLAIMABLE
 
 PROMISED = {
-    "README.md", "candidate.yaml", "test_scheduler.py", "pytest.ini", ".gitignore",
+    "README.md", "candidate.yaml", "candidate.schema.json", "test_scheduler.py", "pytest.ini", ".gitignore",
     ".github/workflows/conformance.yaml",
 }  # fmt: skip
 SOURCES = {
@@ -28,6 +33,34 @@ SOURCES = {
 
 def files(folder: Path) -> dict[str, str]:
     return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*") if file.is_file()}
+
+
+ORIGINS = [
+    (None, "pip install schedproof"),
+    ({"url": "file:///home/me/schedproof", "dir_info": {"editable": True}}, "pip install schedproof"),
+    (
+        {"url": "https://example.com/schedproof.git", "vcs_info": {"vcs": "git", "commit_id": "0123abcd"}},
+        "pip install 'schedproof @ git+https://example.com/schedproof.git@0123abcd'",
+    ),
+    (
+        {"url": "https://example.com/s-1-py3-none-any.whl", "archive_info": {}},
+        "pip install https://example.com/s-1-py3-none-any.whl",
+    ),
+    ({"url": "file:///tmp/s-1-py3-none-any.whl", "archive_info": {}}, "pip install ./s-1-py3-none-any.whl"),
+]
+
+
+@pytest.mark.parametrize("kind", scaffold.KINDS)
+@pytest.mark.parametrize(("origin", "expected"), ORIGINS)
+def test_what_is_installed_here_is_installed_by_readme_and_ci_job(
+    kind: str, origin: object, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = SimpleNamespace(read_text=lambda _: origin and json.dumps(origin))
+    monkeypatch.setattr(scaffold.metadata, "distribution", lambda _: noted)
+    scaffold.scaffold(kind, tmp_path / "mine")
+    assert f"$ {expected}\n" in (tmp_path / "mine" / "README.md").read_text()
+    job = yaml.safe_load((tmp_path / "mine" / ".github" / "workflows" / "conformance.yaml").read_text())
+    assert expected in [step.get("run") for step in job["jobs"]["conformance"]["steps"]]
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -47,10 +80,10 @@ def test_a_candidate_of_each_kind_is_written_under_its_folder_s_name(
     written = files(folder)
     assert set(written) == PROMISED | SOURCES[kind]
     assert not [name for name, text in written.items() if scaffold.TEMPLATE_NAME in text]
-    candidate = load_candidate(folder, clauses=CATALOGUE)
+    candidate = load_candidate(folder, known=CLAIMABLE)
     assert (candidate.name, candidate.scheduler_name, candidate.kind) == ("my-scheduler", "my-scheduler", kind)
     assert not candidate.exclusions
-    assert {"core", kind, "network-aware"} == set(candidate.claims.profiles)
+    assert {"core", kind, "network-aware", "normalization"} == set(candidate.claims.profiles)
     out = capsys.readouterr().out
     assert f"cd '{folder}'" in out
     assert "schedproof run ." in out
@@ -58,7 +91,7 @@ def test_a_candidate_of_each_kind_is_written_under_its_folder_s_name(
 
 @pytest.mark.parametrize("kind", scaffold.KINDS)
 def test_the_templates_are_candidates_themselves(kind: str) -> None:
-    candidate = load_candidate(content("fixtures", "templates", kind), clauses=CATALOGUE)
+    candidate = load_candidate(content("fixtures", "templates", kind), known=CLAIMABLE)
     assert candidate.name == candidate.scheduler_name == scaffold.TEMPLATE_NAME
     job = content("fixtures", "templates", kind, ".github", "workflows", "conformance.yaml")
     workflow = yaml.safe_load(job.read_text())
@@ -137,10 +170,10 @@ def test_where_it_cannot_be_written_nothing_is_left(tmp_path: Path, capsys: pyte
 def test_what_fails_half_way_is_undone(failure: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = Path.read_text
 
-    def fails(file: Path, *arguments: str) -> str:
+    def fails(file: Path, *arguments: str, **named: str) -> str:
         if file.name == "plugin.go":
             raise failure
-        return read(file, *arguments)
+        return read(file, *arguments, **named)
 
     monkeypatch.setattr(Path, "read_text", fails)
     (tmp_path / "empty").mkdir()

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from schedproof.foundation.errors import UsageError
-from schedproof.launch import Settings, check
-from schedproof.options import CLUSTER_OPTIONS, add_options, given
+from schedproof.session.launch import Settings, check
+from schedproof.session.options import CLUSTER_OPTIONS, add_options, given
 
 EXISTING = {"cluster": "existing", "kubeconfig": Path("k"), "prometheus": "http://192.0.2.1"}
 
@@ -42,7 +42,7 @@ def test_what_goes_together_is_taken(given: dict[str, Any]) -> None:
         ({"kubeconfig": Path("k")}, "--kubeconfig does not go with --cluster embedded"),
         ({"cluster": "kind", "allow_node_changes": True}, "--allow-node-changes does not go with --cluster kind"),
         ({**EXISTING, "nodes": 3}, "--nodes does not go with --cluster existing"),
-        ({"deploy": "somehow"}, "--deploy somehow: no such way"),
+        ({"deploy": "somehow"}, "--deploy somehow: unknown deployment mode"),
         ({"deploy": "pod"}, "--deploy pod: on --cluster embedded candidates run as processes"),
         ({**EXISTING, "deploy": "control-plane"}, "--deploy control-plane: on --cluster existing"),
         ({"cluster": "existing", "kubeconfig": Path("k")}, "--cluster existing needs --prometheus"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import random
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from schedproof.judge.preference import ROTATIONS
+from schedproof.stimulus.apart import ApartCase
 from schedproof.stimulus.network import NetworkCase
 
 
@@ -32,3 +36,57 @@ def test_so_many_probes_that_chance_passes_less_than_once_in_a_million(choices: 
         chance /= nodes**probes
         once_less /= nodes ** (probes - 1)
     assert chance < 1e-6 <= once_less
+
+
+def networked(resolution: float, count: int) -> Any:
+    nodes = [f"node-{number}" for number in range(count)]
+    trial = SimpleNamespace(cluster=SimpleNamespace(nodes=nodes, capabilities=frozenset()))
+    case: Any = object.__new__(NetworkCase)
+    case.trial, case.random, case.claims = trial, random.Random(1), SimpleNamespace(resolution=resolution)
+    return case
+
+
+@pytest.mark.parametrize("resolution", [0.001, 0.01, 0.1, 0.2, 1.0, 10.0])
+@pytest.mark.parametrize("count", [2, 4, 16])
+def test_loads_differ_by_hardly_more_than_the_claimed_resolution(resolution: float, count: int) -> None:
+    load = networked(resolution, count).traffic("node-0")
+    assert min(load, key=load.__getitem__) == "node-0"
+    rates = sorted(load.values())[: ROTATIONS + 1]
+    for less, more in itertools.pairwise(rates):
+        assert resolution < more / less - 1 < 1.11 * resolution
+
+
+@pytest.mark.parametrize("resolution", [0.001, 0.1, 1.0])
+def test_of_undecided_loads_two_are_within_the_claimed_resolution(resolution: float) -> None:
+    load = networked(resolution, 5).undecided("node-0", "node-1")
+    least, second, *others = sorted(load.values())
+    assert load["node-0"] == least < load["node-1"] == second
+    assert 0.8 * resolution < second / least - 1 < resolution
+    assert all(other / second - 1 > resolution for other in others)
+
+
+def test_all_pods_that_are_asked_about_have_one_owner_which_exists_until_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    existing: dict[str, str] = {}
+    asked: list[dict[str, Any]] = []
+
+    def create(_resource: str, _body: Any, _namespace: str) -> dict[str, Any]:
+        existing["owner-1"] = "uid-1"
+        return {"metadata": {"name": "owner-1", "uid": "uid-1"}}
+
+    def delete(_resource: str, name: str, _namespace: str) -> None:
+        del existing[name]
+
+    case: Any = object.__new__(NetworkCase)
+    case.trial = SimpleNamespace(namespace="sp-tested")
+    case._api = SimpleNamespace(create=create, delete_if_there=delete)
+    case._undo_owner = contextlib.ExitStack()
+    monkeypatch.setattr(ApartCase, "ask", lambda _case, _role, _phase, **spec: asked.append(spec))
+    for _ in range(2):
+        case.ask("probe", 0, cpu="100m")
+    (one, other) = (spec["owner"] for spec in asked)
+    assert one == other
+    assert existing == {one["name"]: one["uid"]}
+    case._undo_owner.close()
+    assert not existing

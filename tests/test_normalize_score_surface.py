@@ -10,13 +10,13 @@ from schedproof.normalization.answer import Answer
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import OF_NORMALIZE_SCORE, RULES
 from schedproof.normalization.search import search
-from schedproof.surfaces.normalize_score import NormalizeScoreSurface
+from schedproof.normalization.surfaces.normalize_score import NormalizeScoreSurface
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from schedproof.normalization.answer import Readings
-    from schedproof.surfaces.plugin import PluginSurface, RawScores
+    from schedproof.normalization.surfaces.plugin import PluginSurface, RawScores
 
 ABOUT_VALUES = Promises(about="values")
 
@@ -26,6 +26,7 @@ class FakePlugin:
 
     def __init__(self, score: Callable[[float], int], normalize: Callable[[list[int]], list[int]]) -> None:
         self._score, self._normalize = score, normalize
+        self.waited = 0.0
 
     def ask(self, readings: Readings) -> Answer:
         return self.normalize(tuple((node, self._score(value or 0.0)) for node, value in readings))

@@ -59,6 +59,8 @@ def term(*expressions: dict[str, Any], fields: tuple[dict[str, Any], ...] = ()) 
         (requirement("k", "Gt", "4"), "9223372036854775807", True),
         (requirement("k", "Gt", "4"), "9223372036854775808", False),
         (requirement("k", "Gt", "-2"), "-1", True),
+        (requirement("k", "Gt", "-9223372036854775808"), "-9223372036854775807", True),
+        (requirement("k", "Gt", "-9223372036854775809"), "5", False),
         (requirement("k", "Lt", "4"), "3", True),
         (requirement("k", "Lt", "4"), "4", False),
         (requirement("k", "Lt", "4"), None, False),

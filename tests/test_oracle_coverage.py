@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.oracle.feasibility import unmodelled
+from schedproof.oracle.coverage import rules_about_others, unmodelled
 
 Manifest = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -70,12 +70,20 @@ def claim(**source: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("spec", "named"),
     [
-        ({"affinity": {"podAffinity": {REQUIRED: [{}]}}}, "spec.affinity.podAffinity (required)"),
-        ({"affinity": {"podAntiAffinity": {REQUIRED: [{}]}}}, "spec.affinity.podAntiAffinity (required)"),
+        ({"affinity": {"podAffinity": {REQUIRED: [{"mood": "good"}]}}}, "spec.affinity.podAffinity[].mood"),
+        ({"affinity": {"podAntiAffinity": {REQUIRED: [{"mood": "bad"}]}}}, "spec.affinity.podAntiAffinity[].mood"),
+        (
+            {"affinity": {"podAffinity": {REQUIRED: [{"namespaceSelector": {"matchLabels": {"a": "b"}}}]}}},
+            "the namespaceSelector of default/probe",
+        ),
         ({"affinity": {"rackAffinity": {REQUIRED: [{}]}}}, "spec.affinity.rackAffinity (required)"),
         (
-            {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule"}]},
-            "spec.topologySpreadConstraints (DoNotSchedule)",
+            {"topologySpreadConstraints": [{"whenUnsatisfiable": "DoNotSchedule", "mood": "even"}]},
+            "spec.topologySpreadConstraints[].mood",
+        ),
+        (
+            {"topologySpreadConstraints": [{"labelSelector": {"matchLabels": {}}}]},
+            "spec.topologySpreadConstraints[] with an empty labelSelector",
         ),
         (claim(persistentVolumeClaim={"claimName": "c"}), "spec.volumes[].persistentVolumeClaim"),
         (claim(ephemeral={"volumeClaimTemplate": {}}), "spec.volumes[].ephemeral"),
@@ -123,9 +131,9 @@ def test_an_unknown_field_of_a_nodes_spec_is_named() -> None:
 
 def test_each_gap_is_named_once() -> None:
     """However often it is in use."""
-    constraint = {"whenUnsatisfiable": "DoNotSchedule"}
+    constraint = {"whenUnsatisfiable": "DoNotSchedule", "mood": "even"}
     assert unmodelled(pod(topologySpreadConstraints=[constraint, constraint]), [], []) == (
-        "spec.topologySpreadConstraints (DoNotSchedule)",
+        "spec.topologySpreadConstraints[].mood",
     )
 
 
@@ -169,16 +177,25 @@ WEB = {"labelSelector": {"matchLabels": {"app": "web"}}}
 def test_anti_affinity_of_pods_on_nodes_is_named_if_it_may_mean_the_pod(
     described: str, neighbour: Manifest, named: bool
 ) -> None:
-    """Required anti-affinity is symmetric: those who have it keep others off."""
+    """Required anti-affinity is symmetric: pods that have it keep others off."""
     expected = ("required anti-affinity of " + f"{neighbour['metadata']['namespace']}/guard",) if named else ()
-    assert unmodelled(pod(labels={"app": "web"}), [neighbour], [NODE]) == expected, described
+    assert rules_about_others(pod(labels={"app": "web"}), [neighbour]) == expected, described
 
 
 def test_a_pods_own_anti_affinity_is_named_once() -> None:
     """As its own: a bound pod is not its own neighbour."""
     own = guarded(**WEB)
     own["metadata"]["labels"] = {"app": "web"}
-    assert unmodelled(own, [own], [NODE]) == ("spec.affinity.podAntiAffinity (required)",)
+    assert rules_about_others(own, [own]) == ("spec.affinity.podAntiAffinity (required)",)
+
+
+def test_a_namespace_that_a_neighbour_selects_matters_while_its_labels_are_not_known() -> None:
+    """Once they are known the oracle decides."""
+    selecting = {"namespaceSelector": {"matchLabels": {"a": "b"}}, **WEB}
+    here, neighbour = pod(labels={"app": "web"}), guarded(namespace="elsewhere", **selecting)
+    assert unmodelled(here, [neighbour], [NODE]) == ("the namespaceSelector of elsewhere/guard",)
+    assert unmodelled(here, [neighbour], [NODE], {"default": {}}) == ()
+    assert unmodelled(pod(labels={"app": "db"}), [neighbour], [NODE]) == ()
 
 
 @pytest.mark.parametrize(

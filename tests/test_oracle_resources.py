@@ -281,6 +281,7 @@ def test_a_node_that_has_reported_nothing_offers_nothing() -> None:
         ({"hugepages-2Mi": 2**22}, {}, [], ("hugepages-2Mi: needs 4Mi, 0 free of 0",)),
         ({"x.io/gpu": 1}, {}, [], ("x.io/gpu: needs 1, 0 free of 0",)),
         ({"x.io/gpu": 0}, {}, [], ()),
+        ({"amd.com/gpu": 2}, {"amd.com/gpu": "1"}, [], ("amd.com/gpu: needs 2, 1 free of 1",)),
         ({"memory": 1}, {"cpu": "1", "memory": "1"}, [{"cpu": 2000}], ()),
         ({}, {"pods": "2"}, [{}], ()),
         ({}, {"pods": "2"}, [{}, {}], ("pods: 2 of 2 taken",)),

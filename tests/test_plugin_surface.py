@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.candidates.claims import Claims, NetworkClaims
-from schedproof.candidates.descriptor import Candidate
+from schedproof.candidates.descriptor.descriptor import Candidate
 from schedproof.candidates.kinds import PluginSpec
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError, UsageError
+from schedproof.foundation.last_words import crash_text
 from schedproof.foundation.progress import SilentProgress
 from schedproof.normalization.answer import Answer
-from schedproof.surfaces import plugin
-from schedproof.surfaces.last_words import crash_text
-from schedproof.surfaces.plugin import PluginSurface, asked_plugin
+from schedproof.normalization.surfaces import plugin
+from schedproof.normalization.surfaces.plugin import PluginSurface, asked_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

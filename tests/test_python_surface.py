@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.descriptor import load_candidate
+from schedproof.candidates.descriptor.descriptor import load_candidate
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import CANDIDATE_STOP, Deadline
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.normalization.answer import Answer
-from schedproof.surfaces.python import PythonSurface, last_words
+from schedproof.normalization.surfaces.python import PythonSurface, last_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,8 +35,8 @@ spec:
 """
 ASKS = """
 import pathlib, sys
-from schedproof.candidates.descriptor import load_candidate
-from schedproof.surfaces.python import PythonSurface
+from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.normalization.surfaces.python import PythonSurface
 PythonSurface(load_candidate(pathlib.Path(sys.argv[1]))).ask((("a", 1.0),))
 """
 READINGS: Readings = (("b", 2.0), ("a", 1.0))

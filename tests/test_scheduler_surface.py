@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import math
 import socket
 import threading
@@ -12,11 +13,10 @@ import pytest
 
 from schedproof.candidates.kinds import ExtenderConfig
 from schedproof.foundation.errors import UsageError
+from schedproof.foundation.last_words import last_words
 from schedproof.normalization.answer import Answer
-from schedproof.stimulus.normalization import HIGHEST_RATE, counter_of
-from schedproof.surfaces.last_words import last_words
-from schedproof.surfaces.life import Lives
-from schedproof.surfaces.scheduler import (
+from schedproof.normalization.surfaces.life import Lives
+from schedproof.normalization.surfaces.scheduler import (
     ExtenderScores,
     Outcome,
     PluginScores,
@@ -24,12 +24,13 @@ from schedproof.surfaces.scheduler import (
     confined,
     plugin_scores,
 )
+from schedproof.stimulus.normalization import HIGHEST_RATE, counter_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from schedproof.normalization.answer import Readings
-    from schedproof.surfaces.scheduler import Scores
+    from schedproof.normalization.surfaces.scheduler import Scores
 
 ASKED = ("a", "b")
 
@@ -92,7 +93,7 @@ def test_where_no_node_is_left_all_were_filtered(scores: Scores) -> None:
     ("outcome", "refusal"),
     [
         (Outcome(said='plugin "Quiet" returns an invalid score 101'), 'plugin "Quiet" returns an invalid score 101'),
-        (Outcome(), "the pod was not bound, and nobody says why"),
+        (Outcome(), "the pod was not bound, and its condition gives no reason"),
         (Outcome(node="a"), "no scores are on record, though the pod was bound"),
         (Outcome(node="a", feasible=2), "no scores are on record, though the pod was bound"),
     ],
@@ -175,7 +176,7 @@ def test_where_its_filter_leaves_one_node_that_is_the_best_there_is() -> None:
         ([call("v1/filter", error="no readings")], "pending", "v1/filter: no readings"),
         ([call("v1/filter", answered=["a"])], "bind: it refuses", "bind: it refuses"),
         ([call("v1/prioritize", status=500, answer="oh")], "", "v1/prioritize: status 500: oh"),
-        ([call("prioritize", scores=[["a", 1]])], "", "the pod was not bound, and nobody says why"),
+        ([call("prioritize", scores=[["a", 1]])], "", "the pod was not bound, and its condition gives no reason"),
     ],
 )
 def test_an_extender_without_scores_has_refused(calls: list[dict[str, Any]], said: str, refusal: str) -> None:
@@ -265,8 +266,9 @@ def listener() -> Iterator[socket.socket]:
 
 
 def lives(listener: socket.socket, *parts: Any) -> Lives:
-    tap = SimpleNamespace(upstream=f"http://127.0.0.1:{listener.getsockname()[1]}")
-    return Lives(cast("Any", SimpleNamespace(parts=parts, extender=tap)))
+    port = listener.getsockname()[1]
+    tap = SimpleNamespace(connect=lambda seconds: http.client.HTTPConnection("127.0.0.1", port, timeout=seconds))
+    return Lives(cast("Any", SimpleNamespace(components=parts, extender=tap)))
 
 
 def test_a_part_that_has_ended_is_named_with_its_last_words() -> None:
@@ -274,10 +276,10 @@ def test_a_part_that_has_ended_is_named_with_its_last_words() -> None:
     for code, how in ((2, "exit code 2"), (-11, "signal 11")):
         ended = SimpleNamespace(name="extender", exit_code=code, log_tail=lambda _lines: PYTHON)
         for parts in ((living, ended), (ended, living)):
-            life = Lives(cast("Any", SimpleNamespace(parts=parts, extender=None)))
+            life = Lives(cast("Any", SimpleNamespace(components=parts, extender=None)))
             expected = f"extender ended with {how}: ZeroDivisionError: division by zero"
             assert (life.last_words(), life.watch_end()) == (expected, expected)
-    assert Lives(cast("Any", SimpleNamespace(parts=(living,), extender=None))).watch_end() == ""
+    assert Lives(cast("Any", SimpleNamespace(components=(living,), extender=None))).watch_end() == ""
 
 
 def test_who_answers_anything_at_all_lives(listener: socket.socket) -> None:

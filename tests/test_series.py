@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedproof.foundation.errors import HostError
-from schedproof.metrics.series import Counter, Series, push
+from schedproof.traffic.series import Counter, Series, push
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -120,6 +120,22 @@ def test_the_bytes_that_prometheus_counts_between_samples_around_a_reset_are_tho
     assert grown == [50, 50, 25, 50, 50, 50]
 
 
+@settings(deadline=None, database=None)
+@given(
+    st.lists(st.integers(0, 400), max_size=5).map(sorted),
+    st.sampled_from([0.1, 0.25, 1.0, 3.0]),
+    st.sampled_from([math.inf, 3.0, 12.5]),
+)
+def test_parts_one_after_the_other_are_the_whole(ends: list[int], step: float, gone: float) -> None:
+    counter = Counter(7, [(NOW, 100), (NOW + 5, 10)], gone=NOW + gone)
+    parts, after = [], -math.inf
+    for end in [*(NOW + tenths / 10 for tenths in ends), NOW + 40]:
+        parts += counter.samples(end=end, step=step, after=after)
+        after = end
+    # As text: the stale marker is not a number.
+    assert repr(parts) == repr(counter.samples(end=NOW + 40, step=step))
+
+
 # -- what is sent: a reader of protobuf that knows nothing of the writer
 
 
@@ -196,7 +212,8 @@ def receiver() -> Iterator[Any]:
 
 
 def test_what_is_pushed_is_a_remote_write_request(receiver: Any) -> None:
-    push(receiver.server_port, [Series(LABELS, Counter(1e9, [(NOW, 100)]).samples(end=NOW + 1, step=0.5))])
+    url = f"http://127.0.0.1:{receiver.server_port}"
+    push(url, [Series(LABELS, Counter(1e9, [(NOW, 100)]).samples(end=NOW + 1, step=0.5))])
     ((path, headers, body),) = receiver.received
     assert path == "/api/v1/write"
     assert headers["Content-Encoding"] == "snappy"
@@ -216,7 +233,7 @@ VALUES = [0.0, -1.5, 2.0**60, 2.0**60 + 256, 1e-300, math.inf, -math.inf]
 
 def test_values_and_times_arrive_to_the_last_bit(receiver: Any) -> None:
     series = Series({"node": "größer " * 40}, [(n / 1000, value) for n, value in enumerate(VALUES)])
-    push(receiver.server_port, [series, Series({}, []), Series({"a": ""}, [(2.0**31, math.nan)])])
+    push(f"http://127.0.0.1:{receiver.server_port}", [series, Series({}, []), Series({"a": ""}, [(2.0**31, math.nan)])])
     first, empty, last = decode(bytes(cramjam.snappy.decompress_raw(receiver.received[0][2])))
     assert first == ([("node", "größer " * 40)], list(enumerate(VALUES)))
     assert empty == ([], [])
@@ -228,11 +245,16 @@ def test_values_and_times_arrive_to_the_last_bit(receiver: Any) -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 127, 128, 129, 16_383, 16_384])
 def test_texts_of_any_length_arrive(receiver: Any, length: int) -> None:
-    push(receiver.server_port, [Series({"node": "n" * length}, [])])
+    push(f"http://127.0.0.1:{receiver.server_port}", [Series({"node": "n" * length}, [])])
     assert decode(bytes(cramjam.snappy.decompress_raw(receiver.received[0][2]))) == [([("node", "n" * length)], [])]
 
 
 def test_a_refusal_tells_prometheus_s_own_reason(receiver: Any) -> None:
     receiver.answer = (400, b"out of order sample")
     with pytest.raises(HostError, match="refused the scripted samples: 400 out of order sample"):
-        push(receiver.server_port, [Series(LABELS, [(NOW, 1.0)])])
+        push(f"http://127.0.0.1:{receiver.server_port}", [Series(LABELS, [(NOW, 1.0)])])
+
+
+def test_a_counter_that_starts_over_again_and_again() -> None:
+    samples = Counter(1000, [(0, 10)], reset=2, every=3).samples(end=9, step=1)
+    assert [value for _, value in samples] == [1000, 1010, 0, 10, 20, 0, 10, 20, 0, 10]

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
+from schedproof.candidates.shipped import find_candidate
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import SilentProgress
-from schedproof.launch import Settings
 from schedproof.pytest_plugin import _from_ini
-from schedproof.report.result import RunResult
-from schedproof.session import Session
+from schedproof.report.run.result import RunResult
+from schedproof.session.launch import Settings
+from schedproof.session.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +46,7 @@ class FailingCluster:
         self.exported: list[Path] = []
 
     timings: ClassVar = {"total": 1.0}
+    host = SimpleNamespace(sandbox=SimpleNamespace(hide=lambda _: None))
 
     def versions(self) -> dict[str, str]:
         return {}
@@ -56,12 +58,32 @@ class FailingCluster:
         raise SchedproofError("something is left")
 
 
+@pytest.mark.parametrize(
+    ("names", "needed"), [((), True), (("stock",), False), (("stock", "least-traffic-extender"), True)]
+)
+def test_the_cluster_has_readings_where_any_selected_candidate_needs_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...], needed: bool
+) -> None:
+    asked: list[bool] = []
+
+    def launch(*_: object, readings: bool) -> FailingCluster:
+        asked.append(readings)
+        return FailingCluster()
+
+    monkeypatch.setattr("schedproof.session.session.launch", launch)
+    session = Session(Settings(report=tmp_path), SilentProgress())
+    for name in names:
+        session.select(find_candidate(name), ["core/binds"])
+    assert session.cluster
+    assert asked == [needed]
+
+
 @pytest.mark.parametrize("code", [0, 1, 2, 3])
 def test_what_explains_a_failure_is_kept_and_what_is_left_behind_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     cluster = FailingCluster()
-    monkeypatch.setattr("schedproof.session.launch", lambda *_: cluster)
+    monkeypatch.setattr("schedproof.session.session.launch", lambda *_, **__: cluster)
     session = Session(Settings(report=tmp_path), SilentProgress())
     assert session.cluster is cluster  # type: ignore[comparison-overlap]
     with monkeypatch.context() as found:

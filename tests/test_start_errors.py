@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.start_errors import REFUSED_VERSION, UNREGISTERED, explain_start
+from schedproof.candidates.plugin_build.start_errors import REFUSED_VERSION, UNREGISTERED, explain_start
 from schedproof.foundation.errors import CandidateError
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ KNOWN = {
         "kube-scheduler has no flag --port",
         "--secure-port",
     ),
+    "another name than its own": (
+        said(PROFILE + 'score plugin "NetworkTraffic" is not configured with weight'),
+        "a plugin calls itself NetworkTraffic",
+        "Name() returns",
+    ),
     "args twice": (
         said('profiles[0].pluginConfig[1]: Duplicate value: "Foo"'),
         "Foo",
@@ -70,6 +75,12 @@ KNOWN = {
         said('initializing profiles: different queue sort plugins for profile "y": "Own", first: "PrioritySort"'),
         "all profiles must have the same queueSort plugin",
         "enable the same queueSort plugin in every profile",
+    ),
+    # pkg/scheduler/framework/runtime/framework.go
+    "a queue sort plugin beside PrioritySort": (
+        said('creating profile: only one queue sort plugin required for profile with scheduler name "x", but got 2'),
+        "all profiles must have the same queueSort plugin",
+        "disable PrioritySort",
     ),
     "other args for the queue sort plugin": (
         said('initializing profiles: different queue sort plugin args for profile "y"'),

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import gzip
 import http.client
 import http.server
 import json
 import socket
+import ssl
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates import taps
-from schedproof.candidates.taps import HARNESS, Exchange, Fault, Tap
+from schedproof.candidates.deploy import messages
+from schedproof.candidates.deploy.exchange import NOT_PERMITTED
+from schedproof.candidates.deploy.exchanges import only_asks
+from schedproof.candidates.deploy.taps import HARNESS, Exchange, Fault, Tap
+from schedproof.daemons.certificates import Authority, KeyPair
+from schedproof.daemons.password import USER
+from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.ports import Ports
+from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 ANSWER = json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}).encode()
 STUCK = 20.0
 """Seconds after which a test fails that would otherwise hang; nothing is judged by it."""
+READ = Deadline("request read", STUCK, "the tap reads it in a millisecond")
 ANSWERING = [fault for fault in Fault if fault is not Fault.DOWN]
 
 
@@ -35,24 +46,55 @@ class Upstream(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Answering)
         self.answer = answer
         self.status = 200
+        self.encoding = ""
+        self.connections = 0
+        self._free = threading.Event()
+        self._free.set()
+        self._read = threading.Event()
         self.asked: list[tuple[str, str, dict[str, str], bytes]] = []
         self.url = f"http://127.0.0.1:{self.server_port}"
+
+    def process_request(self, request: object, client_address: object) -> None:
+        self.connections += 1
+        super().process_request(request, client_address)  # type: ignore[arg-type]
+
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        """No answers meanwhile."""
+        self._free.clear()
+        yield
+        self._free.set()
+
+    def await_asked(self) -> None:
+        assert self._read.wait(STUCK)
+
+    def handle_error(self, *_: object) -> None:
+        """A tap may go away in the middle."""
 
 
 class _Answering(http.server.BaseHTTPRequestHandler):
     server: Upstream
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
 
     def _answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.server.asked.append((self.command, self.path, headers, body))
+        self.server._read.set()
+        assert self.server._free.wait(STUCK)
         self.send_response(self.server.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Keep-Alive", "timeout=5")
+        if self.server.encoding:
+            self.send_header("Content-Encoding", self.server.encoding)
+        if self.server.status != 204:
+            self.send_header("Content-Length", str(len(self.server.answer)))
         self.end_headers()
-        self.wfile.write(self.server.answer)
+        if self.command != "HEAD":
+            self.wfile.write(self.server.answer)
 
-    do_GET = do_POST = _answer  # noqa: N815 - http.server's names
+    do_GET = do_POST = do_HEAD = _answer  # noqa: N815 - http.server's names
 
     def log_message(self, *_: object) -> None:
         pass
@@ -66,6 +108,36 @@ def serving(answer: bytes = ANSWER) -> Iterator[Upstream]:
         yield server
         server.shutdown()
         thread.join()
+
+
+@contextlib.contextmanager
+def serving_tls(pair: KeyPair) -> Iterator[Upstream]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    with serving() as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.url = server.url.replace("http:", "https:")
+        yield server
+
+
+def asked_at(url: str, tls: ssl.SSLContext | None = None, *, seconds: float = STUCK) -> tuple[int, bytes]:
+    """GET, on a connection of its own."""
+    address = url.rpartition("/")[2]
+    client = (
+        http.client.HTTPConnection(address, timeout=seconds)
+        if tls is None
+        else http.client.HTTPSConnection(address, timeout=seconds, context=tls)
+    )
+    with contextlib.closing(client):
+        client.request("GET", "/")
+        response = client.getresponse()
+        return response.status, response.read()
+
+
+@pytest.fixture
+def ports() -> Iterator[Ports]:
+    with contextlib.closing(Ports()) as ports:
+        yield ports
 
 
 class Line:
@@ -151,16 +223,14 @@ def test_every_status_passes(line: Line, status: int) -> None:
     assert [(exchange.status, exchange.fault) for exchange in line.exchanges] == [(status, "")]
 
 
-def test_headers_of_one_connection_stay_on_that_connection(line: Line) -> None:
+def test_headers_pass_as_they_are_but_for_the_host(line: Line) -> None:
     with contextlib.closing(line.client()) as client:
-        client.request("GET", "/", headers={"TE": "trailers", "Proxy-Connection": "x", "Upgrade": "h2c"})
+        client.request("GET", "/", headers={"TE": "trailers", "Connection": "TE", "x-OWN": "1"})
         response = client.getresponse()
-        response.read()
-        assert response.headers["Content-Type"] == "application/json"
-        assert response.headers["Keep-Alive"] is None
-        assert response.headers["Content-Length"] == str(len(ANSWER))
+        assert response.read() == ANSWER
+        assert (response.headers["Content-Type"], response.headers["Keep-Alive"]) == ("application/json", "timeout=5")
     ((_, _, headers, _),) = line.upstream.asked
-    assert not headers.keys() & {"te", "proxy-connection", "upgrade"}
+    assert (headers["te"], headers["connection"], headers["x-own"]) == ("trailers", "TE", "1")
     assert headers["host"] == line.upstream.url.removeprefix("http://")
 
 
@@ -255,31 +325,19 @@ def test_hang_reads_the_request_and_never_answers_also_not_once_it_is_healed(lin
     assert line.ask() == (200, ANSWER)
 
 
-class Patience(threading.Event):
-    """Tells for how long somebody waits for it, once he does."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.waited_for: float | None = None
-        self._entered = threading.Event()
-
-    def wait(self, timeout: float | None = None) -> bool:
-        self.waited_for = timeout
-        self._entered.set()
-        return super().wait(timeout)
-
-    def await_waiter(self) -> None:
-        assert self._entered.wait(STUCK)
+def delayed(tap: Tap) -> None:
+    """A condition: some request waits for its time."""
+    if not any(relay._delayed for relay in tap._relays):
+        raise NotYet("no request waits")
 
 
 def test_slow_answers_late_and_at_once_when_it_is_healed(line: Line) -> None:
-    patience = line.tap._healed = Patience()
+    assert 5 < line.tap.slow_seconds < 20  # kube-scheduler's own patience with extenders, and BIND
+    line.tap.slow_seconds = STUCK * 2
     line.tap.inject(Fault.SLOW)
     with contextlib.closing(line.client()) as client:
         client.request("GET", "/api")
-        patience.await_waiter()
-        assert patience.waited_for is not None
-        assert 5 < patience.waited_for < 20  # kube-scheduler's own patience with extenders, and BIND
+        wait_for(lambda: delayed(line.tap), READ, what="the request to be read")
         assert (line.upstream.asked, line.exchanges) == ([], [])
         line.tap.heal()
         assert client.getresponse().read() == ANSWER
@@ -287,8 +345,8 @@ def test_slow_answers_late_and_at_once_when_it_is_healed(line: Line) -> None:
     assert (exchange.status, exchange.answer, exchange.fault) == (200, ANSWER, "slow")
 
 
-def test_slow_answers_also_where_nobody_heals_it(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(taps, "_SLOW_SECONDS", 0.0)
+def test_slow_answers_also_where_nobody_heals_it(line: Line) -> None:
+    line.tap.slow_seconds = 0.0
     line.tap.inject(Fault.SLOW)
     assert line.ask() == (200, ANSWER)
     assert [exchange.fault for exchange in line.exchanges] == ["slow"]
@@ -364,3 +422,233 @@ def test_the_end_of_a_tap_ends_its_connections_and_what_hangs(line: Line) -> Non
             assert client.sock.recv(1) == b""
     with pytest.raises(ConnectionRefusedError):
         line.ask()
+
+
+# -- what is kept, and what came of what did not end
+
+
+def test_of_large_bodies_the_beginning_is_kept_and_the_size(line: Line, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "KEPT", 1000)
+    line.upstream.answer = b"a" * 500_000
+    assert line.ask("POST", "/filter", b"b" * 400_000) == (200, line.upstream.answer)
+    (exchange,) = line.exchanges
+    assert (exchange.body, exchange.body_size) == (b"b" * 1000, 400_000)
+    assert (exchange.answer, exchange.answer_size, exchange.cut) == (b"a" * 1000, 500_000, True)
+    assert [body for _, _, _, body in line.upstream.asked] == [b"b" * 400_000]
+
+
+@pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.MALFORMED, Fault.RESET, Fault.HANG])
+def test_a_client_that_waits_for_100_continue_gets_its_fault_all_the_same(line: Line, fault: Fault) -> None:
+    line.tap.inject(fault)
+    with socket.create_connection(("127.0.0.1", line.port), STUCK) as client:
+        client.sendall(b"POST /f HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
+        assert client.recv(1 << 16).startswith(b"HTTP/1.1 100")
+        client.sendall(b"{}")
+        exchange = line.await_exchange()
+    assert (exchange.body, exchange.fault) == (b"{}", fault.value)
+
+
+def test_half_of_a_compressed_answer_is_half_of_what_was_meant(line: Line) -> None:
+    line.upstream.answer, line.upstream.encoding = gzip.compress(ANSWER), "gzip"
+    assert line.ask(Accept_Encoding="gzip") == (200, line.upstream.answer)
+    line.tap.inject(Fault.MALFORMED)
+    assert line.ask(Accept_Encoding="gzip") == (200, ANSWER[: len(ANSWER) // 2])
+    assert [exchange.answer for exchange in line.exchanges] == [ANSWER, ANSWER[: len(ANSWER) // 2]]
+
+
+@pytest.mark.parametrize("fault", [Fault.MALFORMED, Fault.UNAVAILABLE, None])
+def test_head_has_no_body_under_a_fault_either(line: Line, fault: Fault | None) -> None:
+    if fault is not None:
+        line.tap.inject(fault)
+    with contextlib.closing(line.client()) as client:
+        for _ in range(2):
+            client.request("HEAD", "/")
+            assert client.getresponse().read() == b""
+
+
+def test_a_line_that_is_broken_under_a_request_is_on_record(line: Line) -> None:
+    with line.upstream.holding(), contextlib.closing(line.client()) as client:
+        client.request("GET", "/")
+        line.upstream.await_asked()
+        line.tap.inject(Fault.UNAVAILABLE)
+        with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+            client.getresponse()
+    (exchange,) = line.exchanges
+    assert (exchange.status, exchange.fault, exchange.error != "") == (0, "503", True)
+
+
+def test_a_server_that_ends_without_an_answer_ends_the_clients_connection(line: Line) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, contextlib.closing(line.client()) as client:
+        line.tap.upstream = f"http://127.0.0.1:{server.getsockname()[1]}"
+        client.request("GET", "/")
+        accepted, _ = server.accept()
+        with accepted:
+            assert accepted.recv(1 << 16)
+        with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
+            client.getresponse()
+    (exchange,) = line.exchanges
+    assert (exchange.status, exchange.fault, exchange.error != "") == (0, "", True)
+
+
+def test_an_idle_client_is_kept_where_the_server_behind_was_exchanged(line: Line) -> None:
+    with serving(b"other") as other, contextlib.closing(line.client()) as client:
+        with serving(b"first") as first:
+            line.tap.upstream = first.url
+            client.request("GET", "/")
+            assert client.getresponse().read() == b"first"
+            line.tap.upstream = other.url
+        client.request("GET", "/")
+        assert client.getresponse().read() == b"other"
+
+
+def test_connections_upstream_are_used_again(line: Line) -> None:
+    with contextlib.closing(line.client()) as client:
+        for _ in range(3):
+            client.request("GET", "/")
+            client.getresponse().read()
+    assert line.upstream.connections == 1
+
+
+def test_credentials_of_the_url_are_sent_where_the_client_has_none(line: Line) -> None:
+    line.tap.upstream = line.upstream.url.replace("http://", "http://us%40er:p%3Ass@")
+    assert line.ask()[0] == 200
+    assert line.ask(Authorization="Bearer own")[0] == 200
+    sent = [headers["authorization"] for _, _, headers, _ in line.upstream.asked]
+    assert sent == ["Basic " + base64.b64encode(b"us@er:p:ss").decode(), "Bearer own"]
+    assert {headers["host"] for _, _, headers, _ in line.upstream.asked} == {line.upstream.url.removeprefix("http://")}
+
+
+def test_a_server_of_our_own_is_shown_our_password_alone(line: Line) -> None:
+    line.tap.upstream = line.upstream.url.replace("http://", f"http://{USER}:ours@")
+    assert line.ask(Authorization="Bearer own")[0] == 200
+    ((_, _, headers, _),) = line.upstream.asked
+    assert headers["authorization"] == "Basic " + base64.b64encode(f"{USER}:ours".encode()).decode()
+
+
+WRITES = [
+    ("POST", "/api/v1/write"), ("POST", "/api/v1/otlp/v1/metrics"), ("POST", "/-/quit"), ("PUT", "/-/reload"),
+    ("POST", "/api/v1/admin/tsdb/delete_series?match[]=up"), ("POST", "/-/quit?x=/api/v1/query"),
+    ("POST", "/api/v1/query/../write"), ("POST", "/api/v1/queryx"), ("CONNECT", "/api/v1/query"),
+    ("DELETE", "/api/v1/series"),
+]  # fmt: skip
+QUERIES = [
+    ("GET", "/api/v1/query?query=up"), ("HEAD", "/"), ("POST", "/api/v1/query"), ("POST", "/prefix/api/v1/query_range"),
+    ("POST", "/api/v1/series"), ("POST", "/api/v1/read?x=/api/v1/write"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "path"), WRITES)
+def test_what_is_more_than_a_question_is_answered_with_403(line: Line, method: str, path: str) -> None:
+    line.tap.permits = only_asks
+    with contextlib.closing(line.client()) as client:
+        client.putrequest(method, path)
+        client.putheader("Content-Length", "1")
+        client.endheaders(b"x")
+        assert client.getresponse().read() == NOT_PERMITTED.encode()
+        client.request("GET", "/api/v1/query")
+        assert client.getresponse().read() == ANSWER
+    assert [one[:2] for one in line.upstream.asked] == [("GET", "/api/v1/query")]
+    assert [one.status for one in line.exchanges] == [403, 200]
+
+
+@pytest.mark.parametrize(("method", "path"), QUERIES)
+def test_questions_pass(line: Line, method: str, path: str) -> None:
+    line.tap.permits = only_asks
+    assert line.ask(method, path)[0] == 200
+    assert line.upstream.asked[0][:2] == (method, path)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        b"\x00\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: 9\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnot a length\r\n",
+    ],
+)
+def test_no_other_request_is_hidden_in_what_is_not_http(line: Line, first: bytes) -> None:
+    line.tap.permits = only_asks
+    with socket.create_connection(("127.0.0.1", line.port), STUCK) as client:
+        client.sendall(first + b"POST /api/v1/write HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            while client.recv(4096):
+                pass
+    assert not [path for _, path, _, _ in line.upstream.asked if path != "/"]
+
+
+def test_threads_break_and_heal_while_others_ask(line: Line) -> None:
+    done = threading.Event()
+    wrong: list[object] = []
+
+    def ask() -> None:
+        while not done.is_set():
+            try:
+                answered = line.ask()
+            except (OSError, http.client.HTTPException):
+                continue
+            if answered not in ((200, ANSWER), (503, b"Service Unavailable")):
+                wrong.append(answered)
+
+    askers = [threading.Thread(target=ask) for _ in range(4)]
+    for asker in askers:
+        asker.start()
+    for _ in range(20):
+        for fault in (Fault.DOWN, Fault.HANG, Fault.RESET, Fault.UNAVAILABLE):
+            line.tap.inject(fault)
+        line.tap.heal()
+    done.set()
+    for asker in askers:
+        asker.join()
+    assert wrong == []
+    assert line.ask() == (200, ANSWER)
+
+
+# -- TLS
+
+
+def test_a_server_behind_tls_is_verified_as_it_is_told(ports: Ports, tmp_path: Path) -> None:
+    authority, stranger = Authority(tmp_path / "ours"), Authority(tmp_path / "theirs")
+    with serving_tls(authority.server("server")) as upstream:
+        for trusted, expected in ((authority, 200), (stranger, 502)):
+            trust = ssl.create_default_context(cafile=trusted.certificate)
+            exchanges: list[Exchange] = []
+            tap = Tap(upstream.url, exchanges.append, ports.reserve(), trust=trust)
+            with contextlib.closing(tap):
+                assert asked_at(tap.url)[0] == expected
+            assert [exchange.status for exchange in exchanges] == [expected]
+
+
+def test_a_name_that_is_asked_for_is_verified_in_the_addresss_place(ports: Ports, tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "ours")
+    trust = ssl.create_default_context(cafile=authority.certificate)
+    with serving_tls(authority.server("server")) as upstream:
+        for name, expected in (("localhost", 200), ("elsewhere", 502)):
+            with contextlib.closing(
+                Tap(upstream.url, lambda _: None, ports.reserve(), trust=trust, server_name=name)
+            ) as tap:
+                assert asked_at(tap.url)[0] == expected
+
+
+@pytest.mark.parametrize("fault", ANSWERING)
+def test_a_tap_serves_tls_and_breaks_it(ports: Ports, tmp_path: Path, fault: Fault) -> None:
+    authority = Authority(tmp_path / "ours")
+    pair = authority.server("tap")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    client = ssl.create_default_context(cafile=authority.certificate)
+    with serving() as upstream:
+        tap = Tap(upstream.url, lambda _: None, ports.reserve(), serving=context)
+        tap.slow_seconds = 0.0
+        with contextlib.closing(tap):
+            assert asked_at(tap.url, client) == (200, ANSWER)
+            tap.inject(fault)
+            if fault is Fault.HANG:
+                with pytest.raises(TimeoutError):
+                    asked_at(tap.url, client, seconds=0.2)
+            elif fault is Fault.RESET:
+                with pytest.raises(OSError, match=r"reset|EOF|closed"):
+                    asked_at(tap.url, client)
+            else:
+                assert asked_at(tap.url, client)[0] in (200, 503)
+            tap.heal()
+            assert asked_at(tap.url, client) == (200, ANSWER)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from schedproof.benchmark.driver import Row
+from schedproof.benchmark.driver import PodTimes
 from schedproof.benchmark.round import Round
 
 if TYPE_CHECKING:
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from schedproof.benchmark.round import Mode
 
 
-def row(number: int, *, intended: float = 0.0, late: float = 0.0, seen: float | None = None) -> Row:
+def row(number: int, *, intended: float = 0.0, late: float = 0.0, seen: float | None = None) -> PodTimes:
     sent = intended + late
-    return Row(f"pod-{number}", f"uid-{number}", intended, sent, sent + 0.001, seen, "node-1" if seen else "")
+    return PodTimes(f"pod-{number}", f"uid-{number}", intended, sent, sent + 0.001, seen, "node-1" if seen else "")
 
 
 def drain(candidate: str, block: int, *, seconds: float, pods: int = 100, **more: Any) -> Round:
@@ -30,7 +30,7 @@ def singles(candidate: str, block: int, latencies: Sequence[float], **more: Any)
     return a_round(candidate, more.pop("mode", "one-at-a-time"), rows, block=block, **more)
 
 
-def a_round(candidate: str, mode: Mode, rows: Sequence[Row], **more: Any) -> Round:
+def a_round(candidate: str, mode: Mode, rows: Sequence[PodTimes], **more: Any) -> Round:
     fields: dict[str, Any] = {
         "workload": "basic", "rate": None, "block": 0, "order": 0, "began": 100.0, "counted_from": 100.0,
         "pods": len(rows),

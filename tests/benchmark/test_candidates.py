@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from schedproof.candidates.deploy.scheduler_config import own_configuration
 from schedproof.candidates.kinds import CommandSpec, ExtenderSpec, PluginSpec
-from schedproof.candidates.scheduler_config import own_configuration
 from schedproof.candidates.shipped import find_candidate, shipped_names
 from schedproof.foundation.content import content
-from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.claimable import CLAIMABLE
 
 NAMES = [name for name in shipped_names() if name.startswith("benchmark/")]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_is_a_scheduler_of_its_own_name_that_the_readme_tells_of(name: str) -> None:
-    candidate = find_candidate(name, clauses=CATALOGUE)
+    candidate = find_candidate(name, known=CLAIMABLE)
     assert candidate.name == candidate.scheduler_name == name.partition("/")[2]
     assert isinstance(candidate.spec, CommandSpec if name.endswith("-go") else PluginSpec)
     assert (

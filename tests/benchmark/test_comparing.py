@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
+import random
 from typing import Any
 
 import pytest
 
-from schedproof.benchmark.comparing import comparisons, knee_of, measurements
-from schedproof.benchmark.usage import Usage
+from schedproof.benchmark.compare.comparing import comparisons, knee_of, measurements
+from schedproof.benchmark.measure.usage import Usage
 
 from .rounds import a_round, drain, row, singles
 
@@ -41,6 +43,13 @@ def test_an_invalid_round_takes_its_block_out() -> None:
     rounds += [drain("x", n, seconds=2.0, invalid=("noise",) if n < 2 else ()) for n in range(BLOCKS)]
     one = _found(rounds, "throughput")
     assert (one["verdict"], one["blocks"]) == ("invalid", 4)
+
+
+def test_a_block_that_one_side_has_not_measured_is_left_out() -> None:
+    rounds = [drain("stock", n, seconds=2.0 * WOBBLE[n]) for n in range(BLOCKS)]
+    rounds += [drain("x", n, seconds=4.0 * WOBBLE[-n]) for n in range(1, BLOCKS + 1)]
+    one = _found(rounds, "throughput")
+    assert (one["verdict"], one["blocks"]) == ("slower", BLOCKS - 1)
 
 
 def test_latencies_are_compared_where_pods_arrive_and_cpu_everywhere() -> None:
@@ -85,3 +94,109 @@ def test_a_rate_at_which_pods_were_lost_is_beyond_the_knee() -> None:
 
 def test_of_no_rounds_there_is_no_knee() -> None:
     assert knee_of([]) == {"knee": None, "points": []}
+
+
+LIMITED = ("the apiserver was the limit",)
+
+
+def _limited(name: str, blocks: int, seconds: float, limits: dict[int, str]) -> list[Any]:
+    return [
+        drain(
+            name, n, seconds=seconds * WOBBLE[n], limit=limits.get(n, ""), invalid=LIMITED if n in limits else ()
+        )
+        for n in range(blocks)
+    ]  # fmt: skip
+
+
+def test_rounds_at_the_ceiling_say_at_least() -> None:
+    stock = _limited("stock", BLOCKS, 4.0, {})
+    one = _found([*stock, *_limited("x", BLOCKS, 2.0, {1: "faster", 3: "faster"})], "throughput")
+    assert (one["verdict"], one["bound"], one["high"], one["blocks"]) == ("faster", "at least", None, BLOCKS)
+    assert 1 < one["low"] <= 2
+    # It may be that much faster still: nothing is shown where it does not look faster.
+    one = _found([*stock, *_limited("x", BLOCKS, 4.0, {1: "faster"})], "throughput")
+    assert (one["verdict"], one["bound"]) == ("invalid", "at least")
+    # Where the baseline was limited, the ratio is at most what was measured.
+    one = _found([*_limited("stock", BLOCKS, 2.0, {0: "faster"}), *_limited("x", BLOCKS, 4.0, {})], "throughput")
+    assert (one["verdict"], one["bound"], one["low"]) == ("slower", "at most", None)
+
+
+@pytest.mark.parametrize("limits", [{"x": "unknown"}, {"x": "faster", "stock": "faster"}])
+def test_where_nothing_bounds_the_ratio_the_comparison_is_invalid(limits: dict[str, str]) -> None:
+    rounds = [
+        one
+        for name in ("stock", "x")
+        for one in _limited(name, BLOCKS, 2.0, {0: limits[name]} if name in limits else {})
+    ]
+    one = _found(rounds, "throughput")
+    assert (one["verdict"], one["low"], one["high"]) == ("invalid", None, None)
+    assert one["reason"]
+
+
+def test_what_limited_a_round_does_not_concern_its_processor_time() -> None:
+    more = {"own_processes": ("kube-scheduler",), "limit": "faster", "invalid": LIMITED}
+    rounds = [
+        drain(name, n, seconds=2.0, usage={"kube-scheduler": Usage(cpu * WOBBLE[n], 1)}, **more)
+        for n in range(BLOCKS)
+        for name, cpu in (("stock", 1.0), ("x", 2.0))
+    ]
+    one = _found(rounds, "cpu per pod")
+    assert (one["verdict"], one["bound"]) == ("more", "")
+
+
+@pytest.mark.parametrize(
+    ("more", "cpu"),
+    [({"limit": "unknown", "invalid": LIMITED}, 1.0), ({}, 0.0)],
+    ids=["pods were lost", "below a tick"],
+)
+def test_where_processor_time_says_nothing_it_is_not_compared(more: dict[str, Any], cpu: float) -> None:
+    rounds = [
+        drain(
+            name, n, seconds=2.0, own_processes=("s",), usage={"s": Usage(cpu if n == 0 else WOBBLE[n], 1)},
+            **(more if n == 0 else {}),
+        )
+        for n in range(BLOCKS)
+        for name in ("stock", "x")
+    ]  # fmt: skip
+    one = _found(rounds, "cpu per pod")
+    assert (one["verdict"], one["low"], one["high"]) == ("invalid", None, None)
+    assert one["reason"]
+
+
+def test_processor_time_is_no_more_exact_than_the_clock_that_counts_it() -> None:
+    """Ten ticks and eleven, in every block: without spread, and yet each may be off by one."""
+    rounds = [
+        drain(name, n, seconds=2.0, usage={"s": Usage(ticks * 0.01, 1)}, own_processes=("s",))
+        for n in range(BLOCKS)
+        for name, ticks in (("stock", 10), ("x", 11))
+    ]
+    one = _found(rounds, "cpu per pod")
+    assert one["verdict"] == "no difference shown"
+    assert one["low"] == pytest.approx(1.1 / (12 / 11 / 0.9))
+    assert one["high"] == pytest.approx(1.1 * (12 / 11 / 0.9))
+
+
+def test_at_least_holds_where_leaving_out_the_fastest_rounds_would_not() -> None:
+    """A true ratio of 1.28, and an apiserver at whose limit a part of the candidate's rounds end."""
+    chance, missed, biased = random.Random(7), 0, []
+    for _ in range(60):
+        rounds = []
+        for block in range(10):
+            for name, speed in (("stock", 100.0), ("x", 128.0)):
+                true = speed * math.exp(chance.gauss(0, 0.08))
+                limited = true > 135
+                rounds.append(
+                    drain(
+                        name,
+                        block,
+                        seconds=100 / min(true, 160.0),
+                        limit="faster" if limited else "",
+                        invalid=LIMITED if limited else (),
+                    )
+                )
+        one = _found(rounds, "throughput")
+        missed += one["low"] is not None and one["low"] > 1.28
+        pairs = [(a, b) for a, b in zip(rounds[::2], rounds[1::2], strict=True) if not (a.limit or b.limit)]
+        biased += [math.log(b.throughput / a.throughput) for a, b in pairs]
+    assert missed <= 2
+    assert math.exp(sum(biased) / len(biased)) < 1.24

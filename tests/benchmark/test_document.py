@@ -2,12 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from schedproof.benchmark.bench import Bench, Broken, Plan, contestants
+from schedproof.benchmark.bench import Bench, BenchPlan, Broken, contestants
+from schedproof.benchmark.compare.gate import Gate
 from schedproof.benchmark.document import bench_document, exit_code, pod_rows
+from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.candidates.shipped import find_candidate
 from schedproof.foundation.progress import SilentProgress
-from schedproof.statistics.gate import Gate
-from schedproof.workloads.reader import load_workload
 
 from .rounds import a_round, drain, row, singles
 
@@ -16,7 +16,7 @@ from .rounds import a_round, drain, row, singles
 def bench(tmp_path) -> Bench:
     stock = find_candidate("stock")
     workloads = [load_workload("basic")]
-    plan = Plan(
+    plan = BenchPlan(
         contestants(stock, [stock]), workloads, {"basic": "basic"}, ["drain"], 6, 1, tmp_path, "1.36", {}
     )  # fmt: skip
     found = Bench(plan, SilentProgress())

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.benchmark.driver import Bound, Churn, Churned, Created, Driver, Pods, Row, Timed
+from schedproof.benchmark.driver import Bound, Churned, ChurnLoad, Created, Driver, Pods, PodTimes, Timed
 from schedproof.foundation.errors import CandidateError, HostError
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ ASKED: dict[str, tuple[Callable[[Driver], Any], dict[str, Any], dict[str, Any], 
         {"op": "delete", "namespace": "bench"}, {"pods": 2, "seconds": 0.1}, Timed(2, 0.1),
     ),
     "churn begins": (
-        lambda driver: driver.start_churn("one", Churn("recreate", 1, [TEMPLATE], 0.5, "bench")),
+        lambda driver: driver.start_churn("one", ChurnLoad("recreate", 1, [TEMPLATE], 0.5, "bench")),
         {
             "op": "churn", "churn": "one", "mode": "recreate", "number": 1, "templates": [TEMPLATE], "interval": 0.5,
             "namespace": "bench",
@@ -140,8 +140,8 @@ def test_rows_are_read_with_what_never_came_as_none(answering: Callable[..., Dri
         "pod-1,,10.100000,10.100000,,,,\n"
     )
     assert answering({}).rows("measured", path) == (
-        Row("pod-0", "u0", 10.0, 10.0001, 10.002, 10.500001, "node-3", 10.0015),
-        Row("pod-1", "", 10.1, 10.1, None, None, ""),
+        PodTimes("pod-0", "u0", 10.0, 10.0001, 10.002, 10.500001, "node-3", 10.0015),
+        PodTimes("pod-1", "", 10.1, 10.1, None, None, ""),
     )
     assert commands(tmp_path) == [{"op": "rows", "group": "measured", "path": str(path)}]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from schedproof.benchmark.placement import MOST_SENTENCES, judge_placement
-from schedproof.workloads.reader import load_workload
+from schedproof.benchmark.workloads.reader import load_workload
+from schedproof.oracle.final_state.placement import MOST_SENTENCES, judge_placement
 
 Manifest = dict[str, Any]
 
@@ -61,6 +61,15 @@ def test_a_node_that_holds_too_much_is_found_by_its_sum() -> None:
     assert findings.wrong == (
         "measured/pod-4 was bound to a, which cannot hold it: cpu: needs 1000m, 0m free of 4000m",
     )
+
+
+def test_a_node_that_holds_too_much_of_everything_is_found() -> None:
+    small = node("a", cpu="1")
+    small["status"]["allocatable"] = {"cpu": "1", "memory": "1Gi", "pods": "1"}
+    pods = alike(2)
+    for one in pods:
+        one["spec"]["containers"][0]["resources"]["requests"]["memory"] = "1Gi"
+    assert judge_placement([small], [(one, "a") for one in pods]).total == 1
 
 
 def test_what_was_there_before_counts_but_is_not_held_against_the_candidate() -> None:
@@ -181,11 +190,23 @@ def test_affinity_allows_one_founder_and_then_wants_company() -> None:
     assert judge_placement(ZONES, [(group[0], "nowhere")], initial=[(group[1], "a1")]).total == 1
 
 
+def test_each_place_without_the_company_that_is_asked_for_is_found() -> None:
+    """They do not mean themselves, so that none may be the first of a group."""
+    lonely = [pod(f"p{n}", affinity=TOGETHER) for n in range(2)]
+    assert judge_placement(ZONES, [(lonely[0], "a1"), (lonely[1], "b1")]).total == 2
+
+
 @pytest.mark.parametrize(("used", "wrong"), [("abab", 0), ("aab", 0), ("aaab", 1), ("aa", 1)])
 def test_the_skew_between_zones_is_within_its_maximum(used: str, wrong: int) -> None:
     pods = [pod(f"p{n}", labels={"app": "a"}, topologySpreadConstraints=[SPREAD]) for n in range(len(used))]
     findings = judge_placement(ZONES, [(one, f"{zone}1") for one, zone in zip(pods, used, strict=True)])
     assert (findings.total, findings.not_judged) == (wrong, ())
+
+
+def test_where_there_is_nothing_to_spread_over_no_pod_that_spreads_may_be() -> None:
+    spread = pod("p", labels={"app": "a"}, topologySpreadConstraints=[SPREAD])
+    findings = judge_placement([zoned("a", "x"), node("b")], [(spread, "b")])
+    assert findings.wrong == ("measured/p is on b, which has no zone to spread over",)
 
 
 def test_a_spread_over_pods_of_other_kinds_is_not_judged() -> None:

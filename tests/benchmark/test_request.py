@@ -41,14 +41,14 @@ def test_the_same_candidate_twice_is_refused(tmp_path) -> None:
 
 
 def test_several_numbers_of_nodes_are_several_workloads_of_one_family(tmp_path) -> None:
-    plan = _prepare(tmp_path, nodes=[10, 100], pods=20)
-    assert [(one.name, one.nodes, one.pods) for one in plan.workloads] == [("basic-10", 10, 20), ("basic-100", 100, 20)]
-    assert plan.families == {"basic-10": "basic", "basic-100": "basic"}
+    plan = _prepare(tmp_path, nodes=[20, 100], pods=20)
+    assert [(one.name, one.nodes, one.pods) for one in plan.workloads] == [("basic-20", 20, 20), ("basic-100", 100, 20)]
+    assert plan.families == {"basic-20": "basic", "basic-100": "basic"}
 
 
 def test_one_number_of_nodes_keeps_the_name(tmp_path) -> None:
-    (workload,) = _prepare(tmp_path, nodes=[7]).workloads
-    assert (workload.name, workload.nodes) == ("basic", 7)
+    (workload,) = _prepare(tmp_path, nodes=[70]).workloads
+    assert (workload.name, workload.nodes) == ("basic", 70)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +58,7 @@ def test_one_number_of_nodes_keeps_the_name(tmp_path) -> None:
         ({"rounds": 4}, "--rounds 4: 5 to"),
         ({"cluster": "existing"}, "--cluster existing: nothing is measured there"),
         ({"node_image": "x"}, "--node-image does not go with --cluster embedded"),
+        ({"nodes": [5]}, "basic: 5 nodes have too little cpu"),
         ({"workloads": ["bsaic"]}, "bsaic"),
         ({"candidates": ["no-such"]}, "no-such"),
         ({"scheduler_perf": Path("x.yaml"), "nodes": [5]}, "--nodes and --pods do not go with"),

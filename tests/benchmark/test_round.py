@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from schedproof.benchmark.usage import Usage
+from schedproof.benchmark.measure.usage import Usage
 
 from .rounds import a_round, drain, row, singles
 

@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import math
 
-from schedproof.benchmark.gauges import Readings
-from schedproof.benchmark.own_metrics import NONE
-from schedproof.benchmark.validity import doubts
+from schedproof.benchmark.measure.gauges import GaugeReadings
+from schedproof.benchmark.measure.scheduler_metrics import NONE
+from schedproof.benchmark.validity import Doubt, doubts, limit_of
 
 from .rounds import a_round, drain, row, singles
 
-QUIET = Readings({}, NONE, "", "")
+QUIET = GaugeReadings({}, NONE, "", "")
 
 
-def _doubts(one, readings: Readings = QUIET, ceiling: float = math.inf, capped: int = 0) -> list[str]:
-    return list(doubts(one, readings, ceiling=ceiling, capped=capped))
+def _doubts(one, readings: GaugeReadings = QUIET, ceiling: float = math.inf, capped: int = 0) -> list[str]:
+    return [doubt.text for doubt in doubts(one, readings, ceiling=ceiling, capped=capped)]
 
 
 def test_a_quiet_round_far_from_every_limit_is_valid() -> None:
@@ -52,7 +52,7 @@ def test_pods_that_had_to_wait_to_be_sent_are_the_clients_fault() -> None:
 
 
 def test_what_the_gauges_say_is_a_reason() -> None:
-    readings = Readings({}, NONE, "its client was throttled", "others used the machine")
+    readings = GaugeReadings({}, NONE, "its client was throttled", "others used the machine")
     assert _doubts(drain("x", 0, seconds=1.0), readings) == ["its client was throttled", "others used the machine"]
 
 
@@ -61,3 +61,20 @@ def test_a_round_that_left_pods_behind_is_not_compared_by_those_that_it_bound() 
     assert _doubts(a_round("x", "drain", rows)) == [
         "1 of 10 pods were not bound: numbers of the others would flatter it"
     ]
+
+
+def test_what_a_reason_says_of_the_true_speed() -> None:
+    def limits(one, **more) -> list[str]:
+        return [doubt.limit for doubt in doubts(one, QUIET, **{"ceiling": math.inf, "capped": 0, **more})]
+
+    assert limits(drain("x", 0, seconds=1.0), ceiling=120.0) == ["faster"]
+    assert limits(drain("x", 0, seconds=0.0002, pods=30), ceiling=1200.0) == ["unknown"]
+    assert limits(singles("x", 0, [0.01] * 20, mode="open-loop", rate=1.0), capped=3) == ["slower"]
+
+
+def test_a_round_that_was_disturbed_from_outside_is_left_out_whatever_else_is_said_of_it() -> None:
+    faster, slower, noise = Doubt("the apiserver was the limit", "faster"), Doubt("late", "slower"), Doubt("noise")
+    assert limit_of([]) == ""
+    assert limit_of([faster]) == "faster"
+    assert limit_of([faster, slower]) == "unknown"
+    assert limit_of([faster, noise]) == ""

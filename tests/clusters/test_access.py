@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.clusters.access import read_access
+from schedproof.clusters.existing.access import read_access
 from schedproof.foundation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def test_tokens_and_what_else_is_said_of_the_line(file: Path, tmp_path: Path) ->
         (None, "", "cannot read the kubeconfig"),
         ("{", "", "is no kubeconfig"),
         ("- a list", "", "is no kubeconfig"),
-        ("", "", "is no kubeconfig"),
+        ("", "", "is empty"),
         (config(), "three", "has no context 'three'"),
         (config(current=""), "", "has no current context"),
         (config(user={"client-certificate": "/nowhere", "client-key": "/nowhere"}), "", "cannot be used"),

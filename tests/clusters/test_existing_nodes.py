@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.clusters.existing import _common_pause, _minor, _template, _usable
+from schedproof.clusters.existing.cluster import _common_pause, _minor, _template, _usable
 from schedproof.foundation.errors import UsageError
 
 READY = {"conditions": [{"type": "Ready", "status": "True"}]}

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from schedproof.clusters.kind_config import definition_digest, kind_config, node_names
+from schedproof.clusters.kind.config import definition_digest, kind_config, node_names
+from schedproof.clusters.kind.ownership import MARK
 from schedproof.clusters.spec import KindSpec
-from schedproof.containers.ownership import MARK
 
 SPEC = KindSpec("1.36", 0.5, 3, {"zone": "a"})
 

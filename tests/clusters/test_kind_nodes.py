@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.clusters import kind_nodes
-from schedproof.clusters.kind_config import definition_digest
-from schedproof.clusters.kind_nodes import KindNodes
+from schedproof.clusters.kind import nodes as kind_nodes
+from schedproof.clusters.kind.config import definition_digest
+from schedproof.clusters.kind.nodes import KindNodes
+from schedproof.clusters.kind.ownership import Claim, Note
 from schedproof.clusters.spec import KindSpec
-from schedproof.containers.ownership import Claim, Note
 from schedproof.foundation.errors import UsageError
 
 if TYPE_CHECKING:

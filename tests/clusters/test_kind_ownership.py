@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.containers import host_settings, leftovers
-from schedproof.containers.docker import DockerError
-from schedproof.containers.leftovers import remove_leftovers
-from schedproof.containers.ownership import CLUSTER_LABEL, LOCK_LABEL, MARK, Claim, Note, ours
+from schedproof.clusters.kind import host_settings, leftovers
+from schedproof.clusters.kind.docker import DockerError
+from schedproof.clusters.kind.leftovers import remove_leftovers
+from schedproof.clusters.kind.ownership import CLUSTER_LABEL, LOCK_LABEL, MARK, Claim, Note, ours
 from schedproof.foundation.errors import HostError, UsageError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from schedproof.binaries.cache import cache_dir
-from schedproof.containers.debian import Packages
+from schedproof.clusters.node_image.debian import Packages
 from schedproof.foundation.errors import HostError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from schedproof.containers.docker import DockerError, docker, image_present, require_docker
+from schedproof.clusters.kind.docker import DockerError, docker, image_present, require_docker
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from schedproof.binaries import lock
-from schedproof.containers import image_choice, images
-from schedproof.containers.docker import DockerError
-from schedproof.containers.image_choice import obtain_images, write_archive
-from schedproof.containers.images import archive_path, our_images
+from schedproof.clusters.kind.docker import DockerError
+from schedproof.clusters.node_image import image_choice, images
+from schedproof.clusters.node_image.image_choice import obtain_images, write_archive
+from schedproof.clusters.node_image.images import archive_path, our_images
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import HostError, UsageError
 from schedproof.foundation.progress import SilentProgress
@@ -166,6 +166,6 @@ def test_what_the_recipe_is_made_of_is_in_its_key():
     while unread:
         name = unread.pop()
         imported.add(name)
-        found = re.findall(r"from schedproof\.containers\.(\w+) import", (here / name).read_text())
+        found = re.findall(r"from schedproof\.clusters\.node_image\.(\w+) import", (here / name).read_text())
         unread += [f"{each}.py" for each in found if f"{each}.py" not in imported]
     assert imported - {"images.py"} == set(images._RECIPE)

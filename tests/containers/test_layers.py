@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import cramjam
 import pytest
 
-from schedproof.containers.archive import Image, docker_archive, oci_archive
-from schedproof.containers.layers import Layer, LayerFile
+from schedproof.clusters.node_image.archive import Image, docker_archive, oci_archive
+from schedproof.clusters.node_image.layers import Layer, LayerFile
 from schedproof.foundation.errors import HostError
 
 if TYPE_CHECKING:

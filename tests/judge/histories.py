@@ -37,7 +37,7 @@ HARNESS_USER = "system:serviceaccount:schedproof-system:schedproof-harness"
 CAPABILITIES = frozenset().union(*(clause.needs for clause in CATALOGUE.values()))
 NETWORK = NetworkClaims(
     "node_network_receive_bytes_total", "receive", window=2.0, resolution=0.1, refresh=0.5, on_missing="neutral",
-    on_outage="schedule", recovers_within=15.0,
+    on_outage="schedule", recovers_within=15.0, own_placements="counted",
 )  # fmt: skip
 CLAIMS = Claims(
     profiles=PROFILES, features=("strict", "full-scale", "scale-free"), network=NETWORK,
@@ -88,6 +88,10 @@ class HistoryBuilder:
         self.records: list[Record] = []
         self._at = 0.0
         self._uids = 0
+        self._line = 0
+        self._marks = 0
+        self.clock_ahead = 0.0
+        """Seconds that the apiserver's wall clock is ahead of the run's clock, from here on."""
         self._nodes: dict[str, Record] = {}
         self._pods: dict[str, Record] = {}
         self._pod_uids: dict[str, str] = {}
@@ -125,10 +129,17 @@ class HistoryBuilder:
         self._at = round(self._at + _STEP, 6)
         self.records.append({"kind": kind, "at": self._at, **copy.deepcopy(fields)})
 
+    def pass_time(self, seconds: float) -> None:
+        self._at = round(self._at + seconds, 6)
+
     @property
     def now(self) -> float:
         """The time of the last record."""
         return self._at
+
+    def wait(self, seconds: float) -> None:
+        """Nothing happens."""
+        self._at = round(self._at + seconds, 6)
 
     def history(self) -> History:
         """As it would be read from disk."""
@@ -206,6 +217,10 @@ class HistoryBuilder:
         manifest["metadata"]["uid"] = self._uid("node")
         return manifest
 
+    def namespace(self, name: str, **labels: str) -> None:
+        """A namespace is there, with these labels."""
+        self._happens("namespaces", "ADDED", {"metadata": {"name": name, "labels": labels}})
+
     # -- pods
 
     def pod(
@@ -249,13 +264,14 @@ class HistoryBuilder:
         resource: str = "pods/binding",
         uid: str | None = None,
         received: float | None = None,
+        **more: Any,
     ) -> None:
         """A Binding is posted: what the audit log has. `uid`: "", or of another pod than the one of that name now."""
         metadata = {"name": pod, "namespace": NAMESPACE}
         if uid != "":
             metadata["uid"] = uid or self.uid(pod)
         body = {"kind": "Binding", "apiVersion": "v1", "metadata": metadata, "target": {"kind": "Node", "name": node}}
-        self.request("create", resource, pod, by=by, code=code, body=body, received=received)
+        self.request("create", resource, pod, by=by, code=code, body=body, received=received, **more)
 
     def place(self, pod: str, node: str) -> None:
         """The watch shows a pod on a node."""
@@ -271,6 +287,16 @@ class HistoryBuilder:
         """The pod's PodScheduled condition changes."""
         said = {"type": "PodScheduled", "status": status, **({"reason": reason} if reason else {}), **more}
         self._pods[pod]["status"]["conditions"] = [said]
+        self._happens("pods", "MODIFIED", self._pods[pod])
+
+    def conditions(self, pod: str, conditions: Iterable[Mapping[str, str]]) -> None:
+        """All of a pod's conditions are these from here on."""
+        self._pods[pod]["status"]["conditions"] = [dict(condition) for condition in conditions]
+        self._happens("pods", "MODIFIED", self._pods[pod])
+
+    def terminate(self, pod: str) -> None:
+        """A pod is being deleted; a finalizer keeps it."""
+        self._pods[pod]["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
         self._happens("pods", "MODIFIED", self._pods[pod])
 
     def delete(self, pod: str) -> None:
@@ -292,12 +318,33 @@ class HistoryBuilder:
         code: int = 200,
         body: Any = None,
         received: float | None = None,
+        **more: Any,
     ) -> None:
         """A request is completed now; it was received just before, or at a moment of its own."""
-        completed = round(self._at + _STEP, 6)  # which is the record's own time
+        self._line += 1
+        completed = round(self._at + _STEP + self.clock_ahead, 6)  # which is the record's own time
         self.add(
-            "request", user=by, verb=verb, resource=resource, namespace=NAMESPACE, name=name, code=code,
-            received=round(completed - _STEP / 2, 6) if received is None else received, completed=completed, body=body,
+            "request", user=by, verb=verb, group="", resource=resource, namespace=NAMESPACE, name=name, code=code,
+            line=self._line, received=round(completed - _STEP / 2, 6) if received is None else received,
+            completed=completed, body=body, **more,
+        )  # fmt: skip
+
+    def mark(self) -> dict[str, int]:
+        """The harness leaves a mark in the audit log: what its next record has."""
+        self._line += 1
+        self._marks += 1
+        sent = round(self._at + _STEP, 6)
+        self.add(
+            "mark", mark=self._marks, line=self._line, answered=round(sent + 0.004, 6),
+            received=round(sent + 0.001 + self.clock_ahead, 6), completed=round(sent + 0.002 + self.clock_ahead, 6),
+        )  # fmt: skip
+        return {"mark": self._marks}
+
+    def admission(self, pod: str, call: str, *, code: int = 0, held: bool = False, effective: bool = False) -> None:
+        """A Binding has passed the harness's webhook."""
+        self.add(
+            "admission", case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), node="node-1",
+            user=CANDIDATE_USER, call=call, code=code, held=held, effective=effective,
         )  # fmt: skip
 
     # -- what the harness does and finds
@@ -333,9 +380,9 @@ class HistoryBuilder:
     def score(self, pod: str, node: str, score: int, *, scorer: str = "total") -> None:
         self.add("score", pod=f"{NAMESPACE}/{pod}", scorer=scorer, node=node, score=score)
 
-    def lift(self, pod: str) -> None:
+    def lift(self, pod: str, **mark: int) -> None:
         """The harness says that it takes a pod's gates away; the pod's change is for the caller."""
-        self.add("lift", case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod))
+        self.add("lift", case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), **mark)
 
     def fault(self, what: str, line: str = "prometheus") -> None:
         """A line breaks; or is healed, where `what` is empty."""

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from .histories import CONTROL_USER, NODES, HistoryBuilder, told
+from .histories import CONTROL_USER, HARNESS_USER, NODES, HistoryBuilder, told
 
 PREBOUND, GATES, UID = "core/prebound-untouched", "core/scheduling-gates", "core/bind-uid"
 NO_NODES, RESTART = "core/no-nodes", "core/restart"
+DELETED = "core/deleted-while-pending"
 
 
 # -- core/prebound-untouched
@@ -51,7 +52,7 @@ def test_who_reads_what_has_its_node_does_not_touch_it_nor_does_another_schedule
 def test_a_candidate_that_decides_nothing_has_not_left_anything_alone() -> None:
     h = prebound(fenced="")
     h.fence(node="")
-    told(h.verdict(), "failed", "sentinel-1 was not bound")
+    told(h.verdict(), "invalid", "sentinel-1 was not bound")
 
 
 def test_without_a_fence_or_without_such_a_pod_nothing_is_shown() -> None:
@@ -293,10 +294,10 @@ def test_a_restart_after_which_nothing_was_bound_shows_nothing() -> None:
     told(h.verdict(), "invalid", "no pod was bound after the restart")
 
 
-# -- core/requeue-bind-refused, core/no-head-of-line
+# -- core/requeue-bind-refused, core/no-head-of-line, core/failing-binding-isolated
 
 
-REFUSED, HEAD = "core/requeue-bind-refused", "core/no-head-of-line"
+REFUSED, HEAD, ISOLATED = "core/requeue-bind-refused", "core/no-head-of-line", "core/failing-binding-isolated"
 
 
 @pytest.mark.parametrize("resource", ["pods/binding", "bindings"])
@@ -317,7 +318,20 @@ def test_a_pod_that_is_not_tried_again_fails() -> None:
     told(h.verdict(), "failed", "erring-1 was not bound")
 
 
-@pytest.mark.parametrize("case", [REFUSED, HEAD])
+@pytest.mark.parametrize(("bound", "outcome"), [(True, "passed"), (False, "failed")])
+def test_a_pod_that_is_gone_while_its_binding_is_refused_delays_nobody(bound: bool, outcome: str) -> None:
+    h = HistoryBuilder(ISOLATED)
+    h.pod("erring-1", role="erring")
+    h.attempt("erring-1", "node-1", code=422)
+    h.pod("behind-1")
+    h.delete("erring-1")
+    if bound:
+        h.bind("behind-1", "node-2")
+    h.expect("behind-1", "bound")
+    assert h.verdict().outcome == outcome
+
+
+@pytest.mark.parametrize("case", [REFUSED, HEAD, ISOLATED])
 def test_where_nothing_was_refused_nothing_is_shown(case: str) -> None:
     h = HistoryBuilder(case)
     h.pod("erring-1", role="erring")
@@ -325,3 +339,160 @@ def test_where_nothing_was_refused_nothing_is_shown(case: str) -> None:
     h.bind("erring-1", "node-1")
     h.expect("erring-1", "bound")
     told(h.verdict(), "invalid", "no Binding was refused")
+
+
+# -- core/conflict-forgiven
+
+FORGIVEN = "core/conflict-forgiven"
+ANSWERS = {"timed-out-1": 504, "conflict-1": 409, "internal-error-1": 500, "unavailable-1": 503}
+
+
+def forgiven(*, forgets: str = "", repeats: bool = False, without: int = 0, held: bool = True) -> HistoryBuilder:
+    """Each pod's first Binding is answered with an error; then it is bound, but for the pod `forgets`."""
+    h = HistoryBuilder(FORGIVEN)
+    for call, (pod, code) in enumerate(ANSWERS.items()):
+        if code == without:
+            continue
+        h.pod(pod, role="erring")
+        h.admission(pod, str(call), code=code, effective=code == 504)
+        h.attempt(pod, "node-1", code=code, call=str(call))
+        if code == 504:
+            h.place(pod, "node-1")
+            if repeats:
+                h.attempt(pod, "node-1", code=409)
+        elif pod != forgets:
+            h.bind(pod, "node-2")
+        h.expect(pod, "bound", deadline="requeue", within=30)
+    h.pod("stateful-1")
+    h.delete("stateful-1")
+    h.pod("stateful-1", role="recreated")
+    h.admission("stateful-1", "9", held=held)
+    h.attempt("stateful-1", "node-1", code=409, call="9")
+    if forgets != "stateful-1":
+        h.bind("stateful-1", "node-2")
+    h.expect("stateful-1", "bound", deadline="requeue", within=30)
+    return h
+
+
+def test_pods_that_are_bound_after_an_error_pass() -> None:
+    told(forgiven().verdict(), "passed", "each after an error on its Binding")
+    assert forgiven().verdict("core/all-accounted").outcome == "passed"
+
+
+@pytest.mark.parametrize("pod", ["conflict-1", "internal-error-1", "unavailable-1", "stateful-1"])
+def test_a_pod_that_is_forgotten_after_an_error_fails(pod: str) -> None:
+    told(forgiven(forgets=pod).verdict(), "failed", f"{pod} was not bound")
+
+
+def test_a_binding_that_took_effect_and_is_repeated_fails() -> None:
+    told(forgiven(repeats=True).verdict(), "failed", "timed-out-1 was on node-1: its Binding had taken effect")
+
+
+@pytest.mark.parametrize("code", [409, 500, 503, 504])
+def test_an_answer_that_was_never_given_shows_nothing(code: int) -> None:
+    told(forgiven(without=code).verdict(), "invalid", f"no Binding was answered with {code}")
+
+
+def test_a_pod_that_was_created_anew_too_early_or_too_late_shows_nothing() -> None:
+    told(forgiven(held=False).verdict(), "invalid", "no Binding was under way")
+
+
+# -- core/deleted-while-pending
+
+LATE = {"late": "yes"}
+
+
+def deleted(*attempts: str, after: float = 2.5, stays: bool = True) -> HistoryBuilder:
+    """Three pods that fit nowhere are deleted, two of them linger; so much later there is room, and some are tried."""
+    h = HistoryBuilder(DELETED)
+    for name in ("gone", "lingers-1", "lingers-2"):
+        h.pod(name, role="deleted", nodeSelector=LATE)
+    h.pod("stays", nodeSelector=LATE)
+    h.fence("sentinel-1")
+    for name in ("gone", "lingers-1", "lingers-2", "stays"):
+        h.expect(name, "pending")
+    h.terminate("lingers-1")
+    h.terminate("lingers-2")
+    h.delete("gone")
+    h.wait(after)
+    h.node("node-1", labels=LATE)
+    for name in attempts:
+        h.attempt(name, "node-1", code=404 if name == "gone" else 409)
+    if stays:
+        h.bind("stays", "node-1")
+    h.expect("stays", "bound", deadline="requeue")
+    return h
+
+
+def test_pods_that_were_deleted_and_not_tried_again_pass() -> None:
+    told(deleted().verdict(), "passed", "of 3 pods that were deleted none was tried after that; 2 were still term")
+
+
+@pytest.mark.parametrize("tried", [("lingers-1", "lingers-2"), ("gone", "lingers-1"), ("gone", "gone")])
+def test_who_tries_pods_long_after_they_were_deleted_fails(tried: tuple[str, ...]) -> None:
+    told(deleted(*tried).verdict(), "failed", f"tried to bind sp-tested/{tried[0]} to node-1, more than the claimed")
+
+
+def test_one_late_attempt_may_be_a_machine_that_stood_still_for_deleted_pods_too() -> None:
+    assert deleted("lingers-1").verdict().outcome == "passed"
+
+
+def test_attempts_within_the_claimed_freshness_are_not_late() -> None:
+    assert deleted("lingers-1", "lingers-2", after=0.5).verdict().outcome == "passed"
+
+
+def test_what_was_not_deleted_must_be_scheduled_all_the_same() -> None:
+    told(deleted(stays=False).verdict(), "failed", "stays was not bound")
+
+
+def test_where_no_pod_was_deleted_nothing_is_shown() -> None:
+    h = HistoryBuilder(DELETED)
+    h.pod("stays")
+    h.bind("stays", "node-1")
+    h.expect("stays", "bound")
+    told(h.verdict(), "invalid", "no pod was deleted")
+
+
+# -- controller/conflict
+
+
+def raced(*, code: int = 409, again: float = -1.0, after: str = "node-1") -> HistoryBuilder:
+    """Another scheduler binds a pod to node-2 while the candidate's Binding to node-1 is under way."""
+    h = HistoryBuilder("controller/conflict")
+    h.pod("raced-1", role="raced", cpu="5")
+    h.attempt("raced-1", "node-2", by=HARNESS_USER)
+    h.place("raced-1", "node-2")
+    if code:
+        h.attempt("raced-1", "node-1", code=code)
+    h.pod("after-1", cpu="5", nodeSelector={"kubernetes.io/hostname": "node-1"})
+    if after:
+        h.bind("after-1", after)
+    h.expect("after-1", "bound", deadline="requeue")
+    if again >= 0:
+        h.wait(again)
+        h.attempt("raced-1", "node-1", code=409)
+    return h
+
+
+def test_a_binding_that_lost_a_race_and_is_dropped_passes() -> None:
+    told(raced().verdict(), "passed", "lost a race")
+
+
+def test_a_pod_that_another_scheduler_has_bound_is_accounted_for() -> None:
+    assert raced().verdict("core/all-accounted").outcome == "passed"
+
+
+def test_a_second_try_before_the_watch_can_have_shown_it_is_no_fault() -> None:
+    assert raced(again=1).verdict().outcome == "passed"
+
+
+def test_a_second_try_later_fails() -> None:
+    told(raced(again=5).verdict(), "failed", "tried again")
+
+
+def test_room_that_is_still_held_for_a_pod_that_is_elsewhere_fails() -> None:
+    told(raced(after="").verdict(), "failed", "after-1 was not bound")
+
+
+def test_where_no_race_was_lost_nothing_is_shown() -> None:
+    told(raced(code=0).verdict(), "invalid", "lost a race")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 import pytest
 
-from .histories import CLAIMS, CONTROL, CONTROL_USER, HistoryBuilder
+from .histories import CLAIMS, CONTROL, CONTROL_USER, HistoryBuilder, told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 BINDS, UNSCHEDULABLE = "core/binds", "core/unschedulable-condition"
 
@@ -212,3 +216,49 @@ def test_without_a_fence_nobody_knows_that_it_was_decided_on() -> None:
     h.condition("too-large", reason="Unschedulable")
     h.expect("too-large", "pending")
     assert h.verdict().outcome == "invalid"
+
+
+# -- core/foreign-conditions
+
+
+FOREIGN = "core/foreign-conditions"
+OTHERS = {"type": "example.com/ready", "status": "True", "reason": "WrittenByOthers"}
+OWN = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+
+
+def conditioned(*versions: Sequence[Mapping[str, str]]) -> HistoryBuilder:
+    """A pod that fits nowhere, and its conditions one version after the other."""
+    h = HistoryBuilder(FOREIGN)
+    h.pod("gate-1", role="conditioned", nodeSelector={"no-such": "label"})
+    for conditions in versions:
+        h.conditions("gate-1", conditions)
+    h.fence()
+    h.expect("gate-1", "pending")
+    return h
+
+
+def test_conditions_of_others_that_stay_beside_its_own_pass() -> None:
+    assert conditioned([OTHERS], [OTHERS, OWN]).verdict().outcome == "passed"
+
+
+def test_a_condition_of_its_own_that_takes_the_place_of_others_fails() -> None:
+    told(conditioned([OTHERS], [OWN]).verdict(), "failed", "example.com/ready")
+
+
+def test_one_of_two_conditions_of_others_that_is_lost_fails() -> None:
+    second = {**OTHERS, "type": "example.com/quota"}
+    told(conditioned([OTHERS, second], [second, OWN]).verdict(), "failed", "example.com/ready")
+
+
+def test_without_a_condition_of_its_own_nothing_could_be_lost() -> None:
+    told(conditioned([OTHERS]).verdict(), "invalid", "did not say")
+
+
+def test_without_conditions_of_others_nothing_is_shown() -> None:
+    told(conditioned([OWN]).verdict(), "invalid", "was given no condition")
+
+
+def test_conditions_of_a_pod_that_was_bound_where_it_cannot_run_are_not_the_point() -> None:
+    h = conditioned([OTHERS], [OTHERS, OWN])
+    h.bind("gate-1", "node-1")
+    told(h.verdict(), "failed", "cannot run")

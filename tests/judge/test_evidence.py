@@ -8,11 +8,12 @@ import pytest
 
 from schedproof.judge.evidence import decision_table, log_tails, timeline
 from schedproof.judge.verdict import Verdict
-from schedproof.report.terminal import explain
+from schedproof.report.run.terminal import explain
 
 from .histories import CONTROL, CONTROL_USER, NODES, HistoryBuilder
 
 CASE = "network/least-traffic"
+AGAIN = f"schedproof run mine --clause {CASE}"
 PER_NODE = {"node-1": (), "node-2": ("cpu: needs 2000m, 1000m free of 8000m", "taint a:NoSchedule is not tolerated")}
 
 
@@ -187,25 +188,26 @@ def test_an_explanation_has_the_guarantee_the_finding_and_the_evidence() -> None
         "timeline": ["+0.010s  it began"],
         "logs": {"candidate": ["panic: no nodes"]},
     }
-    text = explain(Verdict(CASE, "required", "failed", "1 of 12 probes was wrong", evidence))
+    text = explain(Verdict(CASE, "required", "failed", "1 of 12 probes was wrong", evidence), AGAIN)
     for part in (
         "network/least-traffic: failed",
         "guarantee: Among feasible nodes, the one with the least traffic gets the pod, whichever node that is.",
         "finding:   1 of 12 probes was wrong",
-        "sp-tested/probe-1 -> node-1",
+        "sp-tested/probe-1 (requests cpu 2) -> node-1",
         "no: cpu: needs 2000m, 1000m free of 8000m; taint a:NoSchedule is not tolerated",
         "traffic: rate(x[2s]) at the decision",
-        "(1 more decisions are in report.json)",
+        "(1 more decisions are in the report)",
         "probes 12, chance_of_a_random_chooser 6e-08",
         "+0.010s  it began",
-        "last words of candidate:",
+        "last log lines of candidate:",
         "panic: no nodes",
+        f"reproduce: {AGAIN}",
     ):
         assert part in text
 
 
 def test_scores_that_tell_no_nodes_apart_are_left_out_of_the_table() -> None:
-    text = explain(Verdict(CASE, "required", "failed", "", {"decisions": [table(decided())]}))
+    text = explain(Verdict(CASE, "required", "failed", "", {"decisions": [table(decided())]}), AGAIN)
     assert "score total" in text
     assert "NodeResourcesFit" not in text
 
@@ -216,8 +218,8 @@ def test_nothing_that_is_shown_is_taken_for_markup(text: str) -> None:
     for row in decision["nodes"]:
         row |= {"reasons": [text], "feasible": False}
     evidence = {"decisions": [decision], "timeline": [text], "logs": {text: [text]}}
-    shown = explain(Verdict(CASE, "required", "failed", text, evidence))
+    shown = explain(Verdict(CASE, "required", "failed", text, evidence), AGAIN)
     assert f"finding:   {text}\n" in shown
     assert f"no: {text}" in shown
     assert f"  {text}\n" in shown
-    assert "sp-tested/probe-1 -> [/]" in shown
+    assert "sp-tested/probe-1 (requests cpu 2) -> [/]" in shown

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .histories import EXTENDER, NODES, HistoryBuilder, told
+from .histories import CLAIMS, EXTENDER, NODES, HistoryBuilder, told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from schedproof.candidates.claims import Claims
 
 VERBS, MODE, SUBSET = "extender/verbs-served", "extender/cache-capable", "extender/filter-subset"
 RANGE, MALFORMED = "extender/prioritize-range", "extender/malformed"
+COMPLETE, INTEGERS = "extender/prioritize-complete", "extender/prioritize-integers"
+DUPLICATES, ANSWERS = "extender/prioritize-no-duplicates", "extender/answers"
 WHOLE = {**EXTENDER, "nodeCacheCapable": False}
 MANY = [f"node-{n}" for n in range(1, 13)]
 """One more than there are scores."""
@@ -37,7 +41,7 @@ def cycle(h: HistoryBuilder, *, bound: bool = True, **verbs: Mapping[str, Any] |
 
 
 def test_verbs_that_are_called_and_answer_pass() -> None:
-    told(cycle(HistoryBuilder(VERBS)).verdict(), "passed", "filterVerb, prioritizeVerb: answered with 200 and JSON")
+    told(cycle(HistoryBuilder(VERBS)).verdict(), "passed", "filterVerb, prioritizeVerb: answered with 200")
 
 
 def test_a_verb_that_is_not_configured_need_not_be_called() -> None:
@@ -94,6 +98,42 @@ def test_one_verb_may_end_like_another() -> None:
     told(h.verdict(), "failed", "prioritizeVerb: v1/resort answered 404")
 
 
+def test_preempt_is_asked_by_the_harness() -> None:
+    config = {**EXTENDER, "preemptVerb": "preempt"}
+    told(cycle(HistoryBuilder(VERBS, extender=config)).verdict(), "invalid", "never called preemptVerb")
+    ours = {"by": "harness", "case": VERBS, "verb": "preempt", "what": "a preemption"}
+    h = cycle(HistoryBuilder(VERBS, extender=config))
+    h.call("preempt", **ours)
+    told(h.verdict(), "passed", "preemptVerb")
+    h.call("preempt", **ours, status=404, json=False, answer="not found")
+    told(h.verdict(), "failed", "preemptVerb: preempt answered 404 (not found)")
+
+
+def test_answers_that_all_come_too_late_are_none() -> None:
+    h = cycle(HistoryBuilder(VERBS), prioritize={"seconds": 5.5})
+    told(h.verdict(), "failed", "after 5.5 s, beyond its httpTimeout")
+    h.call("prioritize", seconds=4.9)
+    assert h.verdict().outcome == "passed"
+    patient = {**EXTENDER, "httpTimeout": 6.0}
+    assert cycle(HistoryBuilder(VERBS, extender=patient), prioritize={"seconds": 5.5}).verdict().outcome == "passed"
+
+
+def test_a_call_that_was_broken_on_the_line_does_not_count() -> None:
+    h = cycle(HistoryBuilder(VERBS))
+    h.call("filter", status=0, json=False, fault="hang")
+    h.call("filter", status=307, json=False)
+    assert h.verdict().outcome == "passed"
+
+
+def test_a_scheduler_that_was_stopped_in_a_call_is_no_flaw_of_the_extender() -> None:
+    left = {"status": 0, "json": False, "broken": "the client ended the connection"}
+    h = cycle(HistoryBuilder(VERBS))
+    h.call("filter", **left, seconds=0.1)
+    told(h.verdict(), "passed", "answered with 200")
+    h.call("filter", **left, seconds=6.0)  # longer than it waits
+    told(h.verdict(), "failed", "not at all")
+
+
 # -- extender/cache-capable
 
 
@@ -132,7 +172,9 @@ def test_who_cannot_be_asked_in_the_mode_that_it_claims_fails(verb: str, fields:
 
 
 def test_who_was_never_asked_shows_nothing() -> None:
-    told(cycle(HistoryBuilder(MODE), filter=None, prioritize=None).verdict(), "invalid", "it was never asked")
+    told(
+        cycle(HistoryBuilder(MODE), filter=None, prioritize=None).verdict(), "invalid", "kube-scheduler never called it"
+    )
     told(cycle(HistoryBuilder(MODE), bound=False).verdict(), "failed", "probe-1 was not bound")
 
 
@@ -188,7 +230,7 @@ def scored(*scores: Any, asked: list[str] = MANY, **changes: Any) -> HistoryBuil
 
 
 def test_scores_within_the_range_pass_for_more_nodes_than_there_are_scores() -> None:
-    told(scored().verdict(), "passed", "1 answers, of up to 12 nodes, within 0 and 10")
+    told(scored().verdict(), "passed", "1 answers with scores for 12 of 12 nodes, of up to 12")
 
 
 @pytest.mark.parametrize("score", [11, 1000, -1, 5.0, 0.5, True, "5"])
@@ -203,9 +245,160 @@ def test_as_many_nodes_as_there_are_scores_show_nothing(nodes: list[str]) -> Non
 
 def test_an_answer_of_another_shape_fails_and_one_without_scores_shows_nothing() -> None:
     told(scored(scores=None).verdict(), "failed", "that is no HostPriorityList")
-    told(scored(asked=list(NODES), scores=[]).verdict(), "invalid", "it never scored more than 4 nodes at once")
+    told(scored(scores=[]).verdict(), "invalid", "no node has a score in any of them")
     h = cycle(HistoryBuilder(RANGE), bound=False)
     told(h.verdict(), "failed", "probe-1 was not bound")
+
+
+@pytest.mark.parametrize("case", [RANGE, COMPLETE])
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"status": 500, "json": False, "scores": None, "answer": "oops"}, "prioritize answered 500 (oops)"),
+        ({"status": 0, "json": False, "scores": None}, "prioritize answered not at all"),
+        ({"unreadable": "the score of a is 0.5, expected an integer"}, "cannot read: the score of a is 0.5"),
+    ],
+)
+def test_calls_that_are_not_answered_rightly_score_nothing(case: str, fields: dict[str, Any], words: str) -> None:
+    verdict = cycle(HistoryBuilder(case, nodes=MANY), prioritize=fields).verdict()
+    told(verdict, "failed", words)
+    assert "(1 of 1 calls)" in verdict.summary
+
+
+@pytest.mark.parametrize("case", [RANGE, COMPLETE])
+def test_a_pod_for_which_no_scores_were_asked_shows_nothing(case: str) -> None:
+    h = cycle(HistoryBuilder(case, nodes=MANY))
+    h.pod("probe-2")
+    h.bind("probe-2", "node-2")
+    h.expect("probe-2", "bound")
+    told(h.verdict(), "invalid", "kube-scheduler asked for no scores for sp-tested/probe-2")
+
+
+def test_nodes_that_are_left_out_are_within_the_range() -> None:
+    told(scored(scores=[["node-3", 10]]).verdict(), "passed", "1 of 12 nodes; 11 were left out, which counts 0")
+
+
+# -- extender/prioritize-complete
+
+TRAFFIC = {node: 1e5 * 2**place for place, node in enumerate(MANY)}
+"""The first of many nodes is the quietest."""
+
+
+def completed(
+    scores: Any, traffic: Mapping[str, float] = TRAFFIC, *, claims: Claims = CLAIMS, **fields: Any
+) -> HistoryBuilder:
+    h = HistoryBuilder(COMPLETE, nodes=MANY, claims=claims)
+    h.load(0, traffic)
+    return cycle(h, prioritize={"scores": scores, **fields})
+
+
+RANKED = [[node, max(10 - place, 0)] for place, node in enumerate(MANY)]
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        RANKED,
+        [pair for pair in RANKED if pair[1]],
+        RANKED[:1],
+        [[node, 10] for node in MANY],
+        [["stranger", 10], *RANKED],
+    ],
+    ids=["all", "those above 0", "the quietest", "all alike", "one more"],
+)
+def test_nodes_may_be_left_out_where_they_would_have_0(scores: Any) -> None:
+    told(completed(scores).verdict(), "passed", "1 answers with scores for")
+
+
+@pytest.mark.parametrize(
+    ("scores", "words"),
+    [
+        ([["node-5", 10]], "scored 1 of 12 nodes, and not node-1 (100,000 B/s), but node-5 (1,600,000 B/s)"),
+        (RANKED[1:], "scored 9 of 12 nodes, and not node-1"),
+        ([["node-1", 0], ["node-2", 3]], "scored 1 of 12 nodes, and not node-1"),
+        ([], "none of 12 nodes has a score, although their traffic differs"),
+        ([[node, 0] for node in MANY], "none of 12 nodes has a score"),
+        ([["stranger", 3]], "none of 12 nodes has a score"),
+    ],
+)
+def test_a_node_that_deserves_a_score_has_one(scores: Any, words: str) -> None:
+    told(completed(scores).verdict(), "failed", words)
+
+
+def test_a_difference_within_the_resolution_deserves_nothing() -> None:
+    assert completed([["node-2", 3]], {"node-1": 100.0, "node-2": 105.0}).verdict().outcome == "passed"
+
+
+def test_where_nothing_differs_or_is_claimed_nothing_deserves_a_score() -> None:
+    alike = dict.fromkeys(MANY, 5.0)
+    assert completed([["node-5", 10]], alike).verdict().outcome == "passed"
+    told(completed([], alike).verdict(), "invalid", "no node has a score in any of them")
+    unclaimed = dataclasses.replace(CLAIMS, network=None)
+    assert completed([["node-5", 10]], claims=unclaimed).verdict().outcome == "passed"
+    told(completed([], claims=unclaimed).verdict(), "invalid", "no node has a score in any of them")
+
+
+# -- extender/prioritize-integers, extender/prioritize-no-duplicates
+
+
+@pytest.mark.parametrize("case", [INTEGERS, DUPLICATES])
+def test_scores_of_the_whole_run_are_integers_and_each_nodes_once(case: str) -> None:
+    h = cycle(HistoryBuilder(case))
+    told(h.verdict(), "passed", "1 answers with scores for 4 of 4 nodes")
+    told(cycle(HistoryBuilder(case), prioritize=None).verdict(), "invalid", "never called prioritizeVerb")
+    told(cycle(HistoryBuilder(case), prioritize={"scores": []}).verdict(), "invalid", "no node has a score")
+
+
+@pytest.mark.parametrize("score", [0.5, 5.0, "5", True])
+def test_one_score_that_is_no_integer_fails(score: Any) -> None:
+    h = cycle(HistoryBuilder(INTEGERS), prioritize={"scores": [["node-1", 3], ["node-2", score]]})
+    told(h.verdict(), "failed", f"node-2 got the score {score!r}")
+
+
+def test_a_node_that_is_scored_twice_fails() -> None:
+    h = cycle(HistoryBuilder(DUPLICATES), prioritize={"scores": [["node-1", 3], ["node-2", 1], ["node-1", 3]]})
+    told(h.verdict(), "failed", "node-1 is scored 2 times")
+
+
+# -- extender/managed-resources
+
+MANAGED = {**EXTENDER, "managedResources": [{"name": "example.com/bandwidth"}]}
+MANAGING = dataclasses.replace(CLAIMS, features=("managed-resources",))
+WANTS = {"containers": [{"name": "c", "resources": {"requests": {"example.com/bandwidth": "1"}}}]}
+
+
+def managed(*, called: str = "probe-1", extender: Any = MANAGED) -> HistoryBuilder:
+    h = HistoryBuilder("extender/managed-resources", extender=extender, claims=MANAGING)
+    h.pod("probe-1")
+    h.pod("other-1", role="unmanaged")
+    if called:
+        h.call("filter", pod=f"sp-tested/{called}")
+    for pod in ("probe-1", "other-1"):
+        h.bind(pod, "node-1")
+        h.expect(pod, "bound")
+    return h
+
+
+def test_pods_that_ask_for_what_it_manages_are_put_to_it_and_others_are_not() -> None:
+    told(managed().verdict(), "passed", "1 pods that ask for example.com/bandwidth were put to it, 1 others were not")
+    told(managed(called="").verdict(), "invalid", "did not ask it about sp-tested/probe-1")
+    told(managed(extender=EXTENDER).verdict(), "invalid", "no managedResources are configured")
+    h = managed()
+    h.call("filter", pod="sp-tested/other-1")
+    told(h.verdict(), "invalid", "asked it about sp-tested/other-1")
+
+
+@pytest.mark.parametrize("case", [VERBS, MODE, SUBSET, ANSWERS])
+def test_an_extender_that_is_not_called_for_want_of_pods_that_ask_is_not_blamed(case: str) -> None:
+    h = cycle(HistoryBuilder(case, extender=MANAGED), filter=None, prioritize=None)
+    told(h.verdict(), "invalid", "it is called only for pods that ask for example.com/bandwidth, and none did")
+
+
+def test_pods_that_asked_are_told_from_those_that_did_not() -> None:
+    h = HistoryBuilder(ANSWERS, extender=MANAGED)
+    h.pod("asking", **WANTS)
+    told(h.verdict(), "invalid", "kube-scheduler never called filterVerb, prioritizeVerb")
+    assert "none did" not in h.verdict().summary
 
 
 # -- extender/malformed
@@ -239,9 +432,107 @@ def test_a_malformed_call_that_is_taken_or_that_kills_fails(fields: dict[str, An
     told(malformed(**fields).verdict(), "failed", f"a list in place of the arguments of filter: {words}")
 
 
+INCOMPLETE = {"what": "incomplete arguments (no pod)", "error": ""}
+
+
+@pytest.mark.parametrize("fields", [{"answer": "{}"}, {"status": 400, "json": False}, {"status": 500}])
+def test_what_only_lacks_a_field_may_be_answered_in_any_way(fields: dict[str, Any]) -> None:
+    assert malformed(**INCOMPLETE, **fields).verdict().outcome == "passed"
+
+
+@pytest.mark.parametrize("status", [0, 502])
+def test_what_only_lacks_a_field_is_no_reason_to_hang_up(status: int) -> None:
+    told(malformed(**INCOMPLETE, status=status, json=False).verdict(), "failed", "expected any answer")
+
+
 def test_who_does_not_go_on_serving_fails() -> None:
     told(malformed(bound=False).verdict(), "failed", "probe-1 was not bound")
 
 
 def test_what_kube_scheduler_asked_was_not_malformed() -> None:
     told(malformed(called=False).verdict(), "invalid", "no malformed call was made")
+
+
+# -- extender/unknown-fields, extender/concurrent, extender/large
+
+UNKNOWN, CONCURRENT, LARGE = "extender/unknown-fields", "extender/concurrent", "extender/large"
+HALVES = (list(NODES[:2]), list(NODES[2:]))
+
+
+def asked(clause: str, *calls: tuple[str, Mapping[str, Any]], extender: Mapping[str, Any] = EXTENDER) -> HistoryBuilder:
+    """Questions of the harness's own, each a verb and what is recorded of the call, after a fence."""
+    h = HistoryBuilder(clause, extender=extender)
+    h.pod("waits", nodeSelector={"no": "such"})
+    h.fence()
+    for verb, fields in calls:
+        h.call(verb, case=h.case, **{"by": "harness", "verb": verb, "what": "a question", **fields})
+    return h
+
+
+@pytest.mark.parametrize("clause", [UNKNOWN, CONCURRENT, LARGE])
+def test_where_neither_verb_is_configured_there_is_nothing_to_ask(clause: str) -> None:
+    told(asked(clause, extender={"bindVerb": "bind"}).verdict(), "not-claimed", "neither filterVerb nor")
+
+
+@pytest.mark.parametrize("clause", [UNKNOWN, CONCURRENT, LARGE])
+def test_without_a_question_nothing_is_shown(clause: str) -> None:
+    assert asked(clause).verdict().outcome == "invalid"
+
+
+@pytest.mark.parametrize("clause", [UNKNOWN, CONCURRENT])
+@pytest.mark.parametrize("wrong", [{"status": 400, "answer": "what is that?"}, {"error": "no"}, {"status": 0}])
+def test_a_question_that_is_not_answered_fails(clause: str, wrong: dict[str, Any]) -> None:
+    assert asked(clause, ("filter", {}), ("filter", wrong)).verdict().outcome == "failed"
+
+
+def test_questions_with_unknown_fields_that_are_answered_pass() -> None:
+    told(asked(UNKNOWN, ("filter", {}), ("prioritize", {})).verdict(), "passed", "2 questions with an unknown field")
+
+
+def at_once(*answered: list[str], seconds: float = 1.0) -> HistoryBuilder:
+    """Filters about one half of the nodes and the other, under way at the same time."""
+    calls = [
+        ("filter", {"asked": half, "answered": nodes, "seconds": seconds})
+        for half, nodes in zip(HALVES, answered, strict=True)
+    ]
+    return asked(CONCURRENT, *calls)
+
+
+def test_questions_at_the_same_time_that_each_have_their_own_answer_pass() -> None:
+    told(at_once(*HALVES).verdict(), "passed", "2 questions at the same time answered")
+    assert at_once([], HALVES[1]).verdict().outcome == "passed"  # a filter may leave out what it likes
+
+
+def test_the_answer_to_another_question_fails() -> None:
+    told(at_once(HALVES[0], HALVES[0]).verdict(), "failed", "which another question was about")
+    scores = [[node, 1] for node in HALVES[1]]
+    h = asked(CONCURRENT, ("prioritize", {"asked": HALVES[0], "scores": scores, "seconds": 1.0}), ("filter", {}))
+    told(h.verdict(), "failed", "which another question was about")
+
+
+def test_questions_one_after_the_other_show_nothing_of_those_at_the_same_time() -> None:
+    told(at_once(*HALVES, seconds=0.001).verdict(), "invalid", "no two questions were under way")
+
+
+def sized(*seconds: float, few: Mapping[str, Any] | None = None, **many: Any) -> HistoryBuilder:
+    """A question about two nodes, then one about many for each of these times."""
+    calls: list[tuple[str, Mapping[str, Any]]] = [("filter", {"what": "few nodes", **(few or {})})]
+    calls += [("filter", {"what": "many nodes", "asked": MANY, "seconds": took, **many}) for took in seconds]
+    return asked(LARGE, *calls)
+
+
+@pytest.mark.parametrize("seconds", [(0.5, 0.5), (6.0, 0.5), (0.5, 6.0)])
+def test_many_nodes_that_are_answered_in_time_once_pass(seconds: tuple[float, float]) -> None:
+    assert sized(*seconds).verdict().outcome == "passed"
+
+
+def test_many_nodes_that_take_too_long_fail() -> None:
+    told(sized(6.0, 5.5).verdict(), "failed", "filter about 12 nodes took 5.5 s, which is beyond its httpTimeout")
+
+
+def test_a_question_that_is_too_large_for_it_fails() -> None:
+    told(sized(0.5, status=413, answer="too large").verdict(), "failed", "answered 413 (too large)")
+
+
+def test_who_answers_about_no_node_that_it_does_not_know_cannot_be_asked() -> None:
+    told(sized(0.5, few={"error": "no such node"}, error="no such node").verdict(), "not-claimed", "no such node")

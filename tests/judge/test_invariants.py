@@ -178,7 +178,36 @@ def pending_without_a_reason(h: HistoryBuilder) -> None:
     h.condition("forgotten-1", reason="")
 
 
+def bound_again_by_a_second_worker_long_after(h: HistoryBuilder) -> None:
+    lost_races(h)
+    h.pod("late-1")
+    h.bind("late-1", "node-1")
+    h.wait(2.1)
+    h.attempt("late-1", "node-2", code=409)
+
+
+def bound_again_though_the_first_was_held_up(h: HistoryBuilder) -> None:
+    """Two at the same time, because the harness held one: that is no sign of two workers."""
+    h.pod("held-1")
+    began = h.now
+    h.attempt("held-1", "node-1", code=409, call="1")
+    h.attempt("held-1", "node-1", code=409, received=began, call="2")
+    h.admission("held-1", "1", held=True)
+    h.attempt("bound-1", "node-2", code=409)
+
+
+def repeated_after_its_answer_was_lost(h: HistoryBuilder) -> None:
+    h.pod("lost-1")
+    h.admission("lost-1", "3", code=504, effective=True)
+    h.attempt("lost-1", "node-1", code=504, call="3")
+    h.place("lost-1", "node-1")
+    h.attempt("lost-1", "node-1", code=409)
+
+
 DEFECTS = {
+    bound_again_by_a_second_worker_long_after: "late-1: bound to node-1, then tried again (node-2: 409)",
+    bound_again_though_the_first_was_held_up: "bound-1: bound to node-1, then tried again (node-2: 409)",
+    repeated_after_its_answer_was_lost: "lost-1: bound to node-1, then tried again (node-1: 409)",
     bound_twice: "bound-1: bound to node-1, then tried again (node-2: 409)",
     bound_after_being_refused_and_tried_twice_more: "often-1: bound to node-1, then tried again (node-2: 409)",
     bound_again_to_the_same_node: "bound-1: bound to node-1, then tried again (node-1: 409)",
@@ -200,6 +229,14 @@ def test_a_pod_that_is_not_accounted_for_fails(defect: Callable[[HistoryBuilder]
     verdict = h.verdict(ACCOUNTED)
     assert verdict.outcome == "failed"
     assert problem in verdict.summary
+
+
+def test_the_pods_of_a_candidate_that_does_not_start_are_its_start_that_failed() -> None:
+    h = HistoryBuilder()
+    h.pod("forgotten-1")
+    assert h.verdict(ACCOUNTED).outcome == "failed"
+    h.add("start-failed", text="it ended with code 1", fix="")
+    assert h.verdict(ACCOUNTED).outcome == "invalid"
 
 
 def refused_first(h: HistoryBuilder) -> None:
@@ -239,9 +276,69 @@ def anothers_race(h: HistoryBuilder) -> None:
     h.attempt("bound-1", "node-2", code=409, by=CONTROL_USER)
 
 
+def lost_races(h: HistoryBuilder) -> None:
+    """Two workers try each pod; one loses while the other wins, one a moment after it has won."""
+    h.pod("race-1")
+    began = h.now
+    h.bind("race-1", "node-1")
+    h.attempt("race-1", "node-2", code=409, received=began)
+    h.pod("race-2")
+    h.bind("race-2", "node-1")
+    h.attempt("race-2", "node-2", code=409)
+
+
+def tried_by_a_dry_run(h: HistoryBuilder) -> None:
+    h.pod("tried-1")
+    h.attempt("tried-1", "node-1", dry_run=True)
+    h.bind("tried-1", "node-1")
+    h.attempt("tried-1", "node-2", code=409, dry_run=True)
+
+
+def bound_by_the_older_resource(h: HistoryBuilder) -> None:
+    h.pod("legacy-1")
+    h.attempt("legacy-1", "node-1", resource="bindings")
+    h.place("legacy-1", "node-1")
+
+
+def created(h: HistoryBuilder, pod: str) -> None:
+    h.pod(pod)
+    h.request("create", "pods", pod, by=HARNESS_USER, uid=h.uid(pod))
+
+
+def re_created_and_bound_without_a_uid(h: HistoryBuilder) -> None:
+    for node in ("node-1", "node-2"):
+        created(h, "again-1")
+        h.attempt("again-1", node, uid="")
+        h.place("again-1", node)
+        h.delete("again-1")
+
+
+def bound_by_the_older_resource_in_the_place_of_another(h: HistoryBuilder) -> None:
+    """The uid that it names is wiped: it places the pod that bears the name now."""
+    created(h, "again-1")
+    old = h.uid("again-1")
+    h.delete("again-1")
+    created(h, "again-1")
+    h.attempt("again-1", "node-1", resource="bindings", uid=old)
+    h.place("again-1", "node-1")
+
+
+def its_answer_was_lost(h: HistoryBuilder) -> None:
+    h.pod("lost-1")
+    h.admission("lost-1", "3", code=504, effective=True)
+    h.attempt("lost-1", "node-1", code=504, call="3")
+    h.place("lost-1", "node-1")
+
+
 @pytest.mark.parametrize(
     "act",
     [
+        lost_races,
+        tried_by_a_dry_run,
+        bound_by_the_older_resource,
+        re_created_and_bound_without_a_uid,
+        bound_by_the_older_resource_in_the_place_of_another,
+        its_answer_was_lost,
         refused_first,
         gated,
         bound_and_gone,
@@ -269,6 +366,16 @@ def test_a_binding_made_for_the_pod_that_was_there_before_is_an_attempt_of_its_o
     body = {"metadata": {"name": "bound-1", "uid": old}, "target": {"name": "node-2"}}
     h.request("create", "pods/binding", "bound-1", by=CANDIDATE_USER, code=409, body=body)
     assert h.verdict(ACCOUNTED).outcome == "failed"
+
+
+def test_a_dry_run_places_nothing() -> None:
+    h = run()
+    h.pod("dry-1")
+    h.attempt("dry-1", "node-1", dry_run=True)
+    h.place("dry-1", "node-1")
+    verdict = h.verdict(ACCOUNTED)
+    assert verdict.outcome == "failed"
+    assert "dry-1: is on node-1, but not by a Binding of the candidate" in verdict.summary
 
 
 def test_a_candidate_that_was_given_no_pod_proves_nothing() -> None:

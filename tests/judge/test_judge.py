@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidates.claims import CLAUSE_PROFILES, FEATURES
+from schedproof.candidates.claims import CLAUSE_PROFILES
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import Clause
 from schedproof.judge.judge import applies, judge
@@ -21,6 +21,8 @@ CLUSTER = {"name": "embedded", "nodes": list(NODES), "device": "eth0", "capabili
 
 def holds(h: HistoryBuilder) -> None:
     h.pod("probe-1", cpu="1")
+    h.call("filter")
+    h.call("prioritize")
     h.bind("probe-1", "node-1")
     h.expect("probe-1", "bound")
 
@@ -45,16 +47,17 @@ def test_every_clause_is_filed_under_its_id_and_belongs_to_a_profile() -> None:
         assert clause_id.partition("/")[0] in CLAUSE_PROFILES
         assert clause.guarantee.endswith(".")
         assert clause.source
-        assert clause.features <= FEATURES.keys()
+        assert not clause.features & clause.also
 
 
 @pytest.mark.parametrize("clause", CATALOGUE.values(), ids=CATALOGUE)
 def test_a_case_in_which_nothing_happened_never_passes(clause: Clause) -> None:
     """But for the process: that it lived is all that there is to say of it.
 
-    (`*/rbac-minimal` needs no pod either, but rights on record.)
+    (`*/rbac-*` needs no pod either, but rights on record.)
     """
-    verdict = HistoryBuilder(clause.id, bystander=False).verdict()
+    claims = dataclasses.replace(CLAIMS, features=tuple({*CLAIMS.features, *clause.features}))
+    verdict = HistoryBuilder(clause.id, bystander=False, claims=claims).verdict()
     assert verdict.outcome == ("passed" if clause.id == "core/alive" else "invalid")
 
 
@@ -128,13 +131,29 @@ def test_a_clause_is_not_claimed_where_what_it_asks_of_the_claims_is_missing() -
     assert (verdict.outcome, verdict.summary) == ("not-claimed", "no promise")
 
 
+def test_rights_and_what_extenders_score_are_judged_over_a_whole_run() -> None:
+    names = {"rbac-sufficient", "rbac-dangerous", "rbac-minimal"}
+    rights = {f"{kind}/{name}" for kind in ("controller", "extender", "plugin") for name in names}
+    scores = {"extender/prioritize-integers", "extender/prioritize-no-duplicates"}
+    assert rights | scores <= {clause for clause, one in CATALOGUE.items() if one.whole_run}
+
+
 @pytest.mark.parametrize("clause", [clause for clause, one in CATALOGUE.items() if one.whole_run])
 def test_what_is_judged_over_a_whole_run_takes_in_what_other_cases_did(clause: str) -> None:
     h = HistoryBuilder(clause, rbac=NO_RIGHTS)
+    h.call("prioritize")
+    h.request("list", "nodes", "")
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
     h.end()
     assert h.verdict().outcome == "passed"
     h.begin(CASE)
-    h.request("list", "nodes", "", code=403)
+    h.pod("probe-2")
+    for verb in ("create", "patch"):
+        h.request(verb, "pods", "probe-2", code=403, body={"spec": {"nodeName": "node-1"}})
+    h.call("prioritize", scores=[["node-1", 0.5], ["node-1", 0.5]])
+    h.request("patch", "pods/status", "probe-1", code=403)
+    h.records[0]["rbac"] = {"declared": [{"verbs": ["*"], "resources": ["configmaps"]}], "schedulers": []}
     assert h.verdict(clause).outcome == "failed"
 
 

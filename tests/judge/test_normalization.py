@@ -36,6 +36,15 @@ def test_what_holds_on_all_surfaces_passes_with_the_number_of_cases():
     told(history.verdict(), "passed", "extender 103, scheduler 5")
 
 
+def test_how_long_the_search_took_is_evidence():
+    history = tried("normalize/order", "extender", "scheduler")
+    history.scoring("extender", (READINGS, RIGHT), asked=103, seconds=2.5, waited=1.5)
+    history.scoring("scheduler", (READINGS, RIGHT))
+    first, second = history.verdict().evidence["scorings"]
+    assert (first["asked"], first["seconds"], first["waited"]) == (103, 2.5, 1.5)
+    assert (second["asked"], second["seconds"], second["waited"]) == (0, 0, 0)
+
+
 def test_what_fails_on_one_surface_fails_with_its_questions():
     history = tried("normalize/order", "extender")
     history.scoring("extender", (READINGS, RIGHT))

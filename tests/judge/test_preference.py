@@ -11,7 +11,7 @@ import pytest
 from schedproof.candidates.claims import Claims
 from schedproof.judge.preference import RANDOM_LIMIT, ROTATIONS
 
-from .histories import CONTROL, CONTROL_USER, NETWORK, NODES, HistoryBuilder, told
+from .histories import CLAIMS, CONTROL, CONTROL_USER, NETWORK, NODES, HistoryBuilder, told
 from .probing import (
     AFTER,
     BEFORE,
@@ -46,7 +46,7 @@ def test_every_probe_on_the_quietest_node_which_was_each_in_turn_passes() -> Non
     assert verdict.evidence["measured"] == {"probes": 12, "chance_of_a_random_chooser": pytest.approx(0.25**12)}
 
 
-@pytest.mark.parametrize("case", [FLIP, REAL])
+@pytest.mark.parametrize("case", [FLIP, REAL, "network/joins", "network/direction"])
 def test_a_preference_that_follows_the_load_passes(case: str) -> None:
     assert flipped(case=case).verdict().outcome == "passed"
 
@@ -93,6 +93,42 @@ def test_of_many_nodes_only_some_need_to_be_the_quietest() -> None:
     rotation = [loads(node, nodes) for node in nodes[:ROTATIONS]]
     world = HistoryBuilder(LEAST, nodes=nodes)
     assert tried(phases=rotation, count=1, control=lambda _: nodes[-1], world=world).verdict().outcome == "passed"
+
+
+def undecided(node: str) -> HistoryBuilder:
+    """After all probes were right: node-1 and node-2 differ by less than the claimed 10 %, and all others by more."""
+    h = tried()
+    h.load(len(ROTATION), {"node-1": 100.0, "node-2": 109.5, "node-3": 121.0, "node-4": 121.0})
+    h.pod("undecided-1", role="undecided", phase=len(ROTATION), cpu="100m")
+    if node:
+        h.bind("undecided-1", node)
+    return h
+
+
+@pytest.mark.parametrize("node", ["node-1", "node-2"])
+def test_below_the_claimed_resolution_either_node_is_right(node: str) -> None:
+    assert undecided(node).verdict().outcome == "passed"
+
+
+@pytest.mark.parametrize("node", ["node-3", "ghost", ""])
+def test_below_the_claimed_resolution_a_third_node_is_wrong(node: str) -> None:
+    assert undecided(node).verdict().outcome == "failed"
+
+
+@pytest.mark.parametrize(("wait", "outcome"), [(NETWORK.look_back, "passed"), (0.0, "failed")])
+def test_a_third_node_may_be_due_to_earlier_placements(wait: float, outcome: str) -> None:
+    h = undecided("node-3")
+    h.delete("undecided-1")
+    h.wait(wait)
+    h.pod("undecided-2", role="undecided", phase=len(ROTATION), cpu="100m")
+    h.bind("undecided-2", "node-1")
+    assert h.verdict().outcome == outcome
+
+
+def test_a_metric_whose_name_tells_no_direction_has_no_other_one() -> None:
+    claims = Claims(("network-aware",), network=dataclasses.replace(NETWORK, metric="nic_bytes_total"))
+    h = HistoryBuilder("network/direction", claims=claims)
+    assert h.verdict().outcome == "not-claimed"
 
 
 # -- one planted defect each
@@ -242,7 +278,15 @@ def test_loads_must_differ_by_more_than_the_claimed_resolution_not_just_by_it(re
 
 @pytest.mark.parametrize("choose", [loudest, lambda _: "node-1"], ids=["inverted", "constant"])
 def test_nobody_is_blamed_for_a_reading_that_disagrees_with_the_load(choose: Choice) -> None:
-    assert tried(choose=choose, shown=lambda _: BEFORE).verdict().outcome == "invalid"
+    def reversed_(traffic: dict[str, float]) -> dict[str, float]:
+        return dict(zip(traffic, reversed(traffic.values()), strict=True))
+
+    assert tried(choose=choose, shown=reversed_).verdict().outcome == "invalid"
+
+
+def test_a_wrong_choice_by_a_right_reading_fails_whatever_other_readings_were() -> None:
+    """In the first phase the reading of the load before happens to be right."""
+    assert tried(choose=loudest, shown=lambda _: BEFORE).verdict().outcome == "failed"
 
 
 @pytest.mark.parametrize("node", ["node-1", "node-2", "node-3", "node-4"])
@@ -304,7 +348,7 @@ def test_the_quietest_of_the_nodes_left_each_time_passes() -> None:
 def test_a_wrong_next_best_fails(choose: Callable[[Sequence[str]], str], wrong: str) -> None:
     verdict = ranked(choose=choose).verdict()
     assert verdict.outcome == "failed"
-    assert verdict.summary.startswith(f"{wrong} did not land on the quietest node; sp-tested/probe-")
+    assert verdict.summary.startswith(f"{wrong} did not land on the quietest node")
 
 
 @pytest.mark.parametrize(
@@ -351,3 +395,99 @@ def test_readings_that_only_the_candidate_may_have_seen_prove_nothing() -> None:
     history = tried()
     history.reading("probe-1-0", BEFORE)
     told(history.verdict(), "invalid", "sp-tested/probe-1-0: Prometheus showed")
+
+
+# -- candidates that count what they have just placed
+
+
+def counted(
+    choices: Sequence[tuple[str, bool]], own_placements: str | None = None, *, count: int = 7, phases: int = 2
+) -> HistoryBuilder:
+    """Probes of network/flip; in its first phase these, each with where it went and whether it was apart."""
+    claims = dataclasses.replace(CLAIMS, network=dataclasses.replace(NETWORK, own_placements=own_placements))
+    h = HistoryBuilder(FLIP, claims=claims)
+    for phase, load in enumerate((BEFORE, AFTER)[:phases]):
+        h.load(phase, load)
+        for number, (node, apart) in enumerate(choices if not phase else [(quietest(AFTER), True)] * count):
+            if apart:
+                h.wait(NETWORK.look_back)
+            probe = f"probe-{phase}-{number}"
+            h.pod(probe, phase=phase, cpu="100m")
+            h.bind(probe, node)
+            h.reading(probe, load)
+            h.delete(probe)
+        h.pod(f"control-{phase}", role="control", scheduler=CONTROL, phase=phase, cpu="100m")
+        h.bind(f"control-{phase}", "node-2", by=CONTROL_USER)
+        h.delete(f"control-{phase}")
+    return h
+
+
+BEST, OTHER = quietest(BEFORE), "node-3"
+ANEW = [(BEST, True), (OTHER, False), *[(BEST, True)] * 7]
+"""The second one followed the first at once, and went elsewhere; then all were asked again, further apart."""
+
+
+@pytest.mark.parametrize("claim", [None, "counted"])
+def test_what_may_be_due_to_earlier_placements_is_excused_by_later_probes(claim: str | None) -> None:
+    verdict = counted(ANEW, claim).verdict()
+    told(verdict, "passed", "1 probes soon after others went elsewhere")
+    # Seven after the excused one and seven in the other phase; twice two more chances.
+    assert verdict.evidence["measured"]["chance_of_a_random_chooser"] == pytest.approx(4 * 0.25**14)
+
+
+@pytest.mark.parametrize(
+    ("choices", "claim"),
+    [
+        (ANEW, "ignored"),
+        ([(BEST, True), (OTHER, True), *[(BEST, True)] * 7], None),
+        ([(BEST, True), (OTHER, False), *[(BEST, True)] * 6, (OTHER, True)], None),
+        ([(BEST, True), (OTHER, False), *[(BEST, False)] * 7], None),
+        ([*[(BEST, True)] * 7, (OTHER, False)], None),
+    ],
+    ids=["it claims not to count", "it was apart", "so was a later one", "no later one was", "there is no later one"],
+)
+def test_what_nothing_excuses_fails(choices: Sequence[tuple[str, bool]], claim: str | None) -> None:
+    told(counted(choices, claim).verdict(), "failed", "did not land on the quietest node")
+
+
+def test_what_was_right_before_a_phase_was_begun_anew_shows_nothing() -> None:
+    told(counted([*[(BEST, True)] * 9, (OTHER, False), (BEST, True)]).verdict(), "invalid", "a random chooser")
+
+
+# -- network/herd
+
+
+def herd(chosen: Sequence[str], **changes: Any) -> HistoryBuilder:
+    h = HistoryBuilder("network/herd", **changes)
+    for number, node in enumerate(chosen):
+        h.pod(f"herd-{number}", role="herd", cpu="50m")
+        h.bind(f"herd-{number}", node)
+        h.expect(f"herd-{number}", "bound")
+    return h
+
+
+def test_a_burst_that_is_spread_passes() -> None:
+    told(herd(["node-1"] * 11 + ["node-2"]).verdict(), "passed", "12 pods of a burst went to 2 nodes")
+
+
+def test_a_burst_on_one_node_fails() -> None:
+    told(herd(["node-1"] * 12).verdict(), "failed", "all 12 pods of a burst went to node-1")
+
+
+def test_what_comes_after_a_window_is_no_part_of_the_burst() -> None:
+    h = herd(["node-1"] * 3)
+    h.wait(NETWORK.window)
+    h.pod("herd-9", role="herd")
+    h.bind("herd-9", "node-2")
+    told(h.verdict(), "failed", "all 3 pods")
+
+
+def test_a_single_pod_or_a_single_node_is_no_burst() -> None:
+    told(herd(["node-1"]).verdict(), "invalid", "no burst")
+    told(herd(["node-1"] * 4, nodes=["node-1"]).verdict(), "invalid", "no burst")
+
+
+@pytest.mark.parametrize("claim", [None, "ignored"])
+def test_who_does_not_claim_to_count_is_not_held_to_it(claim: str | None) -> None:
+    claims = dataclasses.replace(CLAIMS, network=dataclasses.replace(NETWORK, own_placements=claim))
+    told(herd(["node-1"] * 4, claims=claims).verdict(), "not-claimed", "network.own-placements")

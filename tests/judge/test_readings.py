@@ -11,12 +11,16 @@ from .histories import CLAIMS, NETWORK, NODES, HistoryBuilder, told
 from .probing import AFTER, BEFORE, quietest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from schedproof.candidates.claims import Claims
 
     from .probing import Choice
 
 ZERO, MISSING, COST = "network/zero-traffic", "network/missing-node", "network/query-cost"
-OUTAGES = ("network/prometheus-down", "network/prometheus-slow")
+OUTAGES = ("network/prometheus-down", "network/prometheus-slow", "network/prometheus-error")
+NOTHING = ("network/no-samples", "network/missing-all", "network/nan")
+STALE = "network/stale-series"
 IDLE = dict.fromkeys(NODES, 0.0)
 
 
@@ -27,10 +31,17 @@ def claiming(**network: Any) -> Claims:
 # -- network/zero-traffic
 
 
-def idle(*, bound: str = "node-3", load: dict[str, float] | None = None, **spec: Any) -> HistoryBuilder:
-    h = HistoryBuilder(ZERO)
+READ = '{"data": {"result": [{"metric": {}, "value": [1, "0"]}]}}'
+
+
+def idle(
+    *, bound: str = "node-3", load: dict[str, float] | None = None, query: dict[str, Any] | None = None, **spec: Any
+) -> HistoryBuilder:
+    """Pods while nothing moves; `query`: how what the candidate asks is answered."""
+    h = HistoryBuilder(ZERO, claims=claiming(refresh=0.0))
     h.load(0, IDLE if load is None else load)
     h.pod("probe-1", phase=0, **spec)
+    h.query(**{"answer": READ} | (query or {}))
     if bound:
         h.bind("probe-1", bound)
     h.expect("probe-1", "bound")
@@ -53,6 +64,35 @@ def test_with_one_node_to_choose_from_nothing_is_scored() -> None:
 @pytest.mark.parametrize("load", [{}, {**IDLE, "node-2": 1.0}], ids=["none", "some"])
 def test_a_cluster_that_is_not_known_to_be_idle_shows_nothing(load: dict[str, float]) -> None:
     told(idle(load=load).verdict(), "invalid", "not without traffic")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"status": 503}, {"status": 0, "answer": ""}, {"answer": '{"data": {"result": []}}'}, {"fault": "down"}],
+    ids=["refused", "unanswered", "nothing found", "broken"],
+)
+def test_who_has_read_nothing_shows_nothing_of_what_it_does_without_traffic(query: dict[str, Any]) -> None:
+    told(idle(query=query).verdict(), "invalid", "it asked Prometheus nothing, or nothing that has an answer")
+
+
+def test_each_load_must_have_been_read() -> None:
+    h = idle()
+    h.load(1, IDLE)
+    h.pod("probe-2", phase=1)
+    h.bind("probe-2", "node-1")
+    h.expect("probe-2", "bound")
+    told(h.verdict(), "invalid", "it asked Prometheus nothing")
+
+
+@pytest.mark.parametrize("fields", [{"status": 0}, {"status": 500, "error": "boom"}, {"scores": None}])
+@pytest.mark.parametrize("clause", [ZERO, "network/missing-node", *NOTHING])
+def test_a_prioritize_without_scores_fails_though_pods_are_scheduled(clause: str, fields: dict[str, Any]) -> None:
+    h = {ZERO: idle, "network/missing-node": lambda: missing("neutral", "node-1")}.get(
+        clause, lambda: outage(case=clause)
+    )()
+    assert h.verdict().outcome == "passed"
+    h.call("prioritize", **fields)
+    told(h.verdict(), "failed", "kube-scheduler ignores that silently")
 
 
 # -- network/missing-node
@@ -137,6 +177,63 @@ def test_a_load_in_which_no_node_or_every_node_is_missing_shows_nothing(load: di
     told(missing("avoid", "node-1", load=load).verdict(), "invalid", "while a node that it fits on had no samples")
 
 
+def paired(policy: str | None, choose: Callable[[int, str, str], str], count: int = 10) -> HistoryBuilder:
+    """Pods that fit on two nodes, of which one and then the other has no samples, and the known one is the loudest."""
+    h = HistoryBuilder(MISSING, claims=claiming(on_missing=policy))
+    for node in ("node-3", "node-4"):
+        h.node(node, labels={"pair": "yes"})
+    h.seen()
+    for phase, (lost, known) in enumerate((("node-3", "node-4"), ("node-4", "node-3"))):
+        h.load(phase, {"node-1": 1e5, "node-2": 2e5, known: 3e5})
+        for number in range(count):
+            pod = f"probe-{phase}-{number}"
+            h.pod(pod, phase=phase, nodeSelector={"pair": "yes"})
+            h.bind(pod, choose(number, lost, known))
+            h.expect(pod, "bound")
+            h.delete(pod)
+    return h
+
+
+def test_who_claims_neutral_and_always_avoids_fails() -> None:
+    told(paired("neutral", lambda _number, _lost, known: known).verdict(), "failed", "it is avoided")
+
+
+@pytest.mark.parametrize(
+    ("choose", "count"),
+    [
+        (lambda number, lost, known: known if number else lost, 10),
+        (lambda _, lost, known: max(lost, known), 10),
+        (lambda _number, lost, _known: lost, 10),
+        (lambda _number, _lost, known: known, 9),
+    ],
+    ids=["by lot", "a fixed order", "the median of all is less", "too few to tell"],
+)
+def test_who_claims_neutral_may_choose_either_of_equals(choose: Any, count: int) -> None:
+    assert paired("neutral", choose, count).verdict().outcome == "passed"
+
+
+@pytest.mark.parametrize("policy", ["avoid", "reject", None])
+def test_other_policies_may_always_avoid(policy: str | None) -> None:
+    assert paired(policy, lambda _number, _lost, known: known).verdict().outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("policy", "scores", "why"),
+    [
+        ("neutral", {"node-1": 10, "node-2": 5, "node-3": 0, "node-4": 0}, "should compete as the median"),
+        ("neutral", {"node-1": 10, "node-2": 5, "node-3": 10, "node-4": 0}, "should compete as the median"),
+        ("avoid", {"node-1": 10, "node-2": 5, "node-3": 4, "node-4": 0}, "is to be avoided"),
+        ("neutral", {"node-1": 10, "node-2": 5, "node-3": 5, "node-4": 0}, ""),
+        ("avoid", {"node-1": 10, "node-2": 5, "node-3": 0, "node-4": 1}, ""),
+        ("reject", {"node-1": 10, "node-2": 5, "node-4": 0}, ""),
+    ],
+)
+def test_an_extenders_scores_say_what_its_choices_do_not(policy: str, scores: dict[str, int], why: str) -> None:
+    h = missing(policy, "node-1")
+    h.call("prioritize", scores=[[node, score] for node, score in scores.items()])
+    told(h.verdict(), "failed" if why else "passed", why)
+
+
 def test_a_missing_node_that_is_infeasible_anyway_shows_nothing() -> None:
     h = missing("avoid", "node-1", affinity={
         "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
@@ -161,6 +258,7 @@ def outage(
     faults: str = "begin, end",
     early: bool = False,
     pods: int = 2,
+    claims: Claims | None = None,
 ) -> HistoryBuilder:
     """An outage.
 
@@ -173,7 +271,7 @@ def outage(
     """
     when = bound or {"schedule": "during", "wait": "after"}[policy]
     awaited = "after" if policy == "wait" or when == "after" else "during"
-    h = HistoryBuilder(case, claims=claiming(on_outage=policy, recovers_within=recovers))
+    h = HistoryBuilder(case, claims=claims or claiming(on_outage=policy, recovers_within=recovers))
     h.load(0, BEFORE)
     lives = _Lives(h, pods, created="before" if early else "during", bound=when, awaited=awaited)
     lives.go_on("before")
@@ -237,6 +335,24 @@ def test_who_claims_no_time_to_recover_is_not_held_to_any() -> None:
     told(verdict, "passed", "2 pods were scheduled during it; no time to recover is claimed")
 
 
+@pytest.mark.parametrize("case", NOTHING)
+@pytest.mark.parametrize("policy", ["schedule", "wait"])
+def test_no_readings_at_all_are_an_outage_too(policy: str, case: str) -> None:
+    assert outage(policy, case=case).verdict().outcome == "passed"
+    other = {"schedule": "after", "wait": "during"}[policy]
+    told(outage(policy, case=case, bound=other).verdict(), "failed", f"claimed on-outage: {policy}")
+
+
+@pytest.mark.parametrize("case", NOTHING)
+@pytest.mark.parametrize("bound", ["during", "after"])
+@pytest.mark.parametrize("policies", [("schedule", "reject"), (None, "neutral")])
+def test_where_two_policies_differ_or_none_is_claimed_either_is_right(policies: Any, bound: str, case: str) -> None:
+    on_outage, on_missing = policies
+    h = outage(case=case, bound=bound, claims=claiming(on_outage=on_outage, on_missing=on_missing))
+    assert h.verdict().outcome == "passed"
+    told(outage(case=case, bound="never", claims=h.history().claims).verdict(), "failed", "was not bound")
+
+
 def test_no_promise_for_outages_is_no_clause() -> None:
     h = HistoryBuilder(OUTAGES[0], claims=claiming(on_outage=None))
     told(h.verdict(), "not-claimed", "network.on-outage")
@@ -277,6 +393,103 @@ def test_an_outage_that_does_not_go_as_claimed_fails(changes: dict[str, Any], wh
 )
 def test_an_outage_that_shows_nothing_is_invalid(policy: str, changes: dict[str, Any], why: str) -> None:
     told(outage(policy, **changes).verdict(), "invalid", why)
+
+
+# -- network/stale-series
+
+
+def recover(h: HistoryBuilder, phase: int) -> None:
+    """Readings are back, and pods go to the quietest node again: two loads, from this phase on."""
+    for number, load in enumerate((AFTER, BEFORE), phase):
+        h.load(number, load)
+        for count in range(5):
+            probe = f"probe-{number}-{count}"
+            h.pod(probe, phase=number, cpu="100m")
+            h.bind(probe, quietest(load))
+            h.reading(probe, load)
+            h.delete(probe)
+
+
+def stale(choose: Choice, *, count: int = 5, turns: tuple[dict[str, float], ...] = (BEFORE, AFTER)) -> HistoryBuilder:
+    """Readings end, in two turns with another node the quietest; `choose` says where pods go, given what was last."""
+    h = HistoryBuilder(STALE, claims=claiming())
+    for turn, load in enumerate(turns):
+        h.load(2 * turn, load)
+        h.load(2 * turn + 1, {})
+        h.fault("stale")
+        for number in range(count):
+            pod = f"outage-{turn}-{number}"
+            h.pod(pod, role="outage", phase=2 * turn + 1, cpu="100m")
+            h.bind(pod, choose(load))
+            h.expect(pod, "bound")
+        h.fault("")
+    recover(h, 4)
+    return h
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_who_goes_anywhere_without_readings_passes_also_where_that_is_one_node(node: str) -> None:
+    told(stale(lambda _: node).verdict(), "passed", "Prometheus stale: 10 pods were scheduled during it")
+
+
+def test_who_follows_the_last_readings_fails() -> None:
+    told(stale(quietest).verdict(), "failed", "all pods went to the node that was the quietest before")
+
+
+@pytest.mark.parametrize("changes", [{"count": 4}, {"turns": (BEFORE, BEFORE)}])
+def test_what_chance_may_do_is_no_proof_of_old_readings(changes: dict[str, Any]) -> None:
+    told(stale(quietest, **changes).verdict(), "invalid", "a random chooser would look like")
+
+
+# -- network/prometheus-down, until the last readings are too old to be used
+
+
+def outlasting(
+    choose: Choice,
+    *,
+    count: int = 5,
+    turns: tuple[dict[str, float], ...] = (BEFORE, AFTER),
+    case: str = "network/prometheus-down",
+) -> HistoryBuilder:
+    """Prometheus goes down twice, with another node the quietest before; `choose` as for `stale`."""
+    h = HistoryBuilder(case, claims=claiming())
+    h.fault("")  # it is healed before each turn
+    for turn, load in enumerate(turns):
+        h.load(turn, load)
+        h.fault("down")
+        for number in range(count):
+            pod = f"outage-{turn}-{number}"
+            h.pod(pod, role="outage", phase=turn, cpu="100m")
+            h.bind(pod, choose(load))
+            h.expect(pod, "bound")
+        h.fault("")
+    recover(h, 2)
+    return h
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_who_goes_anywhere_while_prometheus_is_down_passes(node: str) -> None:
+    told(outlasting(lambda _: node).verdict(), "passed", "Prometheus down: 10 pods were scheduled during it")
+
+
+@pytest.mark.parametrize("case", ["network/prometheus-down", "network/prometheus-error"])
+def test_who_goes_on_with_its_last_readings_in_an_outage_fails(case: str) -> None:
+    told(outlasting(quietest, case=case).verdict(), "failed", "readings older than the claimed window are used")
+
+
+@pytest.mark.parametrize("changes", [{"count": 4}, {"turns": (BEFORE, BEFORE)}])
+def test_what_chance_may_do_while_prometheus_is_down_proves_nothing(changes: dict[str, Any]) -> None:
+    told(outlasting(quietest, **changes).verdict(), "invalid", "a random chooser would look like")
+
+
+def test_a_pod_of_the_second_outage_that_is_bound_after_it_fails() -> None:
+    h = outlasting(lambda _: NODES[0], turns=(BEFORE, AFTER))
+    h.fault("down")
+    h.pod("outage-late", role="outage", phase=1, cpu="100m")
+    h.fault("")
+    h.bind("outage-late", "node-1")
+    h.expect("outage-late", "bound")
+    told(h.verdict(), "failed", "outage-late was bound only after the outage")
 
 
 # -- network/query-cost

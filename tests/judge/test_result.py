@@ -12,12 +12,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from schedproof.candidates.descriptor import Candidate
+from schedproof.candidates.descriptor.descriptor import Candidate
 from schedproof.candidates.kinds import AttachedSpec
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
 from schedproof.judge.verdict import Outcome, Verdict
-from schedproof.report.files import junit, write_files
-from schedproof.report.result import CandidateResult, RunResult, profile_results
+from schedproof.report.run.files import junit, write_files
+from schedproof.report.run.result import CandidateResult, RunResult, profile_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +55,15 @@ def run(
     ("verdicts", "code"),
     [
         ([verdict("passed")], 0),
-        ([verdict("passed"), verdict("skipped")], 0),
+        ([verdict("passed"), verdict("skipped")], 3),
+        ([verdict("passed"), verdict("skipped", "recommended")], 0),
+        ([], 3),
+        ([verdict("not-claimed")], 3),
+        ([verdict("skipped", "recommended")], 3),
+        ([verdict("excluded")], 0),
+        ([verdict("passed", clause="network/flip"), verdict("not-claimed")], 3),
+        ([verdict("passed"), verdict("not-claimed", clause="network/flip")], 0),
+        ([verdict("failed"), verdict("skipped")], 1),
         ([verdict("passed"), verdict("not-claimed")], 0),
         ([verdict("passed"), verdict("excluded")], 0),
         ([verdict("passed"), verdict("failed", "recommended")], 0),
@@ -71,13 +79,30 @@ def test_verdicts_decide_the_exit_code(verdicts: list[Verdict], code: int) -> No
     assert run(*verdicts).exit_code == code
 
 
+def test_what_may_be_skipped_does_not_keep_a_run_from_passing_but_nothing_else_is_forgiven() -> None:
+    for verdicts, code in (
+        ([verdict("passed"), verdict("skipped")], 0),
+        ([verdict("skipped")], 3),
+        ([verdict("failed"), verdict("skipped")], 1),
+        ([verdict("invalid"), verdict("skipped")], 3),
+    ):
+        result = run(*verdicts)
+        result.allow_skipped = True
+        assert result.exit_code == code
+
+
+def test_a_run_without_candidates_shows_nothing() -> None:
+    assert RunResult(seed=7, cluster="embedded", folder=Path("results")).exit_code == 3
+
+
 def test_every_combination_of_verdicts_and_errors_has_the_exit_code_of_its_worst() -> None:
     for size in range(4):
         for verdicts in itertools.combinations_with_replacement(EVERY, size):
             failed = any(v.stale or (v.outcome, v.level) == ("failed", "required") for v in verdicts)
-            unproved = any((v.outcome, v.level) == ("invalid", "required") for v in verdicts)
+            unproved = any(v.outcome in ("invalid", "skipped") and v.level == "required" for v in verdicts)
+            unproved = unproved or all(v.outcome in ("skipped", "not-claimed") for v in verdicts)
             tried = ["core/binds"] * bool(verdicts)
-            untried = [*tried, "network/flip"]
+            untried = [*tried, "core/fit-cpu"]
             assert run(*verdicts, selected=tried).exit_code == (1 if failed else 3 if unproved else 0)
             assert run(*verdicts, selected=untried).exit_code == (1 if failed else 3)
             assert run(*verdicts, selected=untried, error=CandidateError("no")).exit_code == 2
@@ -148,6 +173,7 @@ def test_the_report_has_the_documented_form(tmp_path: Path) -> None:
         "run": {
             "seed": 7,
             "cluster": "embedded",
+            "jobs": 1,
             "versions": {"kubernetes": "v1.36.3"},
             "timings": {"cluster": 1.235},
             "exit_code": 0,

@@ -215,3 +215,79 @@ def test_the_newest_state_that_allows_a_binding_explains_it() -> None:
     h.node("node-1", taints=[TAINT])
     h.bind("probe-1", "node-1")
     assert ruling(h, uid).feasible == ("node-1", "node-3", "node-4")
+
+
+# -- nodes and pods are heard of by two watches
+
+
+def two_changes(h: HistoryBuilder) -> str:
+    """node-1 joins the pool only once it is full: no state as a whole allows the probe, which asks for half of it."""
+    h.node("node-1")
+    h.seen()
+    uid = h.pod("probe-1", cpu="4", nodeSelector=CHOSEN)
+    h.pod("filler-1", role="filler", scheduler="other", node="node-1", cpu="8")
+    h.node("node-1", labels=CHOSEN)
+    return uid
+
+
+def test_the_pods_may_be_seen_as_of_an_earlier_revision_than_the_nodes() -> None:
+    h = HistoryBuilder()
+    uid = two_changes(h)
+    h.bind("probe-1", "node-1")
+    assert ruling(h, uid).reasons == ()
+    assert ruling(h, uid).feasible == ("node-1",)
+
+
+def test_what_the_watch_of_pods_has_shown_counts_although_the_nodes_may_be_seen_as_they_were() -> None:
+    h = HistoryBuilder()
+    uid = two_changes(h)
+    h.add("seen", rv=0, nodes=0, pods=h.rv, shown_at_rv=h.rv, pod="settle-1")
+    h.bind("probe-1", "node-1")
+    assert any("cpu" in reason for reason in ruling(h, uid).reasons)
+
+
+def test_that_the_nodes_were_seen_says_nothing_of_the_pods() -> None:
+    h = HistoryBuilder()
+    uid = two_changes(h)
+    h.add("seen", rv=0, nodes=h.rv, pods=0, shown_at_rv=h.rv, pod="settle-1")
+    h.bind("probe-1", "node-1")
+    assert ruling(h, uid).reasons == ()
+
+
+def test_the_nodes_may_be_seen_as_of_an_earlier_revision_than_the_pods() -> None:
+    """The node that has the label is full; by the time that the room is free, the label is gone."""
+    h = HistoryBuilder()
+    h.node("node-1", labels=CHOSEN)
+    h.pod("filler-1", role="filler", scheduler="other", node="node-1", cpu="8")
+    h.seen()
+    uid = wanting_pod(h)
+    h.node("node-1")
+    h.delete("filler-1")
+    h.bind("probe-1", "node-1")
+    assert ruling(h, uid).reasons == ()
+
+
+def test_heartbeats_are_no_versions_of_a_node() -> None:
+    """However many there are, the newest of those that are alike stands for them."""
+    h = HistoryBuilder()
+    chosen_node(h)
+    uid = wanting_pod(h)
+    h.node("node-1", labels=CHOSEN)
+    h.node("node-1", labels=CHOSEN)
+    h.bind("probe-1", "node-1")
+    assert ruling(h, uid).nodes == h.rv - 1
+
+
+def test_what_the_candidate_has_placed_itself_fills_a_node_in_every_view() -> None:
+    """Also in one that is older than that placement, where that is the one that allows a binding."""
+    h = HistoryBuilder("core/fit-cpu")
+    h.seen()
+    h.pod("filler-1", role="filler", scheduler="other", node="node-1", cpu="7")
+    h.pod("own-1", cpu="7")
+    h.bind("own-1", "node-2")
+    uid = h.pod("probe-1", cpu="2")
+    h.bind("probe-1", "node-1")
+    found = ruling(h, uid)
+    assert not found.reasons
+    assert "node-1" in found.feasible
+    assert "node-2" not in found.feasible

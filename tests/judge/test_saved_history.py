@@ -11,7 +11,7 @@ from schedproof.foundation.errors import UsageError
 from schedproof.history.history import History
 from schedproof.history.record import FILE, load_records
 from schedproof.judge.judge import judge, judge_all
-from schedproof.report.rejudge import rejudge
+from schedproof.report.run.rejudge import rejudge
 
 from .histories import HistoryBuilder
 
@@ -39,7 +39,7 @@ def eventful() -> HistoryBuilder:
 
 
 def test_all_that_was_selected_is_judged_in_its_order() -> None:
-    assert [(v.clause, v.outcome) for v in judge_all(eventful().history())] == [
+    assert [(v.clause, v.outcome) for v in judge_all({0: eventful().history()})] == [
         ("core/fit-cpu", "failed"),
         ("core/binds", "invalid"),
         ("core/requeue-node-added", "excluded"),
@@ -52,8 +52,8 @@ def test_judging_changes_nothing_and_says_the_same_again() -> None:
     h = eventful()
     history = h.history()
     before = json.dumps(history.records)
-    first = judge_all(history)
-    assert judge_all(history) == first
+    first = judge_all({0: history})
+    assert judge_all({0: history}) == first
     assert json.dumps(history.records) == before
 
 
@@ -85,7 +85,7 @@ def test_what_follows_the_end_of_a_case_is_no_part_of_it() -> None:
 def test_a_saved_history_gives_the_same_verdicts(tmp_path: Path) -> None:
     h = eventful()
     h.save(tmp_path)
-    assert judge_all(History(load_records(tmp_path))) == judge_all(History(h.records))
+    assert judge_all({0: History(load_records(tmp_path))}) == judge_all({0: History(h.records)})
 
 
 @pytest.mark.parametrize("kept", [1, 20, -2], ids=["a brace", "some", "all but its end"])

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.scheduler_config import SERVED_VERSION
-from schedproof.candidates.start_errors import explain_start
+from schedproof.candidates.deploy.scheduler_config import SERVED_VERSION
+from schedproof.candidates.plugin_build.start_errors import explain_start
 from schedproof.foundation.errors import CandidateError
 
 from .histories import HistoryBuilder, told
@@ -16,13 +16,21 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-VERSION, NAME, TYPED = "plugin/config-version", "plugin/registered-name", "plugin/args-typed"
+VERSION, NAME, TYPED, PROFILES = (
+    "plugin/config-version", "plugin/registered-name", "plugin/args-typed", "plugin/profiles",
+)  # fmt: skip
 PLUGIN = "LeastTraffic"
 ARGS = {PLUGIN: {"timeRange": "30s", "resolutionPercent": 10}}
 
 # The last words of kube-scheduler v1.36.3.
 COMMAND_FAILED = 'E1121 15:33:12.133172   23932 run.go:72] "command failed" err="{}"'
 PROFILE = "initializing profiles: creating profile for scheduler name x: "
+DIFFERENT_SORTS = COMMAND_FAILED.format(
+    r"initializing profiles: different queue sort plugins for profile \"second\": \"mySort\", first: \"PrioritySort\""
+)
+TWO_SORTS = COMMAND_FAILED.format(
+    PROFILE + r"only one queue sort plugin required for profile with scheduler name \"x\", but got 2"
+)
 UNKNOWN = COMMAND_FAILED.format(PROFILE + r"PreFilterPlugin \"least_traffic\" does not exist")
 ILL_TYPED = COMMAND_FAILED.format(
     PROFILE + rf"initializing plugin \"{PLUGIN}\": args of {PLUGIN}: json: cannot unmarshal object into Go struct "
@@ -63,7 +71,7 @@ def test_a_version_that_is_not_served_fails_and_is_named(version: str) -> None:
 
 
 def test_without_a_configuration_nothing_is_shown_of_it() -> None:
-    for case in (VERSION, NAME, TYPED):
+    for case in (VERSION, NAME, TYPED, PROFILES):
         told(HistoryBuilder(case).verdict(), "invalid", "no scheduler was started")
 
 
@@ -152,6 +160,48 @@ def test_who_has_no_args_of_its_own_claims_nothing_about_them(args: dict[str, An
 )
 def test_args_that_were_not_tried_show_nothing(said: str, words: str) -> None:
     told(tried(said=said).verdict(), "invalid", words)
+
+
+# -- plugin/profiles
+
+SECOND = "scheduler-tested-second"
+
+
+def profiles(*, bound: bool = True, said: str = "") -> HistoryBuilder:
+    """A scheduler of two profiles, and a pod for each; `bound`: that of the second is scheduled."""
+    h = started(PROFILES, said=said)
+    h.records[0]["scheduler_names"].append(SECOND)
+    if said:
+        return h
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    h.pod("probe-2", scheduler=SECOND)
+    if bound:
+        h.bind("probe-2", "node-2")
+    h.expect("probe-2", "bound")
+    return h
+
+
+def test_profiles_that_schedule_their_pods_pass() -> None:
+    told(profiles().verdict(), "passed", "")
+
+
+def test_a_profile_that_leaves_its_pods_fails() -> None:
+    told(profiles(bound=False).verdict(), "failed", "probe-2")
+
+
+@pytest.mark.parametrize("said", [DIFFERENT_SORTS, TWO_SORTS])
+def test_profiles_that_cannot_share_a_queue_fail(said: str) -> None:
+    told(profiles(said=said).verdict(), "failed", "queueSort")
+
+
+def test_profiles_of_a_scheduler_that_does_not_start_for_another_reason_show_nothing() -> None:
+    told(profiles(said=OTHER).verdict(), "invalid", "does not start")
+
+
+def test_one_profile_claims_nothing_about_others() -> None:
+    told(started(PROFILES).verdict(), "not-claimed", "one profile")
 
 
 # -- core/alive

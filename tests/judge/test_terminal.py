@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from schedproof.candidates.descriptor import Candidate
+from schedproof.candidates.descriptor.descriptor import Candidate
 from schedproof.candidates.kinds import AttachedSpec
+from schedproof.foundation.console import open_console
 from schedproof.foundation.errors import CandidateError
 from schedproof.judge.verdict import Verdict
-from schedproof.report.result import CandidateResult, RunResult
-from schedproof.report.terminal import print_report
+from schedproof.report.run.asking import Asking, asking
+from schedproof.report.run.result import CandidateResult, RunResult
+from schedproof.report.run.terminal import print_report
 
 
 def run(verdicts: dict[str, list[Verdict]], error: CandidateError | None = None) -> RunResult:
@@ -51,10 +53,55 @@ def test_the_matrix_has_a_row_for_each_clause_and_a_column_for_each_candidate() 
 
 @pytest.mark.parametrize(
     ("outcome", "word"),
-    [("passed", "pass"), ("excluded", "excluded"), ("not-claimed", "-"), ("skipped", "skip"), ("invalid", "INVALID")],
+    [("passed", "pass"), ("excluded", "excluded"), ("skipped", "skip"), ("invalid", "INVALID")],
 )
 def test_every_outcome_has_a_word(outcome: Any, word: str) -> None:
     assert row(printed(run({"one": [Verdict("core/binds", "required", outcome, "")]})), "core/binds") == [word]
+
+
+def test_what_no_candidate_claims_is_counted_and_shown_only_on_demand() -> None:
+    unclaimed = Verdict("core/fit-cpu", "required", "not-claimed", "")
+    claimed = Verdict("core/fit-cpu", "required", "passed", "")
+    result = run({"one": [PASSED, unclaimed], "two": [PASSED, unclaimed]})
+    assert "core/fit-cpu" not in printed(result)
+    assert "left out: 1 clause that no candidate claims" in printed(result)
+    assert row(printed(result, verbosity=1), "core/fit-cpu") == ["-", "-"]
+    mixed = printed(run({"one": [PASSED, unclaimed], "two": [PASSED, claimed]}))
+    assert row(mixed, "core/fit-cpu") == ["-", "pass"]
+    assert "no candidate claims" not in mixed
+
+
+def test_failures_are_below_the_matrix() -> None:
+    text = printed(run({"one": [Verdict("core/binds", "required", "failed", "found so")]}))
+    assert text.index("│ core/binds") < text.index("finding:   found so")
+
+
+def test_quiet_is_a_line_for_each_failure() -> None:
+    failed = Verdict("core/fit-cpu", "required", "failed", "bound to node-2")
+    assert printed(run({"one": [PASSED, failed]}), verbosity=-1) == "FAIL one core/fit-cpu: bound to node-2\n"
+    assert printed(run({"one": [PASSED]}), verbosity=-1) == ""
+
+
+def test_verbose_shows_every_decision() -> None:
+    decisions = [decision([{}, {}, {}]) | {"pod": f"sp-tested/probe-{n}"} for n in range(3)]
+    one = Verdict("core/binds", "required", "failed", "", {"decisions": decisions})
+    text = printed(run({"one": [one]}), verbosity=1)
+    assert all(f"sp-tested/probe-{n}" in text for n in range(3))
+    assert "more decisions" not in text
+
+
+def test_what_is_no_terminal_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    reason = "node-1 lacks " + ", ".join(f"example.com/device-{n}" for n in range(20))
+    wide = decision([{}, {}, {}])
+    wide["nodes"][0] |= {"feasible": False, "reasons": [reason]}
+    stream = io.StringIO()
+    print_report(
+        run({"one": [Verdict("core/binds", "required", "failed", "", {"decisions": [wide]})]}), open_console(stream)
+    )
+    assert all(f"example.com/device-{n}" in stream.getvalue() for n in range(20))
+    header = next(line for line in stream.getvalue().splitlines() if "traffic B/s" in line)
+    assert 120 < len(header) < 200
 
 
 @pytest.mark.parametrize(
@@ -108,17 +155,21 @@ def decision(scores: list[dict[str, int]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def test_a_decision_shows_the_scores_that_told_nodes_apart_and_the_total_last() -> None:
-    scores = [{"total": 30, "Alike": 7, "Fit": 3}, {"total": 20, "Alike": 7, "Fit": 2}, {"total": 20, "Alike": 7}]
+def test_a_decision_shows_the_candidate_s_own_score_then_those_that_told_nodes_apart_then_the_total() -> None:
+    alike = {"TaintToleration": 7, "mine": 5}
+    scores = [
+        {"total": 30, "ImageLocality": 3, **alike}, {"total": 20, "ImageLocality": 2, **alike}, {"total": 20, **alike}
+    ]  # fmt: skip
     one = Verdict("core/binds", "required", "failed", "", {"decisions": [decision(scores)]})
     text = printed(run({"one": [one]}))
     header = next(line for line in text.splitlines() if "traffic B/s" in line)
     assert header.replace("┃", " ").split() == [
-        "node", "feasible", "traffic", "B/s", "score", "Fit", "score", "total", "expected", "chosen",
+        "node", "feasible", "traffic", "B/s", "score", "mine", "score", "ImageLocality", "score", "total", "expected",
+        "chosen",
     ]  # fmt: skip
-    assert row(text, "node-1") == ["yes", "1,500", "3", "30", "<--", ""]
-    assert row(text, "node-2") == ["yes", "3,000", "2", "20", "", "<--"]
-    assert row(text, "node-3") == ["yes", "", "", "20", "", ""]
+    assert row(text, "node-1") == ["yes", "1,500", "5", "3", "30", "<--", ""]
+    assert row(text, "node-2") == ["yes", "3,000", "5", "2", "20", "", "<--"]
+    assert row(text, "node-3") == ["yes", "", "5", "", "20", "", ""]
 
 
 def test_a_total_that_told_no_nodes_apart_is_shown_all_the_same() -> None:
@@ -131,6 +182,29 @@ def test_of_several_decisions_the_first_is_shown_and_the_others_are_counted() ->
     text = printed(run({"one": [Verdict("core/binds", "required", "failed", "", {"decisions": [first, *others]})]}))
     assert "probe-0" in text
     assert "probe-1" not in text
-    assert "(2 more decisions are in report.json)" in text
+    assert "(2 more decisions are in the report)" in text
     alone = printed(run({"one": [Verdict("core/binds", "required", "failed", "", {"decisions": [first]})]}))
     assert "more decisions" not in alone
+
+
+SEARCHED = {"surface": "extender", "cases": 107, "id": "", "questions": []}
+
+
+def test_how_fast_scores_were_asked_for_is_told_with_the_share_of_the_harness() -> None:
+    counts = [(100, 2.0, 0.5), (0, 0.0, 0.0), (300, 2.0, 0.5)]
+    verdicts = [
+        Verdict(
+            "normalize/order", "required", "passed", "holds",
+            evidence={"scorings": [{**SEARCHED, "asked": asked, "seconds": seconds, "waited": waited}]},
+        )
+        for asked, seconds, waited in counts
+    ]  # fmt: skip
+    assert asking(verdicts) == [Asking("extender", 400, 4.0, 1.0)]
+    text = printed(run({"mine": verdicts}))
+    assert "mine on surface extender: 400 questions in 4.0 s (100 per second), 75% of the time in the harness" in text
+
+
+def test_where_nothing_was_asked_no_speed_is_told() -> None:
+    assert (
+        asking([PASSED, Verdict("normalize/order", "required", "passed", "", evidence={"scorings": [SEARCHED]})]) == []
+    )

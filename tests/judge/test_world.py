@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schedproof.history.history import History
+from schedproof.history.history import History, Seen
 from schedproof.history.world import World, key
 
 from .histories import NAMESPACE, NODES, SCHEDULER, HistoryBuilder
 
 if TYPE_CHECKING:
     from schedproof.history.record import Record
-    from schedproof.history.world import State
 
 # -- one event after the other
 
 
-def event(resource: str, rv: int, name: str, kind: str = "MODIFIED", **spec: Any) -> Record:
+def event(resource: str, rv: int, name: str, kind: str = "MODIFIED", **fields: Any) -> Record:
     metadata = {"name": name} if resource == "nodes" else {"name": name, "namespace": "default", "uid": f"{name}-{rv}"}
-    return {"kind": "object", "resource": resource, "type": kind, "rv": rv, "object": {"metadata": metadata, **spec}}
-
-
-def revisions(states: list[State]) -> list[int]:
-    return [state.rv for state in states]
+    return {"kind": "object", "resource": resource, "type": kind, "rv": rv, "object": {"metadata": metadata, **fields}}
 
 
 HISTORY = [
@@ -41,25 +35,8 @@ HISTORY = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "expected"),
-    [
-        (10, 31, [10, 20, 30]),
-        (10, 30, [10, 20]),  # the last revision is not included
-        (15, 31, [10, 20, 30]),  # what is as of 15, is what 10 made it
-        (30, 31, [30]),
-        (35, 38, [30]),
-        (50, 99, [50]),
-        (5, 6, [5]),
-    ],
-)
-def test_states_are_those_between_two_revisions(first: int, last: int, expected: list[int]) -> None:
-    assert revisions(list(World(HISTORY).states(first, last))) == expected
-
-
 def test_what_a_list_showed_is_there_at_once() -> None:
-    first, *_ = World(HISTORY).states(5, 100)
-    assert set(first.nodes) == {"n1", "n2"}
+    assert set(World(HISTORY).at(5).nodes) == {"n1", "n2"}
 
 
 def test_a_state_has_the_newest_manifest_of_everything_that_exists() -> None:
@@ -71,12 +48,36 @@ def test_a_state_has_the_newest_manifest_of_everything_that_exists() -> None:
     assert set(world.latest().pods) == {"default/default-p"}
 
 
-def test_states_already_yielded_do_not_change() -> None:
-    states = World(HISTORY).states(5, 100)
-    first = next(states)
-    list(states)
-    assert set(first.nodes) == {"n1", "n2"}
-    assert first.nodes["n1"].get("version") is None
+def test_a_view_has_nodes_and_pods_of_different_revisions() -> None:
+    state = World(HISTORY).view(nodes=39, pods=50)
+    assert (set(state.nodes), set(state.pods)) == ({"n1", "n2"}, {"default/default-p"})
+
+
+def test_the_revisions_of_all_nodes_and_of_all_pods_on_nodes_are_those_at_which_they_change() -> None:
+    """A pod that waits changes nothing about where pods are."""
+    here = {"spec": {"nodeName": "n1"}}
+    world = World([*HISTORY, event("pods", 55, "q", "ADDED"), event("pods", 60, "q", **here), event("pods", 65, "q")])
+    assert world.revisions("nodes", 5, 70) == [70, 39, 9]
+    assert world.revisions("pods", 5, 70) == [70, 64, 59]
+    assert world.revisions("pods", 60, 62) == [62]
+
+
+def test_the_labels_of_namespaces_are_those_at_the_later_of_both_revisions() -> None:
+    """Where no namespace was ever on record, they are not known."""
+    assert World(HISTORY).at(50).namespaces is None
+    red = event("namespaces", 20, "red", "ADDED")
+    red["object"]["metadata"] = {"name": "red", "labels": {"team": "red"}}
+    world = World([*HISTORY, red])
+    assert world.at(10).namespaces == {}
+    assert world.view(10, 20).namespaces == world.view(20, 10).namespaces == {"red": {"team": "red"}}
+
+
+def test_the_versions_of_a_node_are_those_from_one_revision_to_another_newest_first() -> None:
+    world = World([*HISTORY, event("nodes", 60, "n2", "ADDED", version=3)])
+    versions = [(rv, manifest and manifest.get("version", 1)) for rv, manifest in world.node_versions("n2", 5, 70)]
+    assert versions == [(70, 3), (59, None), (39, 1)]
+    assert world.node_versions("n2", 45, 59) == [(59, None)]
+    assert world.node_versions("ghost", 5, 70) == [(70, None)]
 
 
 def test_what_was_deleted_and_created_again_is_there_as_it_is_now() -> None:
@@ -86,12 +87,12 @@ def test_what_was_deleted_and_created_again_is_there_as_it_is_now() -> None:
 
 
 def test_events_of_other_resources_are_no_part_of_the_world() -> None:
-    assert World([*HISTORY, event("events", 60, "p.1", "ADDED")]).latest().rv == 50
+    assert World([*HISTORY, event("events", 60, "p.1", "ADDED")]).latest() == World(HISTORY).latest()
 
 
 def test_a_world_of_which_nothing_is_known_is_empty() -> None:
     state = World([]).latest()
-    assert (state.rv, dict(state.nodes), dict(state.pods)) == (0, {}, {})
+    assert (dict(state.nodes), dict(state.pods)) == ({}, {})
 
 
 def test_a_key_has_the_namespace_of_what_has_one() -> None:
@@ -126,7 +127,8 @@ def event_logs(draw: st.DrawFn) -> list[Record]:
             existing.remove(target)
         else:
             existing.add(target)
-        log.append(event(resource, revision, name, kind, version=revision))
+        where = {"spec": {"nodeName": draw(st.sampled_from(["", "a", "b"]))}} if resource == "pods" else {}
+        log.append(event(resource, revision, name, kind, version=revision, **where))
     return log
 
 
@@ -149,12 +151,29 @@ def test_the_state_at_a_revision_is_what_happened_up_to_it(log: list[Record], rv
 
 
 @unhurried
-@given(event_logs(), st.integers(0, 90), st.integers(1, 40))
-def test_states_are_all_that_were_in_force_between_two_revisions(log: list[Record], first: int, length: int) -> None:
-    last = first + length
-    states = [(dict(state.nodes), dict(state.pods)) for state in World(log).states(first, last)]
-    changes = sorted({one["rv"] for one in log if first < one["rv"] < last})
-    assert states == [naive(log, rv) for rv in (first, *changes)]
+@given(event_logs(), st.integers(0, 90), st.integers(0, 40), st.sampled_from("abc"))
+def test_the_versions_of_a_node_are_all_that_it_had(log: list[Record], first: int, length: int, name: str) -> None:
+    versions = World(log).node_versions(name, first, first + length)
+    assert versions[0][0] == first + length
+    begins = [first, *(rv + 1 for rv, _ in reversed(versions[1:]))]
+    for begin, (end, manifest) in zip(begins, reversed(versions), strict=True):
+        assert [naive(log, rv)[0].get(name) for rv in range(begin, end + 1)] == [manifest] * (end + 1 - begin)
+
+
+@unhurried
+@given(event_logs(), st.lists(st.integers(0, 90), max_size=5), st.sampled_from("abc"))
+def test_the_company_on_a_node_is_those_who_are_there(log: list[Record], asked: list[int], node: str) -> None:
+    world = World(log)
+    for rv in asked:  # in whatever order
+        there = {n: pod for n, pod in naive(log, rv)[1].items() if pod.get("spec", {}).get("nodeName") == node}
+        assert world.company(node, rv) == there
+    changes = world.company_changes(node, 0, 100)
+    assert changes[0] == 100
+    last = -1
+    for end in sorted(changes):
+        companies = [world.company(node, rv) for rv in range(max(0, last + 1), end + 1)]
+        assert all(company == companies[-1] for company in companies)
+        last = end
 
 
 @unhurried
@@ -166,8 +185,8 @@ def test_the_order_in_which_different_watches_arrive_means_nothing(log: list[Rec
     while any(queues.values()):
         resource = data.draw(st.sampled_from([name for name, queue in queues.items() if queue]))
         arrived.append(queues[resource].pop(0))
-    expected = [(state.rv, state.nodes, state.pods) for state in World(log).states(0, 100)]
-    assert [(state.rv, state.nodes, state.pods) for state in World(arrived).states(0, 100)] == expected
+    for rv in range(0, 100, 7):
+        assert World(arrived).at(rv) == World(log).at(rv)
 
 
 # -- what a history tells of it
@@ -229,5 +248,5 @@ def test_what_was_shown_after_a_revision_was_not_known_before_it() -> None:
     h.seen(rv=changed)
     shown = h.rv
     history = h.history()
-    assert history.seen_rv(before=shown) == start
-    assert history.seen_rv(before=shown + 1) == changed
+    assert history.seen_before(shown) == Seen(start, start)
+    assert history.seen_before(shown + 1) == Seen(changed, changed)

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.binaries.resolve import resolve
-from schedproof.clusters import kind
-from schedproof.containers.docker import require_docker
-from schedproof.containers.image_choice import obtain_images
+from schedproof.clusters.kind import cluster as kind
+from schedproof.clusters.kind.docker import require_docker
+from schedproof.clusters.node_image.image_choice import obtain_images
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError, SchedproofError
 from schedproof.foundation.progress import ConsoleProgress
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 KUBERNETES = "1.36"
 SAYS = Deadline("command says", 120, "a cluster starts in 4 s on an idle machine")
-ENDS = Deadline("command ends", 600, "the longest of them judges four candidates in two minutes on an idle machine")
+ENDS = Deadline("command ends", 1800, "the longest of them judges four candidates in six minutes on an idle machine")
 NOTHING_LEFT = Deadline("nothing left", 60, "the kernel ends some processes, then process 1 removes some MB")
 
 
@@ -54,8 +54,8 @@ class Running:
             # Its own process group, as a shell's job has.
             self.process = subprocess.Popen(
                 argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, process_group=0,
-                # A CI server may have started us with SIGINT ignored, which children inherit.
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                # A CI server may have started us with signals ignored, which children inherit.
+                preexec_fn=_mind_signals,
             )  # fmt: skip
 
     @property
@@ -93,6 +93,11 @@ class Running:
         return self.so_far
 
 
+def _mind_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Shell:
     """Starts commands. Whatever they start is known by the folders that only they have."""
 
@@ -105,7 +110,8 @@ class Shell:
         self.prefix: tuple[str, ...] = ()
         """What each command is started by, such as setpriv."""
         self.python = sys.executable
-        self.env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+        # Nor do hundreds of runs write into the summary of the job that tests them.
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "GITHUB_"))}
         self.env |= {"TMPDIR": str(self.scratch), "COLUMNS": "200"}
         self._namespaces: set[str] = set()
 
@@ -226,7 +232,7 @@ def shells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[Shell]]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _grand_run(request: pytest.FixtureRequest, shells: Any) -> tuple[Shell, Running] | None:
-    """All shipped candidates on one cluster; begun before the first test, because it takes more than a minute."""
+    """All shipped candidates in one run; begun before the first test, because it takes more than a minute."""
     if not any("judged" in getattr(item, "fixturenames", ()) for item in request.session.items):
         return None
     shell = shells()
@@ -250,3 +256,23 @@ def shell(shells: Any) -> Iterator[Shell]:
     yield one
     one.close()
     one.expect_nothing_left()
+
+
+@pytest.fixture(scope="session")
+def judge_planted() -> Any:
+    """`_judge_planted`, for the modules that share it."""
+    return _judge_planted
+
+
+def _judge_planted(option: str, report: Path) -> dict[str, dict[str, dict[str, str]]]:
+    """Judge planted candidates by tools/judge_defects.py. Candidate to clause to what report.json says of it."""
+    tool = Path(__file__).parents[2] / "tools" / "judge_defects.py"
+    command = [sys.executable, str(tool), option, f"--report={report}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    files = list(report.glob("*/report.json"))
+    assert files, done.stdout + done.stderr
+    return {
+        candidate["name"]: {clause["id"]: clause for clause in candidate["clauses"]}
+        for file in files
+        for candidate in json.loads(file.read_text())["candidates"]
+    }

@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.benchmark.contender import Contender
+from schedproof.benchmark.contestant import Contestant
 from schedproof.benchmark.driver import BINARY
+from schedproof.benchmark.measure.phases import PHASES
 from schedproof.benchmark.round import MODES
 from schedproof.benchmark.rounds import Order, measure
 from schedproof.benchmark.stage import Stage
-from schedproof.benchmark.tapped import PHASES
+from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
 from schedproof.candidates.shipped import find_candidate
-from schedproof.clusters.lean import BINARIES, LeanCluster
+from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
 from schedproof.foundation.content import content
 from schedproof.foundation.progress import ConsoleProgress
-from schedproof.workloads.reader import load_workload
 
 if TYPE_CHECKING:
     from conftest import Ended, Shell
@@ -393,7 +393,8 @@ def test_pytest_benchmark_carries_the_rounds(shell: Shell) -> None:
 
 
 def test_pytest_refuses_xdist(shell: Shell) -> None:
-    ended = shell.start("pytest", str(SUITE), "--sched-candidate=stock", "-n", "2").ends()
+    # xdist's workers have a temporary folder, which pytest keeps as it keeps its own.
+    ended = shell.start("pytest", str(SUITE), "--sched-candidate=stock", "-n", "2", "--basetemp=kept").ends()
     assert ended.code == pytest.ExitCode.USAGE_ERROR, ended.said
     assert "xdist" in ended.err
 
@@ -437,10 +438,10 @@ def test_each_shipped_workload_can_be_drained(tmp_path: Path) -> None:
         cluster = LeanCluster(DEFAULT_KUBERNETES, binaries, folder)
         stage = Stage(load_workload(name, parameters=parameters), cluster, binaries[BINARY], folder, seed=1)
         try:
-            contender = Contender(stage, "stock", stock, folder / "stock")
+            contestant = Contestant(stage, "stock", stock, folder / "stock")
             stage.measure_ceiling()
-            one = measure(stage, contender, Order("drain", 0, 0, seed=1))
-            contender.close()
+            one = measure(stage, contestant, Order("drain", 0, 0, seed=1))
+            contestant.close()
         finally:
             stage.close()
         assert (name, len(one.bound), one.wrong) == (name, parameters["pods"], ())

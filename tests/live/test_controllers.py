@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.attachment import Attachment
-from schedproof.candidates.descriptor import load_candidate
+from schedproof.candidates.deploy.attachment import Attachment
+from schedproof.candidates.descriptor.descriptor import load_candidate
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.launch import Settings
-from schedproof.session import Session
+from schedproof.session.launch import Settings
+from schedproof.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,7 +94,7 @@ def test_its_identity_may_do_what_the_descriptor_declares_and_no_more(
     with contextlib.ExitStack() as cleanup:
         cleanup.callback(attachment.stop)
         attachment.start(lambda *_, **__: None)
-        (process,) = attachment.parts
+        (process,) = attachment.components
 
         def answered() -> dict[str, Any]:
             try:

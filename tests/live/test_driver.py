@@ -18,11 +18,11 @@ import pytest
 from kubernetes.client import VersionApi
 from kubernetes.config import new_client_from_config
 
-from schedproof.benchmark.driver import BINARY, Bound, Churn, Driver, Pods
+from schedproof.benchmark.driver import BINARY, Bound, ChurnLoad, Driver, Pods
 from schedproof.binaries.resolve import resolve
 from schedproof.clusters.api import NotFound
 from schedproof.clusters.cluster import NAMESPACE, Rbac
-from schedproof.clusters.lean import BINARIES, LeanCluster
+from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError, HostError
 from schedproof.foundation.ports import listening_socket
@@ -242,7 +242,7 @@ def test_what_cannot_be_created_is_told(what: str, driver: Driver) -> None:
         driver.arrive(asked, [0.0, 0.0, 0.0])
 
 
-def churned(driver: Driver, churn: Churn, enough: Callable[[], bool]) -> Any:
+def churned(driver: Driver, churn: ChurnLoad, enough: Callable[[], bool]) -> Any:
     driver.start_churn("one", churn)
 
     def probe() -> None:
@@ -254,7 +254,7 @@ def churned(driver: Driver, churn: Churn, enough: Callable[[], bool]) -> Any:
 
 
 def test_churn_creates_so_many_and_then_stops(driver: Driver, cluster: LeanCluster) -> None:
-    churn = Churn("create", 3, [{**NODE, "metadata": {"generateName": "churn-"}}, POD], 0.01, "bench")
+    churn = ChurnLoad("create", 3, [{**NODE, "metadata": {"generateName": "churn-"}}, POD], 0.01, "bench")
     result = churned(driver, churn, lambda: len(existing(cluster.api)) == 3)
     assert (result.created, result.failed) == (6, 0)
     assert sorted(existing(cluster.api, "nodes")) == sorted(NODES)
@@ -276,7 +276,7 @@ def test_churn_recreates_what_it_has_deleted(driver: Driver, cluster: LeanCluste
         names.update(found)
         return len(names) > 4
 
-    result = churned(driver, Churn("recreate", 2, [service], 0.02, "bench"), enough)
+    result = churned(driver, ChurnLoad("recreate", 2, [service], 0.02, "bench"), enough)
     assert most <= 2
     assert result.created - result.deleted in (0, 1, 2)
     assert result.failed == 0
@@ -285,7 +285,7 @@ def test_churn_recreates_what_it_has_deleted(driver: Driver, cluster: LeanCluste
 
 def test_churn_that_fails_says_so(driver: Driver, cluster: LeanCluster) -> None:
     begun = [POD, {**POD, "spec": {}}]
-    result = churned(driver, Churn("create", 2, begun, 0.01, "bench"), lambda: len(existing(cluster.api)) == 2)
+    result = churned(driver, ChurnLoad("create", 2, begun, 0.01, "bench"), lambda: len(existing(cluster.api)) == 2)
     assert result.created == 2
     assert result.failed > 0
     assert "spec.containers" in result.failure

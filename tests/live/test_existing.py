@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.clusters import bootstrap
-from schedproof.clusters.access import read_access
 from schedproof.clusters.cluster import Rbac
-from schedproof.clusters.node_notes import NOTE
-from schedproof.clusters.owner import Owner
+from schedproof.clusters.existing.access import read_access
+from schedproof.clusters.node_backup import NOTE
+from schedproof.clusters.run_lease import Owner
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.waiting import NotYet, wait_for
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from conftest import Running, Shell
 
-    from schedproof.clusters.access import Access
+    from schedproof.clusters.existing.access import Access
 
 pytestmark = pytest.mark.live
 
@@ -106,7 +106,8 @@ def test_what_it_lacks_is_skipped_by_name_and_all_else_is_judged(up: Up, shell: 
     }  # fmt: skip
     judged = ("core/fit-cpu", "core/requeue-pod-deleted", "network/flip", "extender/malformed")
     ended = up.run(shell, *(f"--clause={clause}" for clause in (*lacking, *judged))).ends()
-    assert ended.code == 0, ended.said
+    assert ended.code == 3, ended.said
+    assert "this cluster lacks the capability audit: core/binds" in ended.out
     found = outcomes(shell)
     for clause, capability in lacking.items():
         assert found[clause] == ("skipped", f"this cluster lacks the capability {capability}")
@@ -121,7 +122,7 @@ def test_with_an_audit_log_an_address_and_leave_to_change_nodes_more_is_judged(u
     ended = shell.start(*command, *(f"--clause={clause}" for clause in clauses)).ends()
     assert ended.code == 0, ended.said
     found = outcomes(shell)
-    always = ("core/alive", "core/own-pods-only", "core/all-accounted")
+    always = ("core/alive", "core/own-pods-only", "core/all-accounted", "core/feasible")
     assert {clause: found[clause][0] for clause in (*clauses, *always)} == dict.fromkeys((*clauses, *always), "passed")
 
 

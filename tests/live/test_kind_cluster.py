@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from prometheus_api_client import PrometheusConnect
 
-from schedproof.containers.docker import docker
-from schedproof.containers.host_settings import SETTINGS
-from schedproof.containers.images import our_images
-from schedproof.containers.ownership import CLUSTER_LABEL
+from schedproof.clusters.kind.docker import docker
+from schedproof.clusters.kind.host_settings import SETTINGS
+from schedproof.clusters.kind.ownership import CLUSTER_LABEL
+from schedproof.clusters.node_image.images import our_images
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.launch import Settings
-from schedproof.session import Session
+from schedproof.session.launch import Settings
+from schedproof.session.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

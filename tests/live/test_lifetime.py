@@ -8,6 +8,7 @@ import os
 import random
 import secrets
 import signal
+import subprocess
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -63,15 +64,16 @@ class Blow:
     number: signal.Signals
     after: str
     seconds: float
+    jobs: int
 
     @classmethod
     def drawn(cls, seed: int, number: signal.Signals) -> Blow:
         """Spread over what takes, on an idle machine, 4 s of cluster, 0.5 s of attaching and 8 s of clauses."""
         after, longest = ((STARTING, 1.0), (STARTING, 4.0), (ATTACHING, 0.6), (ATTACHED, 5.0))[seed % 4]
-        return cls(seed, number, after, random.Random(seed).uniform(0, longest))
+        return cls(seed, number, after, random.Random(seed).uniform(0, longest), jobs=1 + seed // 4 % 2)
 
     def strike(self, shell: Shell) -> Ended:
-        command = shell.start(*LONG_RUN)
+        command = shell.start(*LONG_RUN, "--jobs", str(self.jobs))
         try:
             command.says(self.after)
             until(time.monotonic() + self.seconds)
@@ -89,11 +91,11 @@ class Blow:
 def struck(shells: Any) -> list[tuple[Blow, Ended, Shell]]:
     """Runs that were ended by signals at random moments, each checked for what it left."""
     first = secrets.randbelow(1_000_000)
-    numbers = [signal.SIGKILL] * 20 + [signal.SIGINT] * 3 + [signal.SIGTERM] * 3
+    numbers = [signal.SIGKILL] * 20 + [signal.SIGINT] * 3 + [signal.SIGTERM] * 3 + [signal.SIGHUP] * 3
     blows = [Blow.drawn(first + number, signal) for number, signal in enumerate(numbers)]
     homes = [shells() for _ in blows]
     # Several at a time: a busy machine is where the order of things changes.
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
         ended = list(pool.map(Blow.strike, blows, homes))
     for blow, end in zip(blows, ended, strict=True):
         print(f"{blow}: exit code {end.code}")  # noqa: T201 - pytest shows it where a test fails
@@ -106,9 +108,9 @@ def test_sigkill_at_any_moment_leaves_nothing_but_evidence(struck: list[tuple[Bl
         if blow.number != signal.SIGKILL:
             continue
         assert ended.code == -signal.SIGKILL, f"{blow}\n{ended.said}"
-        if blow.after == ATTACHED:
-            assert (shell.work / HISTORY).exists(), blow
-        if not (shell.work / HISTORY).exists():
+        recorded = list((shell.work / "report").glob("candidates/**/history.jsonl"))
+        assert recorded or blow.after != ATTACHED, blow
+        if not recorded:
             continue
         # What was tried holds, and the rest is unproved: a candidate has not failed because we were killed.
         verdicts = shell.schedproof("judge", "report")
@@ -119,13 +121,25 @@ def test_sigkill_at_any_moment_leaves_nothing_but_evidence(struck: list[tuple[Bl
     assert histories
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_unwinds(struck: list[tuple[Blow, Ended, Shell]], number: signal.Signals) -> None:
     for blow, ended, _ in struck:
         if blow.number == number:
             assert ended.code == 130, f"{blow}\n{ended.said}"
             assert "schedproof: interrupted" in ended.err, f"{blow}\n{ended.said}"
+            assert blow.after == STARTING or "\nINTERRUPTED: " in ended.out, f"{blow}\n{ended.said}"
             assert "Traceback" not in ended.said, f"{blow}\n{ended.said}"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_reader_that_has_seen_enough_keeps_no_run_from_its_end(shell: Shell, jobs: int) -> None:
+    run = f"{shell.python} -m schedproof run stock --clause core/binds --jobs {jobs} --report report"
+    piped = ["bash", "-c", f"{run} 2>&1 | head -1; exit ${{PIPESTATUS[0]}}"]
+    done = subprocess.run(piped, cwd=shell.work, env=shell.env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert {path.name for path in (shell.work / "report").iterdir()} >= {"report.json", "report.html", "junit.xml"}
+    assert list(shell.work.iterdir()) == [shell.work / "report"]
 
 
 def test_an_impatient_second_interrupt_leaves_nothing_either(shell: Shell) -> None:

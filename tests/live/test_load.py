@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 import pytest
 from prometheus_api_client import PrometheusConnect
 
+from schedproof.daemons.scrape import RECEIVED, SENT
 from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import until
-from schedproof.launch import Settings
-from schedproof.metrics.series import Counter
-from schedproof.session import Session
+from schedproof.session.launch import Settings
+from schedproof.session.session import Session
+from schedproof.traffic.script import Script
+from schedproof.traffic.series import Counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +34,6 @@ TOLERANCE = 0.02
 SECONDS = 5
 """Of load. In half of that, 2 kB/s are eighty of the smallest frames: one more or less is 1.2 %."""
 
-RECEIVED, SENT = "node_network_receive_bytes_total", "node_network_transmit_bytes_total"
 PACKETS = "node_network_receive_packets_total"
 
 
@@ -118,13 +119,14 @@ def test_scripted_load_is_exactly_what_was_asked(cluster: Cluster) -> None:
         for number, (node, total) in enumerate(zip(cluster.nodes, (0.0, 1.0, 1e12, 2.0**50), strict=True))
     }
     with contextlib.closing(cluster.scripted_metrics()) as scripted:
-        scripted.script(cluster.device, RECEIVED, 0.5, counters)
+        scripted.script(Script({(RECEIVED, cluster.device): counters}, 0.5))
         server = PrometheusConnect(url=scripted.url)
         for moment, rates in ((now - 25, [1e3, 2e3, 4e3, 8e3]), (now - 5, [5.0] * 4), (now + 60, [5.0] * 4)):
             query = f'rate({RECEIVED}{{device="{cluster.device}"}}[10s])'
             answer = server.custom_query(query, params={"time": str(moment)})
             read = {series["metric"]["node"]: float(series["value"][1]) for series in answer}
             assert read == pytest.approx(dict(zip(cluster.nodes, rates, strict=True)), rel=1e-9)
-        (series,) = server.custom_query(f'{RECEIVED}{{node="{cluster.nodes[0]}"}}[70s]', params={"time": str(now + 1)})
+        query = f'{RECEIVED}{{node="{cluster.nodes[0]}",device="{cluster.device}"}}[70s]'
+        (series,) = server.custom_query(query, params={"time": str(now + 1)})
         samples = [(float(at), float(value)) for at, value in series["values"]]
         assert samples == counters[cluster.nodes[0]].samples(end=now + 1, step=0.5)

@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 import pytest
 
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.descriptor import load_candidate
+from schedproof.candidates.descriptor.descriptor import load_candidate
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import Deadline
@@ -25,13 +25,13 @@ from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.ports import listening_socket
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.metrics.readings import node_labels
-from schedproof.surfaces.plugin import PROBE_ANSWER, PluginSurface
+from schedproof.normalization.surfaces.plugin import PROBE_ANSWER, PluginSurface
+from schedproof.traffic.readings import node_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from schedproof.candidates.descriptor import Candidate
+    from schedproof.candidates.descriptor.descriptor import Candidate
 
 pytestmark = pytest.mark.live
 
@@ -117,7 +117,28 @@ def test_what_no_rate_can_be_is_there_all_the_same(server: ReadingsServer) -> No
     assert rates(server, 'received_total{device="eth0"}') == {"a": "NaN", "b": "+Inf", "c": "-Inf", "e": "0"}
     assert rates(server, "received_total offset 2s") == {"a": "NaN", "b": "+Inf", "c": "-Inf", "e": "16"}
     assert set(rates(server)) == {"a", "b", "c", "e"}
-    assert list(rates(server, "up == 1")) == list(rates(server, "node_uname_info")) == ["a", "b", "c", "d", "e"]
+
+
+def test_scrapes_of_a_node_without_a_reading_have_failed(server: ReadingsServer) -> None:
+    put(server, (("a", 1.0), ("b", None), ("c", 2.0)))
+    assert rates(server, "up") == {"a": "1", "b": "0", "c": "1"}
+    assert list(rates(server, "node_uname_info")) == ["a", "c"]
+
+
+def test_rules_are_evaluated_at_each_put_in_their_order(server: ReadingsServer) -> None:
+    server.rules = (
+        {"record": "node:received:rate", "expr": "sum by (node) (rate(received_total[2s]))"},
+        {"record": "node:received:doubled", "expr": "node:received:rate * 2", "labels": {"by": "rule"}},
+    )
+    try:
+        for put_again in (3.0, 4.0):
+            put(server, (("a", 1.0), ("b", put_again)))
+            assert rates(server, 'avg_over_time(node:received:doubled{by="rule"}[2s])') == {
+                "a": "2",
+                "b": f"{2 * put_again:g}",
+            }
+    finally:
+        server.rules = ()
 
 
 def test_series_can_be_joined_with_the_names_of_their_nodes(server: ReadingsServer) -> None:
@@ -293,10 +314,10 @@ def test_five_thousand_nodes_are_one_question(surface: Any) -> None:
 HOLDS = """\
 import os, pathlib, signal, sys
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.descriptor import load_candidate
+from schedproof.candidates.descriptor.descriptor import load_candidate
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.progress import SilentProgress
-from schedproof.surfaces.plugin import PluginSurface
+from schedproof.normalization.surfaces.plugin import PluginSurface
 binary = resolve(["readings-server"], progress=SilentProgress())["readings-server"].path
 folder = pathlib.Path(sys.argv[1])
 server = ReadingsServer(binary, folder)

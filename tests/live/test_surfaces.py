@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.descriptor import load_candidate
+from schedproof.candidates.descriptor.descriptor import load_candidate
 from schedproof.foundation.content import content
 from schedproof.foundation.progress import SilentProgress
-from schedproof.launch import Settings
-from schedproof.session import Session
+from schedproof.session.launch import Settings
+from schedproof.session.session import Session
 from schedproof.stimulus.normalization import NormalizationCase
 from schedproof.stimulus.trial import Trial
 

@@ -41,11 +41,13 @@ def test_a_typo_in_candidate_yaml(shell: Shell) -> None:
 
 
 WRONG = {
-    "no-such-candidate": ("no candidate 'no-such-candidate'", "least-traffic-extender"),
-    "stock --clause core/bind": ("no clause 'core/bind'", "did you mean core/binds?"),
+    "no-such-candidate": ("no candidate 'no-such-candidate'", "schedproof candidates"),
+    "stock --clause core/bind": ("no clause 'core/bind'", "did you mean core/binds, "),
     "stock --profile network": ("no clauses of a profile 'network'", "network-aware"),
+    "stock --clause network/flip": ("stock is not held to network/flip", "claim it in spec.claims"),
+    "stock --profile normalization": ("does not claim the profile normalization", "spec.claims.profiles"),
     "stock --cluster embeded": ("--cluster embeded", "embedded"),
-    "stock --cluster-file none.yaml": ("none.yaml", "No such file or directory"),
+    "stock --cluster-file none.yaml": ("none.yaml", "clusters/embedded.yaml"),
     "stock --nodes 0": ("0 nodes", "1 to"),
     "stock --binary kube-scheduler=./none": ("kube-scheduler", "none, which does not exist"),
     "stock --binary kube-schedule=./none": ("'kube-schedule'", "kube-scheduler"),
@@ -77,10 +79,22 @@ def test_a_folder_that_holds_no_history(shell: Shell) -> None:
     expect_refused(shell.schedproof("judge", "."), "no history in .")
 
 
-def test_xdist_is_refused(shell: Shell) -> None:
-    ended = shell.start("pytest", str(STOCK.parents[3] / "suites"), "--sched-candidate=stock", "-n2").ends()
-    assert ended.code == pytest.ExitCode.USAGE_ERROR, ended.said
-    assert "cannot run under xdist" in ended.err
+def test_no_jobs(shell: Shell) -> None:
+    expect_refused(shell.schedproof("run", "stock", "--jobs", "0"), "--jobs 0")
+
+
+def test_jobs_on_a_cluster_that_exists(shell: Shell) -> None:
+    options = (
+        "--cluster",
+        "existing",
+        "--kubeconfig",
+        "none.yaml",
+        "--prometheus",
+        "http://127.0.0.1:1",
+        "--jobs",
+        "2",
+    )
+    expect_refused(shell.schedproof("run", "stock", *options), "cannot be shared")
 
 
 # -- candidates that cannot be brought up
@@ -140,7 +154,9 @@ def _expect_not_brought_up(shell: Shell, command: Running, *said: str) -> None:
     candidate, stock = shell.report()["candidates"]
     for text in said:
         assert text in candidate["error"]
-    assert {clause["outcome"] for clause in stock["clauses"]} == {"passed"}
+    outcomes = {clause["id"]: clause["outcome"] for clause in stock["clauses"]}
+    assert outcomes["core/binds"] == "passed"
+    assert set(outcomes.values()) <= {"passed", "not-claimed"}
     shell.expect_nothing_left()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
@@ -12,7 +13,7 @@ from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import RULES, rules_for
 
 ALL = frozenset({"strict", "full-scale", "scale-free"})
-PROMISES = Promises(100, 0.1, ALL, "neutral")
+PROMISES = Promises(100, 0.1, ALL, "neutral", on_outage="schedule")
 
 
 def named(*values: float | None):
@@ -53,10 +54,15 @@ BLAMED = {
     "a preference without traffic": ("zero", [([0, 0], [1, 0])], "both carry 0 B/s"),
     "a crash of one": ("single", [([5], CRASHED)], "crashed"),
     "overflow": ("huge", [([1e17, 2e17], [-84, 0])], "outside 0 to 100"),
-    "overflow within the range": ("huge", [([1e17, 2e17], [3, 40])], "less traffic"),
+    "overflow within the range": ("huge", [([5e16, 1e17], [3, 40])], "less traffic"),
     "a missing reading refuses all": ("nonfinite", [([1, None], REFUSED)], "refused"),
     "NaN before all": ("nonfinite", [([1, math.nan, 3], [0, 100, 50])], "less traffic"),
     "missing is the quietest": ("nonfinite", [([5, None, 9], [50, 100, 0])], "should compete as the median"),
+    "missing is avoided": ("nonfinite", [([1, None, 2, 4], [100, 0, 66, 0])], "should compete as the median"),
+    "missing is as good as the best": ("nonfinite", [([1, None, 2, 4], [100, 100, 66, 0])], "like the quietest"),
+    "nothing is known, and it crashes": ("nonfinite", [([None, None], CRASHED)], "crashed"),
+    "nothing is known, and it waits": ("nonfinite", [([None, None], REFUSED)], "refused"),
+    "the quietest is not on top of many": ("best-is-max", [([1e6, 1e6, 2e6], [99, 99, 0])], "scores 99, not 100"),
 }  # fmt: skip
 
 
@@ -83,6 +89,13 @@ PASSED = {
     "nothing is unusual": ("nonfinite", [([1, 2], CRASHED)]),
     "missing as the median": ("nonfinite", [([1, None, 3], [100, 50, 0])]),
     "all missing": ("nonfinite", [([None, None], [100, 100])]),
+    "missing between the two": ("nonfinite", [([1, None, 2, 4], [100, 50, 66, 0])]),
+    "the median is as bad as the loudest": ("nonfinite", [([1, None, 900, 1000], [100, 0, 0, 0])]),
+    "the median is as good as the quietest": ("nonfinite", [([1, None, 2, 1e9], [100, 100, 100, 0])]),
+    "beyond any device there is no order": ("huge", [([1e19, 3e19, 1e6], [3, 40, 100])]),
+    "beyond any device there is no quietest": ("best-is-max", [([1e18, 3e19], [3, 40])]),
+    "equals have no quietest": ("best-is-max", [([2e6, 2e6], [0, 0]), ([2e6], [50])]),
+    "within the resolution there is no quietest": ("best-is-max", [([2e6, 2.1e6], [0, 0])]),
 }
 
 
@@ -96,6 +109,36 @@ def test_nodes_without_a_sample_may_be_rejected_where_that_is_claimed():
     asked = ([1, None], Answer((("a", 100),), filtered=("b",)))
     assert "not considered" in said("nonfinite", asked)
     assert said("nonfinite", asked, promises=Promises(on_missing="reject")) == ""
+
+
+NOTHING = ([None, math.nan, -1.0, math.inf, 1e300], [None], [None, None])
+"""Readings of which nothing is known."""
+GONE = [Answer(refusal="no reading of any node"), Answer(filtered=tuple("abcde"))]
+
+
+@pytest.mark.parametrize("readings", NOTHING, ids=["odd", "one", "none"])
+@pytest.mark.parametrize("answer", GONE, ids=["refused", "filtered"])
+@pytest.mark.parametrize(
+    ("policy", "may"),
+    [
+        ({"on_outage": "wait"}, True), ({"on_outage": "wait", "on_missing": "avoid"}, True),
+        ({"on_missing": "reject", "on_outage": "schedule"}, True), ({"on_missing": "reject"}, True),
+        ({}, True), ({"on_outage": "schedule"}, False), ({"on_outage": "schedule", "on_missing": "avoid"}, False),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_where_nothing_is_known_pods_may_wait_if_that_is_claimed(policy, may, answer, readings):
+    filtered = tuple(node for node in answer.filtered if node in dict(named(*readings)))
+    wrong = said("nonfinite", (readings, dataclasses.replace(answer, filtered=filtered)), promises=Promises(**policy))
+    assert bool(wrong) is not may
+
+
+@pytest.mark.parametrize("policy", [{"on_outage": "wait"}, {"on_missing": "reject"}], ids=str)
+def test_where_something_is_known_no_pod_may_wait(policy):
+    for clause, readings in (
+        ("nonfinite", [1, None]), ("zero", [0, 0]), ("single", [0]), ("same-nodes", [1, 2]), ("huge", [1e10, 1]),
+    ):  # fmt: skip
+        assert "refused" in said(clause, (readings, REFUSED), promises=Promises(**policy))
 
 
 def test_nodes_to_be_avoided_score_no_higher_than_any():
@@ -121,7 +164,9 @@ def test_rules_depend_on_what_is_promised():
 def test_promises_are_the_candidates_claims():
     network = NetworkClaims("bytes", "receive", window=2, resolution=0.2, on_missing="avoid")
     promises = Promises.of("plugin", Claims(features=("strict",), network=network))
-    assert promises == Promises(100, 0.2, frozenset({"strict"}), "avoid", "traffic")
+    assert promises == Promises(100, 0.2, frozenset({"strict"}), "avoid", "traffic", None)
+    waiting = Claims(network=dataclasses.replace(network, on_outage="wait"))
+    assert Promises.of("plugin", waiting).on_outage == "wait"
 
 
 def test_answers_survive_json():

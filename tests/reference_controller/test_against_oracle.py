@@ -70,6 +70,42 @@ ports = st.builds(
 )
 
 
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+APPS = st.sampled_from([{}, {"app": "web"}, {"app": "db"}])
+SELECTORS = st.sampled_from(
+    [
+        {"matchLabels": {"app": "web"}},
+        {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["db"]}]},
+        {"matchExpressions": [{"key": "app", "operator": "Exists"}]},
+    ]
+)
+affinity_terms = st.fixed_dictionaries(
+    {"topologyKey": KEYS},
+    optional={"labelSelector": SELECTORS | st.just({}), "namespaces": st.sampled_from([[], ["default"], ["other"]])},
+)
+hard_spread = st.fixed_dictionaries(
+    {"topologyKey": KEYS, "maxSkew": st.integers(1, 2), "whenUnsatisfiable": st.just("DoNotSchedule")},
+    optional={
+        "labelSelector": SELECTORS,
+        "minDomains": st.integers(1, 3),
+        "nodeAffinityPolicy": st.sampled_from(["Honor", "Ignore"]),
+        "nodeTaintsPolicy": st.sampled_from(["Honor", "Ignore"]),
+    },
+)
+
+
+@st.composite
+def company(draw: Any) -> Manifest:
+    """What a pod's spec says of other pods: its affinity to them, and its spread."""
+    affinity = {
+        kind: {REQUIRED: draw(st.lists(affinity_terms, min_size=1, max_size=2))}
+        for kind in ("podAffinity", "podAntiAffinity")
+        if draw(seldom)
+    }
+    spread = draw(st.lists(hard_spread, max_size=2)) if draw(seldom) else []
+    return {"affinity": affinity, "topologySpreadConstraints": spread}
+
+
 @st.composite
 def containers(draw: Any, prefix: str, *, most: int, least: int = 0, may_restart: bool = False) -> list[Manifest]:
     result = []
@@ -88,6 +124,7 @@ def pods(draw: Any, name: str, node: str = "") -> Manifest:
     spec: Manifest = {
         "containers": draw(containers("main", most=2, least=1)),
         "initContainers": draw(containers("init", most=2, may_restart=True)),
+        **draw(company()),
     }
     if draw(seldom):
         spec["overhead"] = draw(amounts())
@@ -108,8 +145,8 @@ def pods(draw: Any, name: str, node: str = "") -> Manifest:
                 },
             )
             required = {"nodeSelectorTerms": draw(st.lists(terms, max_size=3))}
-            spec["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
-    metadata = {"name": name, "namespace": "default", "uid": name, "labels": {}, "resourceVersion": "1"}
+            spec["affinity"]["nodeAffinity"] = {REQUIRED: required}
+    metadata = {"name": name, "namespace": "default", "uid": name, "labels": draw(APPS), "resourceVersion": "1"}
     if node and draw(st.booleans()):
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     return {"metadata": metadata, "spec": spec, "status": draw(statuses(spec)) if node else {"phase": "Pending"}}

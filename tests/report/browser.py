@@ -60,6 +60,21 @@ class Browser:
     def styled(self, selector: str, name: str) -> str:
         return str(self.one(selector).value_of_css_property(name))
 
+    def backgrounds(self, page: Path) -> tuple[str, str]:
+        """Of a page in light and in dark mode."""
+        self.open(page)
+        light = self.styled("body", "background-color")
+        self.open(page, scheme="dark")
+        return light, self.styled("body", "background-color")
+
+    def crowded_heads(self) -> list[str]:
+        """The heads of tables' columns whose text is wider than they are, in what is open of the page."""
+        heads: list[str] = self.run("""
+            return [...document.querySelectorAll("thead th")]
+                .filter((head) => head.scrollWidth > head.clientWidth + 1).map((head) => head.textContent)
+        """)
+        return heads
+
     def complaints(self) -> list[str]:
         """What the console says, since last asked."""
         return [entry["message"] for entry in self.driver.get_log("browser")]

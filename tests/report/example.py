@@ -12,8 +12,8 @@ import random
 import statistics
 from typing import Any
 
-from schedproof.statistics.quantiles import cdf, log_histogram, summary
-from schedproof.statistics.ratio import compare
+from schedproof.benchmark.compare.quantiles import cdf, log_histogram, summary
+from schedproof.benchmark.compare.ratio import compare
 
 BLOCKS, PODS, WARM_UP = 8, 1000, 100
 STOCK, PLUGIN, EXTENDER, CONTROLLER = (

@@ -8,11 +8,10 @@ import pytest
 
 from schedproof.report.bench.page import render_bench
 
-from .browser import DESKTOP, PHONE, Browser, browser
+from .browser import DESKTOP, PHONE, Browser
 from .example import CONTROLLER, EXTENDER, PLUGIN, STOCK, WRONG, document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 pytestmark = pytest.mark.browser
@@ -20,12 +19,6 @@ pytestmark = pytest.mark.browser
 WORKLOADS = ["basic", "network-aware", "topology-spread"]
 MODES = ["drain", "open-loop, 80 pods/s", "one-at-a-time"]
 SHOWN = "return [...document.querySelectorAll('.panel')].filter(p => p.checkVisibility()).map(p => p.dataset.tab)"
-
-
-@pytest.fixture(scope="module")
-def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    with browser(tmp_path_factory.mktemp("chromium")) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -193,19 +186,11 @@ def test_heads_of_columns_do_not_run_into_each_other(window: Browser, page: Path
     for size in (PHONE, DESKTOP):
         window.open(page, size)
         window.run("document.querySelectorAll('details').forEach(one => one.open = true)")
-        wide = window.run("""
-            return [...document.querySelectorAll("thead th")]
-                .filter((head) => head.scrollWidth > head.clientWidth + 1).map((head) => head.textContent)
-        """)
-        assert wide == [], size
+        assert window.crowded_heads() == [], size
 
 
 def test_dark_mode_is_dark(window: Browser, page: Path) -> None:
-    window.open(page)
-    light = window.styled("body", "background-color")
-    window.open(page, scheme="dark")
-    dark = window.styled("body", "background-color")
-    assert (light, dark) == ("rgba(255, 255, 255, 1)", "rgba(13, 17, 23, 1)")
+    assert window.backgrounds(page) == ("rgba(255, 255, 255, 1)", "rgba(13, 17, 23, 1)")
 
 
 def test_print_shows_every_panel(window: Browser, page: Path) -> None:

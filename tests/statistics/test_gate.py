@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from schedproof.benchmark.compare.gate import Gate, evaluate
+from schedproof.benchmark.compare.ratio import interval
 from schedproof.foundation.errors import UsageError
-from schedproof.statistics.gate import Gate, evaluate
 
 
 def comparison(low, high, *, ratio=None, metric="p99", candidate="mine", workload="basic", mode="drain", **more):
@@ -85,7 +86,9 @@ def test_a_ratio_beyond_the_limit_that_noise_may_explain_passes_and_is_said():
     result = evaluate(Gate.parse("p99 ratio > 1.2 vs stock"), [comparison(1.1, 1.5), comparison(0.9, 1.1)])
     assert result.outcome == "passed"
     assert (
-        result.detail == "2 comparisons; beyond the limit, but not shown: mine on basic, drain: 1.300 (1.100 to 1.500)"
+        result.detail
+        == "2 comparisons (at a level of 0.01 for all of them together); beyond the limit, but not shown: "
+        "mine on basic, drain: 1.300 (1.100 to 1.500)"
     )
 
 
@@ -122,3 +125,47 @@ def test_a_gate_that_nothing_matches_is_unproved_and_says_why(text, detail):
     result = evaluate(Gate.parse(text), [comparison(0.9, 1.1)])
     assert (result.outcome, result.detail) == ("unproved", detail)
     assert evaluate(Gate.parse(text), []).detail == "nothing was compared"
+
+
+RATIOS = [1.20, 1.36, 1.21, 1.34, 1.22, 1.33, 1.23, 1.31, 1.26, 1.25]
+
+
+def one_of(count, ratios):
+    """A gate's outcome where `count` comparisons are of these ratios, and as many others far from the limit."""
+    low, high = interval(ratios, 0.01)
+    alike = [comparison(low, high, candidate=f"c{n}", ratios=ratios) for n in range(1)]
+    rest = [comparison(0.9, 1.1, candidate=f"other{n}", ratios=[0.9, 1.1] * 5) for n in range(count - 1)]
+    return evaluate(Gate.parse("p99 ratio > 1.2 vs stock"), [*alike, *rest]).outcome
+
+
+def test_the_more_comparisons_a_gate_has_the_surer_each_must_be():
+    """At 99 % the interval begins above the limit; at 99.9 %, for the first of ten, it does not."""
+    (low, _), (lower, _) = interval(RATIOS, 0.01), interval(RATIOS, 0.001)
+    assert lower < 1.2 < low
+    assert one_of(1, RATIOS) == "failed"
+    assert one_of(10, RATIOS) == "passed"
+
+
+def test_where_all_are_beyond_the_limit_all_are_named():
+    (low, high) = interval([2.0, 2.1] * 5, 0.01)
+    far = [comparison(low, high, candidate=f"c{n}", ratios=[2.0, 2.1] * 5) for n in range(3)]
+    result = evaluate(Gate.parse("p99 ratio > 1.2 vs stock"), far)
+    assert (result.outcome, result.detail.count("on basic")) == ("failed", 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "outcome"),
+    [
+        ("p99 ratio > 1.2 vs stock", 1.3, None, "failed"),
+        ("p99 ratio > 1.2 vs stock", 1.1, None, "unproved"),
+        ("p99 ratio < 0.8 vs stock", 1.1, None, "passed"),
+        ("p99 ratio < 0.8 vs stock", 0.7, None, "unproved"),
+        ("p99 ratio < 0.8 vs stock", None, 0.7, "failed"),
+        ("p99 ratio > 1.2 vs stock", None, 1.1, "passed"),
+        ("p99 ratio > 1.2 vs stock", None, 1.3, "unproved"),
+    ],
+)
+def test_an_interval_with_one_end_decides_what_that_end_decides(text, low, high, outcome):
+    bound = "at most" if low is None else "at least"
+    one = comparison(low, high, ratio=low or high, bound=bound, verdict="invalid", reason="the apiserver was the limit")
+    assert evaluate(Gate.parse(text), [one]).outcome == outcome

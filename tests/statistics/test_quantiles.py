@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedproof.statistics.quantiles import cdf, log_histogram, quantile, summary
+from schedproof.benchmark.compare.quantiles import cdf, log_histogram, quantile, summary
 
 durations = st.lists(st.floats(1e-7, 1e4), min_size=1, max_size=500)
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 
 import pytest
 
-from schedproof.statistics.ratio import METRICS, compare
-from schedproof.statistics.student import critical
+from schedproof.benchmark.compare import ratio
+from schedproof.benchmark.compare.ratio import METRICS, compare
+from schedproof.benchmark.compare.student import critical
 
 STEADY = [300.0, 310.0, 295.0, 305.0, 290.0, 300.0, 312.0, 303.0]
 
@@ -51,6 +53,15 @@ def test_the_interval_is_never_narrower_than_students():
     difference = compare(values, STEADY, metric="p50")
     assert difference.low <= math.exp(mean - critical(0.99, 7) * error) * (1 + 1e-9)
     assert difference.high >= math.exp(mean + critical(0.99, 7) * error) * (1 - 1e-9)
+
+
+def test_a_resample_is_measured_by_its_own_standard_error(monkeypatch):
+    """As Student's t is: with n - 1 in the variance."""
+    monkeypatch.setattr(ratio, "_draws", lambda _count, _seed: [([0, 0, 1], [0.0, 0.5, 0.0])])
+    rest, error = [0.1, -0.3, 0.2], 0.05
+    drawn = [0.1, 0.1 + 0.5 * error, -0.3]
+    expected = statistics.mean(drawn) / (statistics.stdev(drawn) / math.sqrt(3))
+    assert ratio._studentized(rest, error, seed=1) == [pytest.approx(expected)]
 
 
 def test_what_drifts_on_both_sides_cancels():

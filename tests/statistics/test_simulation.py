@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.statistics.ratio import RECOMMENDED_BLOCKS, Difference, compare
+from schedproof.benchmark.compare.ratio import RECOMMENDED_BLOCKS, Difference, compare
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

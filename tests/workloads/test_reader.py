@@ -7,10 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from schedproof.candidates.problems import DescriptorError
+from schedproof.benchmark.workloads.operations import (
+    Barrier,
+    Churn,
+    CreateNodes,
+    CreateObjects,
+    CreatePods,
+    ReadingsPattern,
+)
+from schedproof.benchmark.workloads.reader import load_workload, shipped_workloads
+from schedproof.documents.problems import DescriptorError
 from schedproof.foundation.errors import UsageError
-from schedproof.workloads.operations import Barrier, Churn, CreateNodes, CreateObjects, CreatePods, Readings
-from schedproof.workloads.reader import load_workload, shipped_workloads
 
 PAGE = Path(__file__).parents[2] / "docs" / "workloads.md"
 
@@ -77,7 +84,7 @@ def test_every_operation(tmp_path: Path) -> None:
     assert (pods.wait, pods.namespace, barrier) == (False, "team-0", Barrier())
     assert isinstance(churn, Churn)
     assert (churn.mode, churn.number, churn.interval, churn.namespace) == ("recreate", 2, 0.05, "churn")
-    assert readings == Readings("distinct", 2000)
+    assert readings == ReadingsPattern("distinct", 2000)
     assert isinstance(measured, CreatePods)
     assert (len(measured.templates), measured.burst, measured.namespace) == (2, 2, "measured")
     assert workload.namespaces == {
@@ -102,6 +109,8 @@ def test_every_operation(tmp_path: Path) -> None:
         (NODES + MEASURED.replace("kind: Pod", "kind: Pod, metadata: {name: x}"), "metadata.name is given"),
         (NODES.replace('pods: "110"', "memory: 1Gi") + MEASURED, "does not say how many pods it takes"),
         (NODES.replace('cpu: "4"', 'cpu: "four"') + MEASURED, "its capacity cannot be read"),
+        (NODES.replace('{cpu: "4", pods: "110"}', "4") + MEASURED, "capacity is not a mapping"),
+        ("    - createNodes: {count: 1, template: {}}\n" + MEASURED, "expected a Node of apiVersion v1"),
         (NODES + MEASURED + "    - barrier: {}\n", "barrier comes after the pods that are measured"),
         (NODES, "none of the operations that create pods bear `measured`"),
         (f"{NODES}    - createPods: {{count: 1, burst: 2, template: {POD}}}\n{MEASURED}", "only pods that are"),

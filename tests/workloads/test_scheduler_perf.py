@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.problems import DescriptorError
+from schedproof.benchmark.workloads.operations import (
+    Barrier,
+    Churn,
+    CreateNamespaces,
+    CreateNodes,
+    CreateObjects,
+    CreatePods,
+)
+from schedproof.benchmark.workloads.scheduler_perf import SchedulerPerf, cases, import_case
+from schedproof.documents.problems import DescriptorError
 from schedproof.foundation.errors import UsageError
-from schedproof.workloads.operations import Barrier, Churn, CreateNamespaces, CreateNodes, CreateObjects, CreatePods
-from schedproof.workloads.scheduler_perf import SchedulerPerf, cases, import_case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.benchmark.placement import judge_placement
+from schedproof.benchmark.workloads.operations import CreatePods
+from schedproof.benchmark.workloads.reader import load_workload, shipped_workloads
+from schedproof.oracle.final_state.placement import judge_placement
 from schedproof.oracle.resources import allocatable, needed
 from schedproof.oracle.taints import repulsions
-from schedproof.workloads.operations import CreatePods
-from schedproof.workloads.reader import load_workload, shipped_workloads
 
 if TYPE_CHECKING:
-    from schedproof.workloads.operations import Manifest
-    from schedproof.workloads.workload import Workload
+    from schedproof.benchmark.workloads.operations import Manifest
+    from schedproof.benchmark.workloads.workload import Workload
 
 SHIPPED = [
     "affinity", "anti-affinity", "basic", "bursts", "mixed-sizes", "network-aware", "node-churn", "preemption",

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.workloads.operations import (
+from schedproof.benchmark.workloads.operations import (
     Barrier,
     Churn,
     CreateNamespaces,
@@ -15,9 +15,9 @@ from schedproof.workloads.operations import (
     CreatePods,
     DeletePods,
     Operation,
-    Readings,
+    ReadingsPattern,
 )
-from schedproof.workloads.workload import Workload, disorder
+from schedproof.benchmark.workloads.workload import Workload, disorder
 
 HIGH: dict[str, Any] = {
     "apiVersion": "scheduling.k8s.io/v1",
@@ -47,10 +47,10 @@ MEASURED = CreatePods(3, (pod(),), "measured", measured=True)
 
 def test_what_is_measured_is_told_from_the_set_up() -> None:
     initial, churn = CreatePods(2, (pod(),), "initial"), Churn("create", (pod(),), "churn")
-    one = workload(CreateNodes(5, node()), initial, churn, Readings("all", 0), Barrier(), MEASURED)
+    one = workload(CreateNodes(5, node()), initial, churn, ReadingsPattern("all", 0), Barrier(), MEASURED)
     assert one.measured is MEASURED
     assert one.set_up == (CreateNodes(5, node()), initial, Barrier())
-    assert (one.churns, one.readings) == ((churn,), Readings("all", 0))
+    assert (one.churns, one.readings) == ((churn,), ReadingsPattern("all", 0))
     assert one.as_dict() == {
         "name": "w", "description": "what it stresses", "source": "w.yaml", "nodes": 5, "initial_pods": 2, "pods": 3,
     }  # fmt: skip
@@ -112,12 +112,12 @@ def test_the_set_up_is_spent_where_something_can_preempt_it(
 
 def test_readings_differ_between_all_nodes_and_are_the_same_for_the_same_seed() -> None:
     nodes = [f"node-{n}" for n in range(50)]
-    readings = Readings("distinct", 1e6).of(nodes, seed=7)
+    readings = ReadingsPattern("distinct", 1e6).of(nodes, seed=7)
     assert sorted(readings.values()) == [n * 1e6 for n in range(1, 51)]
     assert list(readings.values()) != sorted(readings.values())
-    assert readings == Readings("distinct", 1e6).of(nodes, seed=7)
-    assert readings != Readings("distinct", 1e6).of(nodes, seed=8)
-    assert set(Readings("all", 0).of(nodes).values()) == {0}
+    assert readings == ReadingsPattern("distinct", 1e6).of(nodes, seed=7)
+    assert readings != ReadingsPattern("distinct", 1e6).of(nodes, seed=8)
+    assert set(ReadingsPattern("all", 0).of(nodes).values()) == {0}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_readings_differ_between_all_nodes_and_are_the_same_for_the_same_seed() 
         ([CreateNodes(0, node()), MEASURED], "there are no nodes"),
         ([CreateNodes(1, node()), CreatePods(0, (pod(),), "m", measured=True)], "there are no pods to measure"),
         ([CreateNodes(1, node()), MEASURED, DeletePods("a")], "deletePods comes after the pods that are measured"),
-        ([CreateNodes(1, node()), Readings("all", 0), Readings("all", 1), MEASURED], "readings twice"),
+        ([CreateNodes(1, node()), ReadingsPattern("all", 0), ReadingsPattern("all", 1), MEASURED], "readings twice"),
         ([CreateNodes(2, node(name="special")), MEASURED], "cannot have the one name"),
     ],
 )

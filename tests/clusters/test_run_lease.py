@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from schedproof.clusters import owner
+from schedproof.clusters import run_lease
 from schedproof.clusters.api import Api, Conflict, Manifest, NotFound
-from schedproof.clusters.owner import Owner
+from schedproof.clusters.run_lease import Owner
 from schedproof.foundation.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Leases:
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(owner, "_DURATION", 0.2)
+    monkeypatch.setattr(run_lease, "_DURATION", 0.2)
 
 
 def taken(leases: Leases) -> Owner:

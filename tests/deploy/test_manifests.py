@@ -7,20 +7,20 @@ import json
 from pathlib import Path
 from typing import Any
 
-from schedproof.candidates.kinds import ControllerSpec, ExtenderConfig, ExtenderSpec
-from schedproof.candidates.ways.manifests import (
+from schedproof.candidates.deploy.manifests import (
+    COMPONENT_LABEL,
     CONFIGURATION,
     KUBECONFIG,
     NODE_FILE,
-    PART_LABEL,
     SCHEDULER_PORT,
-    Plan,
+    PodPlan,
     command_probe,
     objects,
     scheduler_arguments,
     scheduler_probes,
     static_pod,
 )
+from schedproof.candidates.kinds import ControllerSpec, ExtenderConfig, ExtenderSpec
 
 LABELS = {"schedproof.dev/owned": "true"}
 COMMAND = {"command": ("python3",), "workdir": Path("/w")}
@@ -31,7 +31,7 @@ def made(**fields: Any) -> dict[str, dict[str, Any]]:
     defaults: dict[str, Any] = {
         "name": "part", "account": "sa", "image": "i:1", "kubeconfig": "K", "on_control_plane": True,
     }  # fmt: skip
-    return dict(objects(Plan(**{**defaults, **fields}), LABELS))
+    return dict(objects(PodPlan(**{**defaults, **fields}), LABELS))
 
 
 def container(deployment: dict[str, Any]) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def test_a_scheduler_is_a_deployment_with_its_configuration_access_and_probes() 
 def test_every_object_can_be_found_and_selected() -> None:
     found = made(port=8888, configuration={})
     for manifest in found.values():
-        assert manifest["metadata"]["labels"] == {**LABELS, PART_LABEL: "part"}
+        assert manifest["metadata"]["labels"] == {**LABELS, COMPONENT_LABEL: "part"}
     template = found["deployments"]["spec"]["template"]["metadata"]["labels"]
     assert template.items() >= found["deployments"]["spec"]["selector"]["matchLabels"].items()
     assert template.items() >= found["services"]["spec"]["selector"].items()
@@ -134,7 +134,7 @@ ORIGINAL: dict[str, Any] = {
 
 def test_the_control_plane_s_pod_keeps_all_but_its_image_command_and_configuration() -> None:
     before = copy.deepcopy(ORIGINAL)
-    pod = static_pod(ORIGINAL, part="p", start=1, image="i:1", command=("mine",), kubeconfig="/k")
+    pod = static_pod(ORIGINAL, component="p", start=1, image="i:1", command=("mine",), kubeconfig="/k")
     assert before == ORIGINAL
     (found,) = pod["spec"]["containers"]
     assert found["image"] == "i:1"
@@ -145,6 +145,6 @@ def test_the_control_plane_s_pod_keeps_all_but_its_image_command_and_configurati
     assert found["livenessProbe"] == {"x": 1}
     assert found["startupProbe"].items() >= {"x": 1, "periodSeconds": 1}.items()
     assert pod["spec"]["hostNetwork"]
-    assert pod["metadata"]["labels"] == {"component": "kube-scheduler", PART_LABEL: "p"}
-    again = static_pod(ORIGINAL, part="p", start=2, image="i:1", command=("mine",), kubeconfig="/k")
+    assert pod["metadata"]["labels"] == {"component": "kube-scheduler", COMPONENT_LABEL: "p"}
+    again = static_pod(ORIGINAL, component="p", start=2, image="i:1", command=("mine",), kubeconfig="/k")
     assert again["metadata"] != pod["metadata"], "a kubelet takes the same manifest for the same pod, which has ended"

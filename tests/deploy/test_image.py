@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates import image
-from schedproof.candidates.descriptor import Candidate, load_candidate
-from schedproof.containers.docker import DockerError
+from schedproof.candidates.deploy import image
+from schedproof.candidates.descriptor.descriptor import Candidate, load_candidate
+from schedproof.clusters.kind.docker import DockerError
 from schedproof.foundation.errors import CandidateError, UsageError
 
 if TYPE_CHECKING:

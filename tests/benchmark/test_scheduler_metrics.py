@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.benchmark import own_metrics
-from schedproof.benchmark.own_metrics import NONE, OwnMetrics, Total, cross_check, fetch, parse, throttled
+from schedproof.benchmark.measure import scheduler_metrics
+from schedproof.benchmark.measure.scheduler_metrics import NONE, OwnMetrics, Total, cross_check, fetch, parse, throttled
 from schedproof.foundation.errors import HostError
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def without_tls(monkeypatch: pytest.MonkeyPatch) -> None:
     def plain(host: str, port: int, *, timeout: float, context: object) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(host, port, timeout=timeout)
 
-    monkeypatch.setattr(own_metrics.http.client, "HTTPSConnection", plain)
+    monkeypatch.setattr(scheduler_metrics.http.client, "HTTPSConnection", plain)
 
 
 @pytest.mark.usefixtures("without_tls")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidates.ways.control_plane import restore_scheduler
-from schedproof.candidates.ways.manifests import NODE_FILE, PART_LABEL
+from schedproof.candidates.deploy.control_plane import restore_scheduler
+from schedproof.candidates.deploy.manifests import COMPONENT_LABEL, NODE_FILE
 
-OURS = {"metadata": {"name": "kube-scheduler-n", "labels": {PART_LABEL: "p"}}}
+OURS = {"metadata": {"name": "kube-scheduler-n", "labels": {COMPONENT_LABEL: "p"}}}
 THEIRS = {"metadata": {"name": "kube-scheduler-n"}, "status": {"containerStatuses": [{"ready": True}]}}
 
 
@@ -39,8 +39,8 @@ class Node:
 
     def list(self, resource: str, namespace: str, *, labelSelector: str) -> dict[str, Any]:  # noqa: N803 - the API's
         assert (resource, namespace) == ("pods", "kube-system")
-        ours = labelSelector == PART_LABEL
-        found = [pod for pod in self.pods if (PART_LABEL in pod["metadata"].get("labels", {})) is ours]
+        ours = labelSelector == COMPONENT_LABEL
+        found = [pod for pod in self.pods if (COMPONENT_LABEL in pod["metadata"].get("labels", {})) is ours]
         if self.manifests.get("kube-scheduler") == "original":
             self.pods = [THEIRS]
         return {"items": found}

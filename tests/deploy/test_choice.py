@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidates.descriptor import Candidate, load_candidate
-from schedproof.candidates.scheduler_config import scheduler_configuration, serving_all
-from schedproof.candidates.ways import control_plane
-from schedproof.candidates.ways.choice import choose_way
+from schedproof.candidates.deploy import control_plane
+from schedproof.candidates.deploy.choice import choose_deployer
+from schedproof.candidates.deploy.scheduler_config import scheduler_configuration, serving_all
+from schedproof.candidates.descriptor.descriptor import Candidate, load_candidate
 from schedproof.clusters.cluster import Identity
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
@@ -46,7 +46,7 @@ def shipped(name: str) -> Candidate:
     ],
 )
 def test_pods_where_there_are_any_unless_told_otherwise(hosting: object, deploy: str | None, way: str) -> None:
-    assert choose_way(cluster(hosting), shipped("stock"), IDENTITY, Path(), deploy).name == way
+    assert choose_deployer(cluster(hosting), shipped("stock"), IDENTITY, Path(), deploy).name == way
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_cannot_be_is_refused(
     tmp_path: Path, hosting: object, deploy: str, spec: str, said: str, fix: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        choose_way(cluster(hosting), candidate(tmp_path, spec), IDENTITY, Path(), deploy)
+        choose_deployer(cluster(hosting), candidate(tmp_path, spec), IDENTITY, Path(), deploy)
     assert said in caught.value.message
     assert fix in caught.value.remedy
 
@@ -78,11 +78,11 @@ def test_what_cannot_be_is_refused(
 def test_the_name_of_the_cluster_s_own_scheduler_is_taken(tmp_path: Path, deploy: str) -> None:
     default = candidate(tmp_path, "plugin: {binary: kube-scheduler}", "default-scheduler")
     with pytest.raises(UsageError, match="default-scheduler") as caught:
-        choose_way(cluster(KIND), default, IDENTITY, Path(), deploy)
+        choose_deployer(cluster(KIND), default, IDENTITY, Path(), deploy)
     assert "--deploy control-plane" in caught.value.remedy
-    assert choose_way(cluster(KIND), default, IDENTITY, Path(), "control-plane").name == "control-plane"
+    assert choose_deployer(cluster(KIND), default, IDENTITY, Path(), "control-plane").name == "control-plane"
     # An embedded cluster has no scheduler of its own.
-    assert choose_way(cluster(None, frozenset()), default, IDENTITY, Path(), None).name == "process"
+    assert choose_deployer(cluster(None, frozenset()), default, IDENTITY, Path(), None).name == "process"
 
 
 def test_in_the_control_plane_s_place_it_serves_pods_that_name_no_scheduler_with_its_own_profile() -> None:
@@ -101,5 +101,5 @@ def test_a_scheduler_that_a_killed_run_has_left_goes_before_anything_else(
 ) -> None:
     restored: list[object] = []
     monkeypatch.setattr(control_plane, "restore_scheduler", lambda _api, static_pods: restored.append(static_pods))
-    choose_way(cluster(KIND), shipped("stock"), IDENTITY, Path(), deploy)
+    choose_deployer(cluster(KIND), shipped("stock"), IDENTITY, Path(), deploy)
     assert restored == [KIND.static_pods]

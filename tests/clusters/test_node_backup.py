@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from schedproof.clusters.api import Api, Manifest
-from schedproof.clusters.node_notes import NOTE, NotingApi, note, restoring
+from schedproof.clusters.node_backup import NOTE, NotingApi, note, restoring
 from schedproof.foundation.errors import UsageError
 
 OWN = {"key": "example.com/for", "value": "others", "effect": "NoSchedule"}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.ways.pod_part import PodPart
+from schedproof.candidates.deploy.pod_component import PodComponent
 from schedproof.clusters.api import ApiError
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError
@@ -84,18 +84,18 @@ def api() -> PlayedApi:
 
 
 @pytest.fixture
-def part(api: PlayedApi, tmp_path: Path) -> Iterator[PodPart]:
+def part(api: PlayedApi, tmp_path: Path) -> Iterator[PodComponent]:
     def remove() -> None:
         api.pod = None
 
-    made = PodPart(api, "ns", "p", name="mine", log=tmp_path / "logs" / "p.log", remove=remove)  # type: ignore[arg-type]
+    made = PodComponent(api, "ns", "p", name="mine", log=tmp_path / "logs" / "p.log", remove=remove)  # type: ignore[arg-type]
     with contextlib.closing(api.printed):
         yield made
         api.printed.close()
         made.stop(0)
 
 
-def ended(part: PodPart) -> int:
+def ended(part: PodComponent) -> int:
     def probe() -> int:
         if part.exit_code is None:
             raise NotYet("it runs")
@@ -104,7 +104,7 @@ def ended(part: PodPart) -> int:
     return wait_for(probe, SOON, what="its end")
 
 
-def test_it_is_ready_once_its_pod_is(api: PlayedApi, part: PodPart) -> None:
+def test_it_is_ready_once_its_pod_is(api: PlayedApi, part: PodComponent) -> None:
     api.show("ADDED", state={"waiting": {"reason": "ContainerCreating"}})
     api.show(**RUNNING)
     api.show(ready=True, **RUNNING)
@@ -113,7 +113,7 @@ def test_it_is_ready_once_its_pod_is(api: PlayedApi, part: PodPart) -> None:
     assert part.exit_error() is None
 
 
-def test_once_it_has_ended_it_stays_so_though_a_kubelet_starts_it_again(api: PlayedApi, part: PodPart) -> None:
+def test_once_it_has_ended_it_stays_so_though_a_kubelet_starts_it_again(api: PlayedApi, part: PodComponent) -> None:
     api.show("ADDED", ready=True, **RUNNING)
     part.wait_ready()
     api.printed.coming.put(b"its last")
@@ -131,7 +131,7 @@ def test_once_it_has_ended_it_stays_so_though_a_kubelet_starts_it_again(api: Pla
         part.wait_ready()
 
 
-def test_an_end_that_was_only_seen_after_the_restart_has_its_own_last_words(api: PlayedApi, part: PodPart) -> None:
+def test_an_end_that_was_only_seen_after_the_restart_has_its_own_last_words(api: PlayedApi, part: PodComponent) -> None:
     api.previous = b"it panicked\n"
     api.printed.close()
     api.show("ADDED", ready=True, restartCount=1, lastState={"terminated": ENDED}, **RUNNING)
@@ -140,7 +140,9 @@ def test_an_end_that_was_only_seen_after_the_restart_has_its_own_last_words(api:
 
 
 @pytest.mark.parametrize("reason", ["ErrImageNeverPull", "CreateContainerConfigError"])
-def test_what_cannot_start_is_said_at_once_with_the_pod_s_events(api: PlayedApi, part: PodPart, reason: str) -> None:
+def test_what_cannot_start_is_said_at_once_with_the_pod_s_events(
+    api: PlayedApi, part: PodComponent, reason: str
+) -> None:
     api.show("ADDED", state={"waiting": {"reason": reason, "message": "because"}})
     with pytest.raises(CandidateError) as caught:
         part.wait_ready()
@@ -149,14 +151,14 @@ def test_what_cannot_start_is_said_at_once_with_the_pod_s_events(api: PlayedApi,
     assert part.exit_code is None
 
 
-def test_a_command_that_is_not_in_the_image_never_started(api: PlayedApi, part: PodPart) -> None:
+def test_a_command_that_is_not_in_the_image_never_started(api: PlayedApi, part: PodComponent) -> None:
     api.show("ADDED", state={"terminated": {"exitCode": 128, "reason": "StartError", "message": "no such file"}})
     with pytest.raises(CandidateError, match="StartError: no such file"):
         part.wait_ready()
     assert part.exit_code is None
 
 
-def test_a_pod_that_somebody_deletes_has_ended(api: PlayedApi, part: PodPart) -> None:
+def test_a_pod_that_somebody_deletes_has_ended(api: PlayedApi, part: PodComponent) -> None:
     api.show("ADDED", ready=True, **RUNNING)
     part.wait_ready()
     api.printed.close()
@@ -164,7 +166,7 @@ def test_a_pod_that_somebody_deletes_has_ended(api: PlayedApi, part: PodPart) ->
     assert ended(part) == -9
 
 
-def test_its_log_is_caught_up_with_once_the_last_line_has_come(api: PlayedApi, part: PodPart) -> None:
+def test_its_log_is_caught_up_with_once_the_last_line_has_come(api: PlayedApi, part: PodComponent) -> None:
     api.show("ADDED", ready=True, **RUNNING)
     part.wait_ready()
     api.last_line = b"scored\n"
@@ -178,7 +180,7 @@ def test_its_log_is_caught_up_with_once_the_last_line_has_come(api: PlayedApi, p
     assert part.log_tail() == "before\nscored"
 
 
-def test_what_we_stop_has_not_ended_by_itself(api: PlayedApi, part: PodPart) -> None:
+def test_what_we_stop_has_not_ended_by_itself(api: PlayedApi, part: PodComponent) -> None:
     api.show("ADDED", ready=True, **RUNNING)
     part.wait_ready()
     api.printed.close()

@@ -1,0 +1,22 @@
+"""What an embedded cluster is made of."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedproof.clusters.embedded.cluster import BINARIES, required_binaries
+from schedproof.clusters.spec import REAL_EXPORTERS, load_spec
+from schedproof.foundation.content import content
+
+
+@pytest.mark.parametrize(
+    ("nodes", "readings", "unneeded"),
+    [
+        (REAL_EXPORTERS, True, set()),
+        (REAL_EXPORTERS + 1, True, {"node_exporter"}),
+        (1, False, {"prometheus", "node_exporter"}),
+    ],
+)
+def test_only_what_is_started_is_required(nodes: int, readings: bool, unneeded: set[str]) -> None:
+    spec = load_spec(content("clusters", "embedded.yaml"), count=nodes)
+    assert set(BINARIES) - set(required_binaries(spec, readings=readings)) == unneeded

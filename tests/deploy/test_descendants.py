@@ -1,0 +1,181 @@
+"""Which ends of descendants are recorded: looks at a tree of processes, played."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.candidates.deploy.descendants import Descendants, Listener, OwnFiles, own_folders
+from schedproof.foundation.process_tree import SeenProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+ROOT = SeenProcess(10, 1, 0.0, ("sh", "loop.sh"), "/bin/sh", "/")
+"""The process that was started."""
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    for name in ("ext.py", "watch.sh", "mine"):
+        (tmp_path / name).touch()
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "main.py").touch()
+    return tmp_path
+
+
+class Tree:
+    """A candidate whose files are in `home`."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.known = Descendants(OwnFiles([home]))
+        self.living: dict[int, SeenProcess] = {10: ROOT}
+        self.records: list[dict[str, Any]] = []
+        self.now = 0.0
+
+    def born(self, pid: int, *argv: str, parent: int = 10, executable: str = "/usr/bin/python3") -> None:
+        self.living[pid] = SeenProcess(pid, parent, self.now, argv, executable, str(self.home))
+
+    def execs(self, pid: int, *argv: str) -> None:
+        self.living[pid] = dataclasses.replace(self.living[pid], argv=argv)
+
+    def look(self, *, after: float = 0.2, **ended: int | None) -> None:
+        """`ended`: such as p11=1: pid 11 has ended with code 1 since the last look."""
+        self.now += after
+        ends = {self.living.pop(int(name[1:])).identity: code for name, code in ended.items()}
+        self.records += self.known.look(self.now, list(self.living.values()), ends)
+
+    @property
+    def told(self) -> list[tuple[Any, ...]]:
+        return [(r["event"], r["pid"], *([r["code"]] if "code" in r else [r["by"]])) for r in self.records]
+
+
+def test_a_crash_that_is_followed_by_another_try_is_told(home: Path) -> None:
+    tree = Tree(home)
+    tree.born(11, "python3", "ext.py")
+    tree.look()
+    tree.look(after=3.0)
+    tree.look(p11=1)
+    tree.born(12, "python3", "ext.py")
+    tree.look(after=60)
+    assert tree.told == [("exited", 11, 1), ("replaced", 11, 12)]
+    assert tree.records[0]["lived"] >= 3
+    assert not tree.records[0]["forked"]
+
+
+def test_the_other_try_may_be_there_by_the_next_look_and_counts_once(home: Path) -> None:
+    tree = Tree(home)
+    tree.born(11, "python3", "ext.py")
+    tree.look(after=2.0)
+    tree.born(12, "python3", "ext.py")
+    tree.born(13, "python3", "ext.py")
+    tree.look(p11=-11)
+    assert tree.told == [("exited", 11, -11), ("replaced", 11, 12)]
+
+
+def test_a_shell_that_becomes_the_other_try_is_one(home: Path) -> None:
+    tree = Tree(home)
+    tree.born(11, "python3", "ext.py")
+    tree.look(after=2.0)
+    tree.born(12, "sh", "-c", "python3 ext.py")
+    tree.look(p11=1)
+    tree.execs(12, "python3", "ext.py")
+    tree.look()
+    assert tree.told == [("exited", 11, 1), ("replaced", 11, 12)]
+
+
+@pytest.mark.parametrize("argv", [("curl", "-sf", "http://127.0.0.1/"), ("jq", ".items"), ("sh", "-c", "ext.py; true")])
+def test_helpers_of_the_system_are_not_looked_at(home: Path, argv: Sequence[str]) -> None:
+    tree = Tree(home)
+    for pid in range(11, 20):
+        tree.born(pid, *argv, executable="/usr/bin/x")
+        tree.look(after=2.0)
+        tree.look(**{f"p{pid}": 22})
+    assert tree.told == []
+
+
+def test_what_lived_shortly_is_left_out_but_for_its_first_answer(home: Path) -> None:
+    tree = Tree(home)
+    for pid, code in ((11, 1), (12, 0), (13, 0), (14, 1)):
+        tree.born(pid, "python3", "ext.py")
+        tree.look()
+        tree.look(**{f"p{pid}": code})
+    assert tree.told == [("exited", 12, 0)]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("python3", "ext.py"),
+        ("{home}/mine",),
+        ("node", "--flag", "{home}/ext.py"),
+        ("python3", "-m", "pkg.main"),
+        ("python3", "/usr/bin/uvicorn", "pkg.main:app"),
+    ],
+)
+def test_what_runs_a_file_of_the_candidates_is_its_own(home: Path, argv: Sequence[str]) -> None:
+    tree = Tree(home)
+    tree.born(11, *(word.format(home=home) for word in argv))
+    tree.look(after=2.0)
+    tree.look(p11=None)
+    assert tree.told == [("exited", 11, None)]
+
+
+def test_a_wrapper_hands_on_what_its_child_ends_with(home: Path) -> None:
+    tree = Tree(home)
+    for pid in (11, 21):
+        tree.born(pid, "timeout", "30", "./watch.sh")
+        tree.born(pid + 1, "/bin/sh", "./watch.sh", parent=pid)
+        tree.look(after=30)
+        tree.look(**{f"p{pid}": 124, f"p{pid + 1}": -15})
+    assert tree.told == [("exited", 12, -15), ("replaced", 12, 22), ("exited", 22, -15)]
+
+
+def test_a_copy_of_its_parent_is_told_as_one(home: Path) -> None:
+    tree = Tree(home)
+    tree.born(11, "python3", "ext.py")
+    tree.born(12, "python3", "ext.py", parent=11)
+    tree.look(after=2.0)
+    tree.look(p12=1)
+    assert [(record["pid"], record["forked"]) for record in tree.records] == [(12, True)]
+
+
+def test_where_a_command_names_its_files_is_the_candidates_but_not_the_machines(home: Path, tmp_path: Path) -> None:
+    command = ("python3", "pkg/main.py", "{here}/ext.py", "--config={kubeconfig}", "/bin/sh", "x" * 5000)
+    assert own_folders(home / "pkg", home, command) == {home, home / "pkg"}
+    assert own_folders(tmp_path, tmp_path) == {tmp_path}
+
+
+A, B, C = (11, 0.0), (12, 1.0), (13, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("then", "held_by", "alive", "replaced"),
+    [
+        ({2}, {B}, {B}, True),  # it ended, and another one listens
+        ({2}, {A}, {A}, False),  # it opened its socket anew
+        ({1, 2}, {A, B}, {A, B}, False),  # another worker
+        ({1, 2}, {B}, {B}, False),  # its successor shares it
+    ],
+)
+def test_who_listens_is_replaced_once_it_has_ended(
+    then: set[int], held_by: set[Any], alive: set[Any], *, replaced: bool
+) -> None:
+    listener = Listener()
+    first = frozenset({1})
+    assert listener.changed(first)
+    assert not listener.look(first, frozenset({A}), {A})
+    assert not listener.changed(first)
+    assert not listener.changed(frozenset())
+    assert listener.changed(frozenset(then))
+    assert listener.look(frozenset(then), frozenset(held_by), alive) is replaced
+
+
+def test_a_socket_of_which_it_was_not_known_who_holds_it_proves_nothing() -> None:
+    listener = Listener()
+    listener.look(frozenset({1}), frozenset(), {A})
+    assert not listener.look(frozenset({2}), frozenset({B}), {B})

@@ -1,0 +1,118 @@
+"""The oracle's decisions beside kube-scheduler's, counted by kind.
+
+As a program: `python -m differential.comparison WORLDS [SEED]`, from the folder `tests`; `make differential` calls it.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedproof.binaries.lock import DEFAULT_KUBERNETES
+from schedproof.foundation.progress import ConsoleProgress
+from schedproof.oracle.feasibility import check, unmodelled
+from schedproof.oracle.selectors import required_terms, selects
+
+from .referee import built, decisions
+from .worlds import Worlds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from schedproof.oracle.manifest import Manifest
+
+    from .referee import Decision
+
+_BATCH = 2_000
+
+
+@dataclasses.dataclass
+class Comparison:
+    """`alike`: decisions by kube-scheduler's first reason, "feasible" where there is none; `different`: those on which
+    the two do not agree, by what each says; `known`: those of them that a bug of kube-scheduler explains (see
+    docs/kubernetes.md); `silent`: decisions on which the oracle says that it does not model a rule.
+    """
+
+    alike: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    different: dict[str, list[Decision]] = dataclasses.field(default_factory=dict)
+    known: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+    silent: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
+
+    @property
+    def decided(self) -> int:
+        """Decisions that were compared."""
+        return self.alike.total() + self.known.total() + sum(map(len, self.different.values()))
+
+    def add(self, decision: Decision) -> None:
+        """Compare every node of one decision."""
+        if gaps := unmodelled(decision.pod, decision.pods, decision.nodes, decision.namespaces):
+            self.silent[gaps[0].partition(" of ")[0]] += len(decision.nodes)
+            return
+        ours = check(decision.pod, decision.nodes, decision.pods, decision.namespaces)
+        for node, theirs in decision.verdicts.items():
+            if bool(ours[node]) == bool(theirs):
+                self.alike[_kind(theirs)] += 1
+            elif known := _known(decision.pod):
+                self.known[known] += 1
+            else:
+                kind = (
+                    f"kube-scheduler: {', '.join(theirs) or 'feasible'}; oracle: {', '.join(ours[node]) or 'feasible'}"
+                )
+                self.different.setdefault(kind, []).append(decision)
+
+    def lines(self) -> Iterable[str]:
+        yield f"{self.decided:,} decisions compared, {sum(map(len, self.different.values())):,} different"
+        yield from (f"  alike, {reason}: {count:,}" for reason, count in self.alike.most_common())
+        yield from (f"  different by a known bug, {bug}: {count:,}" for bug, count in self.known.most_common())
+        yield from (f"  DIFFERENT, {len(found):,}: {kind}" for kind, found in self.different.items())
+        yield from (f"  not modelled, {gap}: {count:,}" for gap, count in self.silent.most_common())
+
+
+def _kind(theirs: Sequence[str]) -> str:
+    """The first plugin that keeps the pod off, and which of its rules where it has several."""
+    if not theirs:
+        return "feasible"
+    return ": ".join(theirs[:2]) if theirs[0] in ("InterPodAffinity", "PodTopologySpread") else theirs[0]
+
+
+def _known(pod: Manifest) -> str:
+    """Which bug of kube-scheduler's may have decided on a pod; "" for none.
+
+    By a namespaceSelector that also selects a namespace without labels it selects all namespaces, for pods that are to
+    be placed (interpodaffinity/plugin.go, mergeAffinityTermNamespacesIfNotEmpty, changes a copy of the term).
+    """
+    terms = [*required_terms(pod, "podAffinity"), *required_terms(pod, "podAntiAffinity")]
+    return (
+        "namespaceSelector taken for all" if any(selects(term.get("namespaceSelector"), {}) for term in terms) else ""
+    )
+
+
+def compare(program: Path, count: int, seed: int) -> Comparison:
+    """So many worlds from a seed on."""
+    comparison, worlds = Comparison(), Worlds(seed)
+    while count > 0:
+        batch = [worlds.draw() for _ in range(min(count, _BATCH))]
+        count -= len(batch)
+        for decision in decisions(program, batch):
+            comparison.add(decision)
+    return comparison
+
+
+def main(worlds: int, seed: int) -> int:
+    """Compare, print, and say by the exit code whether anything differs."""
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as work:
+        program = built(Path(work), DEFAULT_KUBERNETES, ConsoleProgress())
+    comparison = compare(program, worlds, seed)
+    sys.stdout.write("\n".join(comparison.lines()))
+    sys.stdout.write(f"\n{worlds:,} worlds from seed {seed} in {time.monotonic() - begin:.0f} s\n")
+    return 1 if comparison.different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1))

@@ -1,0 +1,234 @@
+// Command referee decides as kube-scheduler does: its own Filter plugins, over a real snapshot of its cache.
+//
+// Each line of standard input is a world: {"pod": ..., "nodes": [...], "pods": [...], "namespaces": {name: labels}}.
+// Objects get the API's defaults, and are changed (matchLabelKeys) and validated as at their creation; nodes and pods that the apiserver would refuse are left out. The answer, a line of
+// standard output, is {"invalid": reason} where the pod itself would be refused; otherwise the world as it was decided
+// on, with "verdicts": node name to the reasons against it, of which there are none where the pod could run.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	"k8s.io/component-base/version"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	_ "k8s.io/kubernetes/pkg/apis/core/install"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
+	podregistry "k8s.io/kubernetes/pkg/registry/core/pod"
+	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeports"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/noderesources"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeunschedulable"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podtopologyspread"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/schedulinggates"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/tainttoleration"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/metrics"
+	testing "k8s.io/kubernetes/pkg/scheduler/testing/framework"
+)
+
+type world struct {
+	Pod   v1.Pod    `json:"pod"`
+	Nodes []v1.Node `json:"nodes"`
+	Pods  []v1.Pod  `json:"pods"`
+
+	Namespaces map[string]map[string]string `json:"namespaces"`
+}
+
+type answer struct {
+	Invalid  string              `json:"invalid,omitempty"`
+	World    *world              `json:"world,omitempty"`
+	Verdicts map[string][]string `json:"verdicts,omitempty"`
+}
+
+// The plugins of the default profile that the oracle models, and the points at which they filter.
+var (
+	features = feature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
+	plugins  = []testing.RegisterPluginFunc{
+		testing.RegisterQueueSortPlugin(queuesort.Name, queuesort.New),
+		testing.RegisterBindPlugin(defaultbinder.Name, defaultbinder.New),
+		testing.RegisterPluginAsExtensions(nodeunschedulable.Name, runtime.FactoryAdapter(features, nodeunschedulable.New), "Filter"),
+		testing.RegisterPluginAsExtensions(tainttoleration.Name, runtime.FactoryAdapter(features, tainttoleration.New), "Filter"),
+		testing.RegisterPluginAsExtensions(nodeaffinity.Name, runtime.FactoryAdapter(features, nodeaffinity.New), "PreFilter", "Filter"),
+		testing.RegisterPluginAsExtensions(nodeports.Name, runtime.FactoryAdapter(features, nodeports.New), "PreFilter", "Filter"),
+		testing.RegisterPluginAsExtensions(noderesources.Name, runtime.FactoryAdapter(features, noderesources.NewFit), "PreFilter", "Filter"),
+		testing.RegisterPluginAsExtensions(podtopologyspread.Name, runtime.FactoryAdapter(features, podtopologyspread.New), "PreFilter", "Filter"),
+		testing.RegisterPluginAsExtensions(interpodaffinity.Name, runtime.FactoryAdapter(features, interpodaffinity.New), "PreFilter", "Filter"),
+	}
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		fmt.Println("referee", version.Get().GitVersion)
+		return
+	}
+	metrics.Register()
+	lines := bufio.NewScanner(os.Stdin)
+	lines.Buffer(make([]byte, 1<<20), 1<<26)
+	out := bufio.NewWriter(os.Stdout)
+	defer out.Flush()
+	encoder := json.NewEncoder(out)
+	for lines.Scan() {
+		if err := encoder.Encode(decide(lines.Bytes())); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+}
+
+func decide(line []byte) answer {
+	var given world
+	if err := json.Unmarshal(line, &given); err != nil {
+		return answer{Invalid: err.Error()}
+	}
+	if problems := refusedPod(&given.Pod); len(problems) > 0 {
+		return answer{Invalid: problems[0].Error()}
+	}
+	valid := world{Pod: given.Pod, Nodes: []v1.Node{}, Pods: []v1.Pod{}, Namespaces: given.Namespaces}
+	for _, node := range given.Nodes {
+		if len(refusedNode(&node)) == 0 {
+			valid.Nodes = append(valid.Nodes, node)
+		}
+	}
+	for _, pod := range given.Pods {
+		if len(refusedPod(&pod)) == 0 {
+			valid.Pods = append(valid.Pods, pod)
+		}
+	}
+	verdicts, err := filter(&valid)
+	if err != nil {
+		return answer{Invalid: err.Error()}
+	}
+	return answer{World: &valid, Verdicts: verdicts}
+}
+
+func refusedPod(pod *v1.Pod) field.ErrorList {
+	corev1.SetObjectDefaults_Pod(pod)
+	var internal core.Pod
+	if err := legacyscheme.Scheme.Convert(pod, &internal, nil); err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	// As at its creation, without what only the system sets.
+	internal.Status = core.PodStatus{}
+	internal.DeletionTimestamp = nil
+	internal.UID = ""
+	podregistry.Strategy.PrepareForCreate(context.Background(), &internal)
+	var created v1.Pod
+	if err := legacyscheme.Scheme.Convert(&internal, &created, nil); err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	pod.Spec.Affinity, pod.Spec.TopologySpreadConstraints = created.Spec.Affinity, created.Spec.TopologySpreadConstraints
+	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil)
+	options.ResourceIsPod = true
+	return validation.ValidatePodCreate(&internal, options)
+}
+
+func refusedNode(node *v1.Node) field.ErrorList {
+	corev1.SetObjectDefaults_Node(node)
+	var internal core.Node
+	if err := legacyscheme.Scheme.Convert(node, &internal, nil); err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	return validation.ValidateNode(&internal)
+}
+
+func filter(given *world) (map[string][]string, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	snapshot := cache.NewSnapshot(assigned(given), nodes(given))
+	framework_, err := testing.NewFramework(ctx, plugins, "default-scheduler", runtime.WithSnapshotSharedLister(snapshot), runtime.WithInformerFactory(informed(given)))
+	if err != nil {
+		return nil, err
+	}
+	defer framework_.Close()
+	verdicts := map[string][]string{}
+	for i := range given.Nodes {
+		verdicts[given.Nodes[i].Name] = []string{}
+	}
+	everywhere := func(reasons ...string) (map[string][]string, error) {
+		for name := range verdicts {
+			verdicts[name] = reasons
+		}
+		return verdicts, nil
+	}
+	gates, err := schedulinggates.New(ctx, nil, framework_, features)
+	if err != nil {
+		return nil, err
+	}
+	if status := gates.(fwk.PreEnqueuePlugin).PreEnqueue(ctx, &given.Pod); !status.IsSuccess() {
+		return everywhere(gates.Name())
+	}
+	state := framework.NewCycleState()
+	among, status, _ := framework_.RunPreFilterPlugins(ctx, state, &given.Pod)
+	if !status.IsSuccess() {
+		return everywhere(status.Plugin(), status.Message())
+	}
+	for name := range verdicts {
+		if !among.AllNodes() && !among.NodeNames.Has(name) {
+			verdicts[name] = []string{nodeaffinity.Name, "not among the names that PreFilter leaves"}
+			continue
+		}
+		info, err := snapshot.NodeInfos().Get(name)
+		if err != nil {
+			return nil, err
+		}
+		if status := framework_.RunFilterPlugins(ctx, state.Clone(), &given.Pod, info); !status.IsSuccess() {
+			verdicts[name] = append([]string{status.Plugin()}, status.Reasons()...)
+		}
+	}
+	return verdicts, nil
+}
+
+// What a snapshot of the scheduler's cache holds: its informer leaves out terminal phases, UpdateSnapshot the pods on nodes
+// that are gone, and the pod itself is not in its own way.
+func assigned(given *world) []*v1.Pod {
+	there := map[string]bool{}
+	for i := range given.Nodes {
+		there[given.Nodes[i].Name] = true
+	}
+	var pods []*v1.Pod
+	for i := range given.Pods {
+		pod := &given.Pods[i]
+		ended := pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+		if there[pod.Spec.NodeName] && !ended && pod.UID != given.Pod.UID {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// The namespaces as an informer has them that is never started.
+func informed(given *world) informers.SharedInformerFactory {
+	factory := informers.NewSharedInformerFactory(nil, 0)
+	known := factory.Core().V1().Namespaces().Informer().GetIndexer()
+	for name, labels := range given.Namespaces {
+		known.Add(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+	}
+	return factory
+}
+
+func nodes(given *world) []*v1.Node {
+	var found []*v1.Node
+	for i := range given.Nodes {
+		found = append(found, &given.Nodes[i])
+	}
+	return found
+}

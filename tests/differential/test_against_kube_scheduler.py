@@ -1,0 +1,37 @@
+"""The oracle decides as kube-scheduler's own Filter plugins do. `make differential` compares far more worlds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.binaries.lock import DEFAULT_KUBERNETES
+from schedproof.foundation.progress import ConsoleProgress
+
+from .comparison import compare
+from .referee import built
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.live
+
+WORLDS = 3_000
+DECIDED_BY = (
+    "feasible", "SchedulingGates", "NodeUnschedulable", "TaintToleration", "NodeAffinity", "NodePorts",
+    "NodeResourcesFit",
+    "InterPodAffinity: node(s) didn't match pod affinity rules",
+    "InterPodAffinity: node(s) didn't match pod anti-affinity rules",
+    "InterPodAffinity: node(s) didn't satisfy existing pods anti-affinity rules",
+    "PodTopologySpread: node(s) didn't match pod topology spread constraints",
+    "PodTopologySpread: node(s) didn't match pod topology spread constraints (missing required label)",
+)  # fmt: skip
+
+
+def test_the_oracle_decides_as_kube_scheduler_does(tmp_path: Path) -> None:
+    comparison = compare(built(tmp_path, DEFAULT_KUBERNETES, ConsoleProgress()), WORLDS, seed=1)
+    assert not comparison.different, "\n".join(comparison.lines())
+    # A comparison that tries nothing would agree as well.
+    assert comparison.decided > WORLDS
+    assert all(comparison.alike[reason] >= 20 for reason in DECIDED_BY), "\n".join(comparison.lines())

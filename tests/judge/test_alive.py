@@ -1,0 +1,90 @@
+"""core/alive, where something of the candidate's own starts over what it has forked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .histories import HistoryBuilder, told
+
+ALIVE = "core/alive"
+ARGV = ["python3", "ext.py"]
+NAME = "candidate tested > python3 ext.py"
+PANIC = ["panic: division by zero", "goroutine 1 [running]:"]
+
+
+def descendant(h: HistoryBuilder, event: str, **fields: Any) -> None:
+    h.add("process", name=NAME, event=event, descendant=True, **{"argv": ARGV, "log": [], **fields})
+
+
+def ends(h: HistoryBuilder, pid: int = 11, *, followed: bool = True, **fields: Any) -> HistoryBuilder:
+    """A descendant ends, and something else takes its place."""
+    descendant(h, "exited", **{"pid": pid, "code": 1, "lived": 5.0, "forked": False, **fields})
+    if followed:
+        descendant(h, "replaced", pid=pid, by=pid + 100)
+    return h
+
+
+@pytest.mark.parametrize(
+    ("fields", "how"),
+    [
+        ({"code": 1}, "exit code 1"),
+        ({"code": -11}, "signal 11"),
+        ({"code": -9}, "signal 9"),
+        ({"code": None, "log": PANIC}, "an unknown code (this kernel does not say; its log has a crash)"),
+        ({"forked": True, "log": ["Traceback (most recent call last):"]}, "exit code 1"),
+        ({"forked": True, "code": -6}, "signal 6"),
+    ],
+)
+def test_a_crash_that_a_supervisor_hides_fails(fields: dict[str, Any], how: str) -> None:
+    verdict = ends(HistoryBuilder(), **fields).verdict(ALIVE)
+    told(verdict, "failed", f"{NAME} ended by itself with {how} and was started over")
+
+
+def test_a_crash_loop_is_counted() -> None:
+    h = ends(ends(HistoryBuilder(), 11), 12)
+    told(h.verdict(ALIVE), "failed", "(and 1 more times)")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"followed": False},  # a helper that was needed once
+        {"code": 0},  # the worker of a server that renews its workers
+        {"lived": 0.4},  # a step of a loop, whose exit code is an answer
+        {"code": -15},  # was asked to end
+        {"code": 143},
+        {"code": 130},
+        {"code": None},  # nothing says that it crashed
+        {"forked": True},  # the end of a pipeline
+    ],
+)
+def test_what_ends_as_it_should_passes(fields: dict[str, Any]) -> None:
+    verdict = ends(HistoryBuilder(), **fields).verdict(ALIVE)
+    assert (verdict.outcome, verdict.summary) == ("passed", "1 processes lived to the end")
+
+
+def test_what_also_ends_with_0_and_is_started_again_is_a_step_of_a_loop() -> None:
+    h = HistoryBuilder()
+    ends(h, 11, code=0, lived=0.3, followed=False)
+    ends(h, 12, code=1, lived=5.0)
+    assert h.verdict(ALIVE).outcome == "passed"
+
+
+def test_who_listens_must_stay() -> None:
+    h = HistoryBuilder()
+    h.add("process", name="candidate tested", event="listener-replaced", descendant=True, port=8888, log=[])
+    told(h.verdict(ALIVE), "failed", "listened at port 8888 ended, and another one took its place")
+
+
+def test_a_kernel_that_lists_no_children_is_told() -> None:
+    h = HistoryBuilder()
+    h.add("process", name="candidate tested", event="unwatched")
+    told(h.verdict(ALIVE), "passed", "could not be watched")
+
+
+def test_a_crash_is_on_the_timeline() -> None:
+    timeline = ends(HistoryBuilder()).verdict(ALIVE).evidence["timeline"]
+    assert any(f"process {NAME} exited, code 1" in line for line in timeline)
+    assert any(f"process {NAME} replaced by pid 111" in line for line in timeline)

@@ -1,0 +1,189 @@
+"""Whatever the apiserver's wall clock does, requests stay before or after what the harness did."""
+
+from __future__ import annotations
+
+import pytest
+
+from schedproof.history.audit_order import AuditOrder
+
+from .histories import HARNESS_USER, HistoryBuilder, told
+
+STEPS = (0.0, 0.7, -0.7)
+
+
+def step(h: HistoryBuilder, seconds: float) -> None:
+    """The wall clock is set: the stamps of the audit log jump."""
+    h.mark()
+    h.clock_ahead += seconds
+
+
+@pytest.mark.parametrize("seconds", STEPS)
+@pytest.mark.parametrize(("early", "outcome"), [(False, "passed"), (True, "failed")])
+def test_an_attempt_before_the_gates_are_lifted_is_early(seconds: float, early: bool, outcome: str) -> None:
+    h = HistoryBuilder("core/scheduling-gates")
+    h.pod("gated-1", schedulingGates=[{"name": "a"}])
+    if early:
+        step(h, seconds)
+        h.attempt("gated-1", "node-1", code=409)
+    h.fence()
+    h.lift("gated-1", **h.mark())
+    if not early:
+        step(h, seconds)
+    h.change("gated-1", schedulingGates=[])
+    h.bind("gated-1", "node-1")
+    h.expect("gated-1", "bound")
+    assert h.verdict().outcome == outcome, h.verdict().summary
+
+
+@pytest.mark.parametrize("seconds", STEPS)
+@pytest.mark.parametrize(("code", "outcome"), [(409, "passed"), (201, "failed")])
+def test_a_binding_that_was_held_is_known_by_the_webhooks_own_record(seconds: float, code: int, outcome: str) -> None:
+    h = HistoryBuilder("core/bind-uid")
+    h.pod("twice")
+    began, old = h.now, h.uid("twice")
+    h.delete("twice")
+    h.pod("twice", role="recreated", nodeSelector={"no": "such"})
+    step(h, seconds)
+    h.admission("twice", "7", held=True)
+    h.attempt("twice", "node-1", code=code, uid=old if code == 409 else "", call="7", received=began + h.clock_ahead)
+    if code == 201:
+        h.place("twice", "node-1")
+    h.fence()
+    h.expect("twice", "pending")
+    assert h.verdict().outcome == outcome, h.verdict().summary
+
+
+def test_a_binding_to_the_older_resource_is_told_what_became_of_its_uid() -> None:
+    h = HistoryBuilder("core/bind-uid")
+    h.pod("twice")
+    old = h.uid("twice")
+    h.delete("twice")
+    h.pod("twice", role="recreated", nodeSelector={"no": "such"})
+    h.admission("twice", "7", held=True)
+    h.attempt("twice", "node-1", uid=old, call="7", resource="bindings")
+    h.place("twice", "node-1")
+    h.expect("twice", "pending")
+    told(h.verdict(), "failed", "the apiserver ignores metadata.uid")
+
+
+@pytest.mark.parametrize("seconds", STEPS)
+@pytest.mark.parametrize("again", [False, True])
+def test_an_attempt_belongs_before_or_after_a_restart(seconds: float, again: bool) -> None:
+    h = HistoryBuilder("core/restart")
+    h.pod("before")
+    h.bind("before", "node-1")
+    if not again:
+        h.attempt("before", "node-2", code=409)  # for another clause
+    h.expect("before", "bound")
+    h.add("halted", case=h.case)
+    step(h, seconds)
+    h.pod("meanwhile")
+    mark = h.mark()
+    if again:
+        h.attempt("before", "node-2", code=409)  # at once, before it says that it is ready
+    h.bind("meanwhile", "node-2")
+    h.add("resumed", case=h.case, **mark)
+    h.expect("meanwhile", "bound")
+    assert h.verdict().outcome == ("failed" if again else "passed"), h.verdict().summary
+
+
+@pytest.mark.parametrize("seconds", STEPS)
+@pytest.mark.parametrize("within", [False, True])
+def test_what_was_asked_during_the_calm_counts_and_nothing_else(seconds: float, within: bool) -> None:
+    h = HistoryBuilder("controller/steady")
+    h.pod("too-large", cpu="100")
+    h.fence()
+    h.expect("too-large", "pending")
+    step(h, seconds)
+
+    def loop() -> None:
+        for _ in range(50):
+            h.request("get", "pods", "too-large")
+
+    if not within:
+        loop()
+    h.add("calm", case=h.case, seconds=4.0, **h.mark())
+    if within:
+        step(h, -seconds)
+        loop()
+    h.add("calm-over", case=h.case, seconds=4.0, **h.mark())
+    if not within:
+        loop()
+    assert h.verdict().outcome == ("failed" if within else "passed"), h.verdict().summary
+
+
+@pytest.mark.parametrize("seconds", STEPS)
+def test_a_second_attempt_stays_one_across_a_step_and_a_lost_race_too(seconds: float) -> None:
+    h = HistoryBuilder("core/fit-cpu")
+    h.pod("race-1")
+    step(h, seconds)
+    began = h.now
+    h.bind("race-1", "node-1")
+    h.attempt("race-1", "node-2", code=409, received=began + h.clock_ahead)
+    h.mark()
+    assert h.verdict("core/all-accounted").outcome == "passed"
+    h.pod("late-1")
+    h.bind("late-1", "node-1")
+    h.wait(3)
+    h.attempt("late-1", "node-2", code=409)
+    assert h.verdict("core/all-accounted").outcome == "failed"
+
+
+@pytest.mark.parametrize("seconds", [0.7, -0.7])
+def test_times_are_led_back_to_the_runs_clock_from_the_line_on_where_they_jump(seconds: float) -> None:
+    h = HistoryBuilder()
+    h.mark()
+    moments = {}
+    for number in range(6):
+        if number == 3:
+            h.clock_ahead += seconds
+        h.request("get", "pods", f"pod-{number}", by=HARNESS_USER)
+        moments[f"pod-{number}"] = h.now
+    h.mark()
+    history = h.history()
+    for request in history.of("request"):
+        assert history.order.times(request)[1] == pytest.approx(moments[request["name"]], abs=0.02)
+
+
+def test_without_marks_the_stamps_decide_as_they_used_to() -> None:
+    h = HistoryBuilder("core/scheduling-gates")
+    h.pod("gated-1", schedulingGates=[{"name": "a"}])
+    h.attempt("gated-1", "node-1", code=409)
+    h.lift("gated-1")
+    told(h.verdict(), "failed", "tried to bind sp-tested/gated-1")
+
+
+def a_mark(line: int, at: float, ahead: float) -> dict[str, object]:
+    """Sent, received and answered at one moment of the run's clock."""
+    stamp = at + ahead
+    return {
+        "kind": "mark", "mark": line, "line": line, "at": at, "answered": at, "received": stamp, "completed": stamp,
+    }  # fmt: skip
+
+
+def a_request(line: int, at: float, ahead: float) -> dict[str, object]:
+    return {"kind": "request", "line": line, "received": at + ahead, "completed": at + ahead}
+
+
+@pytest.mark.parametrize("ahead", [0.05, -0.05])
+def test_a_clock_that_is_slewed_has_not_been_changed(ahead: float) -> None:
+    request = a_request(3, 20.0, ahead)
+    order = AuditOrder([a_mark(1, 10.0, 0.0), request, a_mark(4, 30.0, ahead)])
+    assert order.times(request) == (20.0 + ahead, 20.0 + ahead)
+
+
+@pytest.mark.parametrize("ahead", [0.7, -0.7])
+def test_a_clock_that_is_changed_right_after_a_mark_has_changed_all_that_follows(ahead: float) -> None:
+    requests = [a_request(line, 10.0 + line / 100, ahead) for line in (2, 3, 4)]
+    order = AuditOrder([a_mark(1, 10.0, 0.0), *requests, a_mark(5, 10.1, ahead), a_mark(9, 20.0, ahead)])
+    for request in requests:
+        assert order.times(request)[0] == pytest.approx(10.0 + request["line"] / 100)
+
+
+@pytest.mark.parametrize("ahead", [0.7, -0.7])
+def test_a_clock_that_is_changed_right_before_a_mark_has_changed_nothing_before_it(ahead: float) -> None:
+    before, after = [a_request(line, 10.0 + line / 100, 0.0) for line in (2, 3, 4)], a_request(7, 15.0, ahead)
+    order = AuditOrder([a_mark(1, 10.0, 0.0), *before, a_mark(5, 10.1, ahead), after, a_mark(9, 20.0, ahead)])
+    for request in before:
+        assert order.times(request)[0] == request["received"]
+    assert order.times(after)[0] == pytest.approx(15.0)

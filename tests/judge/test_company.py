@@ -1,0 +1,207 @@
+"""Bindings of pods to which it matters what is on other nodes: affinity, anti-affinity, and topology spread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.judge.placement import judge_placement, rule_binding
+
+from .histories import NAMESPACE, HistoryBuilder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from schedproof.judge.placement import Ruling
+
+ZONES = {"node-1": "a", "node-2": "a", "node-3": "b", "node-4": "c"}
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+CASE = "core/topology-spread"
+
+
+def zoned(case: str = CASE) -> HistoryBuilder:
+    """Four nodes in three zones, as the candidate has seen."""
+    h = HistoryBuilder(case)
+    for node, zone in ZONES.items():
+        h.node(node, labels={"zone": zone})
+    h.seen()
+    return h
+
+
+def term(app: str, **more: Any) -> dict[str, Any]:
+    return {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": app}}, **more}
+
+
+def together(*terms: dict[str, Any]) -> dict[str, Any]:
+    return {"podAffinity": {REQUIRED: list(terms)}}
+
+
+def apart(*terms: dict[str, Any]) -> dict[str, Any]:
+    return {"podAntiAffinity": {REQUIRED: list(terms)}}
+
+
+def spread(h: HistoryBuilder, *names: str) -> None:
+    """Pods of one application are created, which is to be spread over zones."""
+    constraint = {**term("web"), "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    for name in names:
+        h.pod(name, labels={"app": "web"}, topologySpreadConstraints=[constraint])
+
+
+def ruling(h: HistoryBuilder, pod: str) -> Ruling:
+    history = h.history()
+    return rule_binding(history, history.bindings[h.uid(pod)])
+
+
+# -- every binding is ruled, as of when it was made
+
+
+def test_a_skew_that_is_mended_later_is_wrong_all_the_same() -> None:
+    h = zoned()
+    for name, node in (("p1", "node-1"), ("p2", "node-2"), ("p3", "node-3"), ("p4", "node-4")):
+        spread(h, name)
+        h.bind(name, node)
+    assert [bool(ruling(h, name).reasons) for name in ("p1", "p2", "p3", "p4")] == [False, True, False, False]
+    assert judge_placement(h.history(), CASE).outcome == "failed"
+
+
+def test_pods_that_are_spread_as_they_come_are_right() -> None:
+    h = zoned()
+    for number, node in enumerate(("node-1", "node-3", "node-4", "node-2", "node-4", "node-3"), 1):
+        spread(h, f"p{number}")
+        h.bind(f"p{number}", node)
+    assert not any(ruling(h, f"p{number}").reasons for number in range(1, 7))
+    assert ruling(h, "p3").feasible == ("node-4",)
+
+
+def test_a_pod_on_another_node_of_the_same_place_counts() -> None:
+    """For each rule: what is on the chosen node itself would allow it."""
+    h = zoned("core/pod-affinity")
+    h.pod("guard", role="filler", scheduler="other", node="node-1", labels={"app": "db"}, affinity=apart(term("web")))
+    h.seen()
+    h.pod("kept-away", labels={"app": "web"})
+    h.bind("kept-away", "node-2")
+    h.pod("stays-away", affinity=apart(term("db")))
+    h.bind("stays-away", "node-2")
+    h.pod("lonely", affinity=together(term("db")))
+    h.bind("lonely", "node-3")
+    h.pod("beside", affinity=together(term("db")))
+    h.bind("beside", "node-2")
+    assert [bool(ruling(h, name).reasons) for name in ("kept-away", "stays-away", "lonely", "beside")] == [
+        True, True, True, False,
+    ]  # fmt: skip
+
+
+# -- bindings take effect in another order than they were decided on
+
+
+def test_pods_that_waited_too_may_have_been_decided_on_before() -> None:
+    """The second pod went to another zone, which the third one's decision knew; its binding came later."""
+    h = zoned()
+    spread(h, "p1", "p2", "p3", "p4")
+    for name, node in (("p1", "node-1"), ("p3", "node-2"), ("p2", "node-3"), ("p4", "node-4")):
+        h.bind(name, node)
+    assert not any(ruling(h, name).reasons for name in ("p1", "p2", "p3", "p4"))
+
+
+def test_pods_that_did_not_exist_yet_may_not() -> None:
+    h = zoned()
+    spread(h, "p1", "p3")
+    h.bind("p1", "node-1")
+    h.bind("p3", "node-2")
+    spread(h, "p2", "p4")
+    h.bind("p2", "node-3")
+    h.bind("p4", "node-4")
+    assert ruling(h, "p3").reasons
+
+
+def test_pods_of_others_may_not() -> None:
+    """No scheduler knows what another is about to do."""
+    h = zoned()
+    h.pod("db", scheduler="other", labels={"app": "db"})
+    h.pod("p1", affinity=together(term("db")))
+    h.bind("p1", "node-1")
+    h.bind("db", "node-1", by="system:other")
+    assert ruling(h, "p1").reasons
+
+
+def test_a_burst_on_one_node_is_wrong_in_any_order() -> None:
+    h = zoned()
+    names = [f"p{number}" for number in range(6)]
+    spread(h, *names)
+    for name in names:
+        h.bind(name, "node-1")
+    assert ruling(h, names[-1]).reasons
+    h = zoned("core/pod-anti-affinity")
+    for name in ("p1", "p2"):
+        h.pod(name, labels={"app": "web"}, affinity=apart(term("web")))
+    h.bind("p1", "node-1")
+    h.bind("p2", "node-2")
+    assert [bool(ruling(h, name).reasons) for name in ("p1", "p2")] == [False, True]
+
+
+def test_company_that_is_under_way_counts() -> None:
+    h = zoned("core/pod-affinity")
+    h.pod("db", labels={"app": "db"})
+    h.pod("web", affinity=together(term("db")))
+    h.bind("web", "node-1")
+    h.bind("db", "node-2")
+    assert not ruling(h, "web").reasons
+    h.pod("astray", affinity=together(term("db")))
+    h.bind("astray", "node-4")
+    assert ruling(h, "astray").reasons
+
+
+# -- caches lag, of other nodes and of what is on them as well
+
+Change = tuple["Callable[[HistoryBuilder], object]", bool]
+CHANGES: dict[str, Change] = {
+    "a pod that it wants to be beside is deleted": (lambda h: h.delete("db"), False),
+    "the node of that pod moves to another zone": (lambda h: h.node("node-2", labels={"zone": "b"}), False),
+    "the node of that pod is deleted": (lambda h: h.remove_node("node-2"), False),
+    "a pod comes that keeps it off": (
+        lambda h: h.pod(
+            "guard", role="filler", scheduler="other", node="node-2", labels={"app": "x"}, affinity=apart(term("web"))
+        ),
+        False,
+    ),
+    "a pod comes that matters to no rule": (
+        lambda h: h.pod("cache", role="filler", scheduler="other", node="node-2", labels={"app": "cache"}), True,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+@pytest.mark.parametrize("seen", [False, True])
+def test_a_change_elsewhere_counts_once_it_was_seen(change: Change, seen: bool) -> None:
+    happens, harmless = change
+    h = zoned("core/pod-affinity")
+    h.pod("db", role="filler", scheduler="other", node="node-2", labels={"app": "db"})
+    h.seen()
+    h.pod("web", labels={"app": "web"}, affinity=together(term("db")))
+    happens(h)
+    if seen:
+        h.seen()
+    h.bind("web", "node-1")
+    assert bool(ruling(h, "web").reasons) is (seen and not harmless)
+
+
+# -- namespaces
+
+
+def test_the_labels_of_namespaces_are_on_record() -> None:
+    """A history that was saved before they were cannot be judged by them."""
+    own = {"namespaceSelector": {"matchLabels": {"team": "red"}}}
+    for labels, guessed, wrong in (
+        ({"team": "red"}, False, True),
+        ({"team": "blue"}, False, False),
+        (None, True, True),
+    ):
+        h = zoned("core/affinity-namespaces")
+        if labels is not None:
+            h.namespace(NAMESPACE, **labels)
+        h.pod("db", role="filler", scheduler="other", node="node-2", labels={"app": "db"})
+        h.seen()
+        h.pod("web", affinity=apart(term("db", **own)))
+        h.bind("web", "node-1")
+        assert (ruling(h, "web").guessed, bool(ruling(h, "web").reasons)) == (guessed, wrong)

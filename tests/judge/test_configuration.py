@@ -1,0 +1,110 @@
+"""The scheduler's configuration is on record, and the oracle's default is not always its rule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .histories import NODES, SCHEDULER, HistoryBuilder, told
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+IN_POOL = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["a"]}]}]}
+ADDED = {"NodeAffinity": {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": IN_POOL}}}
+
+
+def configured(
+    case: str = "core/fit-cpu",
+    *,
+    args: Mapping[str, Any] | None = None,
+    disabled: Mapping[str, list[str]] | None = None,
+    nodes: tuple[str, ...] = NODES,
+    **more: Any,
+) -> HistoryBuilder:
+    h = HistoryBuilder(case, nodes=nodes)
+    plugins = {point: {"disabled": [{"name": name} for name in names]} for point, names in (disabled or {}).items()}
+    profile = {
+        "schedulerName": SCHEDULER,
+        "plugins": plugins,
+        "pluginConfig": [{"name": name, "args": given} for name, given in (args or {}).items()],
+    }
+    h.add("configuration", document={"profiles": [profile], **more})
+    return h
+
+
+@pytest.mark.parametrize(("node", "outcome"), [("node-1", "passed"), ("node-2", "failed")])
+def test_an_affinity_that_the_configuration_adds_holds_for_every_pod(node: str, outcome: str) -> None:
+    h = configured(args=ADDED)
+    h.node("node-1", labels={"pool": "a"})
+    h.seen()
+    h.pod("probe-1")
+    h.bind("probe-1", node)
+    h.expect("probe-1", "bound")
+    assert h.verdict().outcome == outcome
+
+
+def test_a_pod_that_only_the_added_affinity_keeps_pending_was_not_to_be_bound() -> None:
+    h = configured(args=ADDED)
+    h.pod("probe-1")
+    h.expect("probe-1", "bound")
+    told(h.verdict(), "invalid", "no node for it")
+
+
+def test_an_added_affinity_is_anded_with_each_of_the_pods_own_terms() -> None:
+    own = {"nodeSelectorTerms": [
+        {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]} for node in ("node-1", "node-2")
+    ]}  # fmt: skip
+    h = configured(args=ADDED)
+    h.node("node-2", labels={"pool": "a"})
+    h.node("node-3", labels={"pool": "a"})
+    h.seen()
+    for node, outcome in (("node-2", "passed"), ("node-1", "failed"), ("node-3", "failed")):
+        one = configured(args=ADDED)
+        one.records = [*h.records]
+        one.rv, one._at = h.rv, h.now
+        one.pod("probe-1", affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": own}})
+        one.bind("probe-1", node)
+        one.expect("probe-1", "bound")
+        assert one.verdict().outcome == outcome, node
+
+
+@pytest.mark.parametrize(
+    ("args", "outcome"),
+    [
+        ({"ignoredResources": ["example.com/gpu"]}, "passed"),
+        ({"ignoredResourceGroups": ["example.com"]}, "passed"),
+        ({"ignoredResources": ["cpu"]}, "failed"),
+        ({}, "failed"),
+    ],
+)
+def test_ignored_resources_do_not_count(args: Mapping[str, Any], outcome: str) -> None:
+    h = configured(args={"NodeResourcesFit": args})
+    h.pod("probe-1", extended={"example.com/gpu": "1"})
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    assert h.verdict().outcome == outcome
+
+
+@pytest.mark.parametrize("disabled", [{"filter": ["TaintToleration"]}, {"multiPoint": ["*"]}])
+def test_what_a_disabled_plugin_would_have_refused_is_wrong_and_the_summary_names_it(disabled: Any) -> None:
+    h = configured(disabled=disabled)
+    h.node("node-1", taints=[{"key": "reserved", "effect": "NoSchedule"}])
+    h.seen()
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    told(h.verdict(), "failed", "TaintToleration")
+
+
+@pytest.mark.parametrize("percentage", [None, 0, 50])
+def test_a_scheduler_that_looks_at_some_of_many_nodes_cannot_be_held_to_a_preference(percentage: int | None) -> None:
+    many = tuple(f"node-{number}" for number in range(120))
+    more = {} if percentage is None else {"percentageOfNodesToScore": percentage}
+    h = configured("network/flip", nodes=many, **more)
+    told(h.verdict(), "invalid", "percentageOfNodesToScore")
+
+
+def test_few_nodes_are_all_looked_at() -> None:
+    h = configured("network/flip", percentageOfNodesToScore=50)
+    told(h.verdict(), "invalid", "nothing was tried")

@@ -1,0 +1,139 @@
+"""A history that was changed after the run is refused: with its line, its field, and exit code 2."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.cli import main as cli
+from schedproof.foundation.errors import UsageError
+from schedproof.history.damage import damage
+from schedproof.history.record import FILE, load_records
+
+from .test_saved_history import eventful
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+Records = list[dict[str, Any]]
+
+
+def number_of(records: Records, kind: str) -> int:
+    return next(number for number, record in enumerate(records) if record["kind"] == kind)
+
+
+def write(folder: Path, records: Records) -> None:
+    (folder / FILE).write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def remove(kind: str, field: str) -> Callable[[Records], tuple[int, str]]:
+    def change(records: Records) -> tuple[int, str]:
+        number = number_of(records, kind)
+        del records[number][field]
+        return number + 1, field
+
+    return change
+
+
+def set_to(value: Any, kind: str, *path: str) -> Callable[[Records], tuple[int, str]]:
+    def change(records: Records) -> tuple[int, str]:
+        number = number_of(records, kind)
+        part = records[number]
+        for name in path[:-1]:
+            part = part[name]
+        part[path[-1]] = value
+        return number + 1, ".".join(path)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        remove("object", "rv"), remove("pod", "uid"), remove("expect", "outcome"), remove("run", "users"),
+        set_to("1.5 s", "case", "at"), set_to("7", "object", "rv"), set_to(True, "object", "rv"),
+        set_to(None, "object", "object"), set_to([], "object", "object", "metadata"),
+        set_to(3, "run", "candidate", "name"), set_to("core/binds", "selected", "clauses"),
+    ],
+)  # fmt: skip
+def test_the_line_and_the_field_are_named(
+    change: Callable[[Records], tuple[int, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = json.loads(json.dumps(eventful().records))
+    line, field = change(records)
+    write(tmp_path, records)
+    assert cli.main(["judge", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert f"{tmp_path / FILE}:{line}: " in error
+    assert field in error
+    assert "Traceback" not in error
+
+
+def test_a_clause_of_another_version_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = json.loads(json.dumps(eventful().records))
+    records[number_of(records, "selected")]["clauses"].append("core/of-tomorrow")
+    write(tmp_path, records)
+    assert cli.main(["judge", str(tmp_path)]) == 2
+    assert "core/of-tomorrow" in capsys.readouterr().err
+
+
+def _places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for name, item in inner for place in _places(item, (*path, name)))]
+
+
+@pytest.mark.parametrize("wrong", [None, "text", -1, [], {}], ids=repr)
+def test_whatever_is_changed_judging_ends_as_it_should(
+    wrong: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Some damage cannot be told from what a run writes: then it is judged."""
+    original = json.dumps(eventful().records)
+    places = [place for place in _places(json.loads(original)) if len(place) > 1]
+    for place in random.Random(1).sample(places, 60):
+        records = json.loads(original)
+        part = records
+        for name in place[:-1]:
+            part = part[name]
+        part[place[-1]] = wrong
+        write(tmp_path, records)
+        assert cli.main(["judge", str(tmp_path)]) in (1, 2, 3), place
+        assert "internal error" not in capsys.readouterr().err, place
+
+
+def test_records_that_are_not_damaged_are_read(tmp_path: Path) -> None:
+    write(tmp_path, eventful().records)
+    assert load_records(tmp_path)
+
+
+def test_the_report_is_written_once_more(tmp_path: Path) -> None:
+    home = tmp_path / "killed" / "candidates" / "it"
+    home.mkdir(parents=True)
+    write(home, eventful().records)
+    with (home / FILE).open("a") as file:
+        file.write('{"kind":"obj')  # as a kill leaves it
+    assert cli.main(["judge", str(tmp_path / "killed"), "--report", str(tmp_path / "again")]) == 1
+    assert {path.name for path in (tmp_path / "again").iterdir()} == {"report.json", "report.html", "junit.xml"}
+    assert "core/fit-cpu" in (tmp_path / "again" / "junit.xml").read_text()
+
+
+def test_a_record_that_is_nested_without_end_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, eventful().records)
+    with (tmp_path / FILE).open("a") as file:
+        file.write("[" * 100_000 + "\n")
+    with pytest.raises(UsageError, match="not a record"):
+        load_records(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "wrong"), [({}, ""), ({"nodes": None}, ""), ({"nodes": 3}, ""), ({"nodes": "3"}, "nodes is '3'")]
+)
+def test_what_may_be_missing_may_be_null_and_is_of_its_type_where_it_is_there(
+    nodes: dict[str, Any], wrong: str
+) -> None:
+    found = damage({"kind": "seen", "at": 1.0, "rv": 2, "shown_at_rv": 2, "pod": "a", **nodes})
+    assert wrong in found
+    assert bool(found) == bool(wrong)

@@ -1,0 +1,178 @@
+"""extender/answers: over the whole run, what kube-scheduler asks is answered."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from .histories import CAPABILITIES, CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
+
+if TYPE_CHECKING:
+    from schedproof.candidates.claims import Claims
+
+ANSWERS = "extender/answers"
+BINDS = {**EXTENDER, "bindVerb": "bind", "preemptVerb": "preempt"}
+WAITS = dataclasses.replace(CLAIMS, network=dataclasses.replace(NETWORK, on_outage="wait"))
+BROKEN = [
+    ({"status": 500, "json": False, "answer": "division by zero"}, "answered 500 (division by zero)"),
+    ({"status": 404, "json": False, "answer": "not found"}, "answered 404 (not found)"),
+    ({"status": 0, "json": False}, "answered not at all"),
+    ({"status": 502, "json": False}, "answered 502"),
+    ({"unreadable": "nothing", "json": False}, "cannot read: nothing"),
+]
+
+
+def asked(case: str = "network/zero-traffic", *, claims: Claims = CLAIMS, **options: Any) -> HistoryBuilder:
+    """A case in which the verbs of a scheduling cycle were answered."""
+    h = HistoryBuilder(case, extender=BINDS, claims=claims, **options)
+    h.pod("probe-1")
+    for verb in ("filter", "prioritize", "bind"):
+        h.call(verb)
+    return h
+
+
+def test_a_run_in_which_all_was_answered_passes() -> None:
+    told(asked().verdict(ANSWERS), "passed", "filterVerb: 1 calls answered, prioritizeVerb: 1 calls answered, bindVerb")
+
+
+@pytest.mark.parametrize("verb", ["filter", "prioritize", "preempt", "bind"])
+@pytest.mark.parametrize(("fields", "words"), BROKEN)
+def test_one_call_without_an_answer_fails_and_its_case_is_named(verb: str, fields: dict[str, Any], words: str) -> None:
+    h = asked()
+    h.call(verb, **fields)
+    h.end()
+    h.begin("core/binds")
+    h.call(verb)
+    verdict = h.verdict(ANSWERS)
+    told(verdict, "failed", words)
+    assert "1 of 5 calls, in network/zero-traffic (1)" in verdict.summary
+    assert ("ignores that silently" in verdict.summary) == (verb == "prioritize")
+
+
+def test_an_extender_that_was_never_called_shows_nothing() -> None:
+    told(HistoryBuilder("core/binds").verdict(ANSWERS), "invalid", "never called filterVerb, prioritizeVerb")
+
+
+def test_what_the_harness_asked_or_broke_does_not_count() -> None:
+    h = asked()
+    h.call("filter", by="harness", case="extender/malformed", verb="filter", what="nothing", status=0, json=False)
+    h.call("filter", status=0, json=False, fault="reset")
+    h.call("healthz", status=503, json=False)
+    assert h.verdict(ANSWERS).outcome == "passed"
+
+
+def test_a_filter_that_answers_error_has_answered() -> None:
+    h = asked()
+    h.call("filter", error="no readings", answered=None)
+    assert h.verdict(ANSWERS).outcome == "passed"
+
+
+# -- while the harness has stopped it
+
+
+def test_calls_while_the_harness_stops_and_starts_it_are_no_fault_of_its() -> None:
+    h = asked("core/restart")
+    h.process("scheduler-tested", "stopped")
+    h.call("filter", status=502, json=False)
+    h.process("extender-tested", "stopped")
+    h.process("extender-tested", "started")
+    h.process("scheduler-tested", "started")
+    assert h.verdict(ANSWERS).outcome == "passed"
+    h.call("filter", status=502, json=False)
+    told(h.verdict(ANSWERS), "failed", "1 of 5 calls")
+
+
+def test_one_that_ends_by_itself_has_dropped_its_calls() -> None:
+    h = asked()
+    h.process("extender-tested", "exited", code=1, log=[])
+    h.call("filter", status=502, json=False)
+    told(h.verdict(ANSWERS), "failed", "answered 502")
+
+
+# -- without readings
+
+
+def outage(claims: Claims = CLAIMS) -> HistoryBuilder:
+    h = asked("network/prometheus-down", claims=claims)
+    h.fault("down")
+    return h
+
+
+@pytest.mark.parametrize(
+    ("claims", "verb", "status", "outcome"),
+    [
+        (CLAIMS, "prioritize", 503, "passed"),
+        (CLAIMS, "prioritize", 500, "failed"),
+        (CLAIMS, "prioritize", 0, "failed"),
+        (CLAIMS, "filter", 500, "failed"),
+        (WAITS, "filter", 500, "passed"),
+        (WAITS, "filter", 503, "passed"),
+        (WAITS, "filter", 502, "failed"),
+        (WAITS, "prioritize", 500, "failed"),
+    ],
+)
+def test_without_readings_an_error_status_may_say_so(claims: Claims, verb: str, status: int, outcome: str) -> None:
+    h = outage(claims)
+    h.call(verb, status=status, json=False)
+    assert h.verdict(ANSWERS).outcome == outcome
+    h.fault("")
+    h.end()
+    h.begin("core/binds")
+    h.call(verb, status=status, json=False)
+    assert h.verdict(ANSWERS).outcome == "failed"
+
+
+def test_a_node_without_samples_is_as_good_a_reason() -> None:
+    h = asked("network/missing-node", claims=WAITS)
+    h.load(0, dict.fromkeys(NODES[1:], 1e6))
+    h.call("filter", status=500, json=False)
+    assert h.verdict(ANSWERS).outcome == "passed"
+
+
+# -- bind
+
+
+def bound(*, code: int = 201, **fields: Any) -> HistoryBuilder:
+    h = asked()
+    h.attempt("probe-1", "node-1", code=code)
+    h.call("bind", error="binding to node-1 failed", **fields)
+    return h
+
+
+@pytest.mark.parametrize("code", [403, 404, 409, 500, 503, 504])
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_binding_that_was_refused_is_to_be_told(code: int, status: int) -> None:
+    assert bound(code=code, status=status).verdict(ANSWERS).outcome == "passed"
+
+
+def test_a_binding_that_was_refused_is_no_reason_to_hang_up() -> None:
+    told(bound(code=409, status=0, json=False).verdict(ANSWERS), "failed", "bindVerb for sp-tested/probe-1")
+
+
+def test_a_binding_that_was_made_or_never_tried_is_no_error() -> None:
+    told(bound().verdict(ANSWERS), "failed", "bind answered Error: binding to node-1 failed")
+    h = asked()
+    h.call("bind", error="oops")
+    told(h.verdict(ANSWERS), "failed", "bind answered Error: oops")
+
+
+def test_a_pod_that_is_gone_cannot_be_bound() -> None:
+    h = asked()
+    h.delete("probe-1")
+    h.call("bind", error="no such pod")
+    assert h.verdict(ANSWERS).outcome == "passed"
+
+
+def test_a_binding_that_took_long_may_have_been_given_up() -> None:
+    h = asked()
+    h.attempt("probe-1", "node-1", received=h.now - 3)
+    h.call("bind", error="timed out", seconds=3.0)
+    assert h.verdict(ANSWERS).outcome == "passed"
+
+
+def test_without_an_audit_log_nobody_knows_why_a_binding_failed() -> None:
+    h = asked(capabilities=CAPABILITIES - {"audit"})
+    h.call("bind", error="oops")
+    assert h.verdict(ANSWERS).outcome == "passed"

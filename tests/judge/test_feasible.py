@@ -1,0 +1,101 @@
+"""`core/feasible`: every binding of a run is ruled, whichever clause was being tried."""
+
+from __future__ import annotations
+
+from schedproof.judge.placement import judge_feasible
+
+from .histories import BYSTANDER, CONTROL, CONTROL_USER, HistoryBuilder, told
+
+CLAUSE = "core/feasible"
+NOWHERE = {"no-such": "label"}
+
+
+def run() -> HistoryBuilder:
+    """A pod that fits nowhere has been there from the start; one that fits is bound."""
+    h = HistoryBuilder("core/binds")
+    h.pod("waits", role="waiter", nodeSelector=NOWHERE)
+    h.pod("probe-1", cpu="1")
+    h.bind("probe-1", "node-1")
+    return h
+
+
+def test_all_bindings_were_feasible() -> None:
+    told(run().verdict(CLAUSE), "passed", "1 bindings")
+
+
+def test_a_pod_of_no_case_that_was_bound_where_it_cannot_run_fails_it() -> None:
+    h = run()
+    h.bind("waits", "node-2")
+    told(h.verdict(CLAUSE), "failed", "waits was bound to node-2")
+
+
+def test_what_was_bound_between_two_cases_is_ruled_too() -> None:
+    h = run()
+    h.end()
+    h.bind("waits", "node-2")
+    h.begin("core/fit-cpu")
+    told(h.verdict(CLAUSE), "failed", "waits")
+    assert h.verdict("core/fit-cpu").outcome == "invalid"  # that clause has nothing to do with it
+
+
+def test_a_probe_that_shows_what_was_seen_is_ruled_too() -> None:
+    h = run()
+    h.pod("settle-1", role="settle", nodeSelector=NOWHERE)
+    h.bind("settle-1", "node-3")
+    told(h.verdict(CLAUSE), "failed", "settle-1")
+
+
+def test_a_node_that_was_full_when_that_was_seen() -> None:
+    h = run()
+    h.pod("filler-1", role="filler", scheduler=BYSTANDER, node="node-1", cpu="7")
+    h.seen()
+    h.pod("probe-2", cpu="1")
+    h.bind("probe-2", "node-1")
+    told(h.verdict(CLAUSE), "failed", "cpu")
+
+
+def test_the_pods_of_other_schedulers_are_not_the_candidates_fault() -> None:
+    h = run()
+    h.pod("control-1", scheduler=CONTROL, nodeSelector=NOWHERE)
+    h.bind("control-1", "node-1", by=CONTROL_USER)
+    assert h.verdict(CLAUSE).outcome == "passed"
+
+
+def test_what_the_oracle_does_not_model_is_not_guessed() -> None:
+    h = run()
+    h.pod("probe-2", nodeSelector=NOWHERE, resourceClaims=[{"name": "device"}])
+    h.bind("probe-2", "node-1")
+    told(h.verdict(CLAUSE), "invalid", "resourceClaims")
+
+
+def test_a_wrong_binding_is_not_hidden_by_one_that_cannot_be_ruled() -> None:
+    h = run()
+    h.pod("probe-2", nodeSelector=NOWHERE, resourceClaims=[{"name": "device"}])
+    h.bind("probe-2", "node-1")
+    h.bind("waits", "node-1")
+    told(h.verdict(CLAUSE), "failed", "waits")
+
+
+def test_without_bindings_nothing_is_shown() -> None:
+    told(HistoryBuilder("core/binds").verdict(CLAUSE), "invalid", "no pod was bound")
+
+
+def test_a_long_run_is_ruled_in_one_pass() -> None:
+    """However many bindings: each is ruled at its place, and none costs a replay of all that was before it."""
+    h = run()
+    for number in range(1_000):
+        h.pod(f"many-{number}", cpu="1")
+        h.bind(f"many-{number}", f"node-{1 + number % 4}")
+        h.delete(f"many-{number}")
+    history = h.history()
+    taken = 0
+    company = history.world.company
+
+    def counted(node: str, rv: int) -> object:
+        nonlocal taken
+        taken += 1
+        return company(node, rv)
+
+    history.world.company = counted  # type: ignore[method-assign,assignment]
+    assert judge_feasible(history, CLAUSE).outcome == "passed"
+    assert taken <= 2 * 1_001

@@ -1,0 +1,65 @@
+"""What a failure says of the deadline that was missed: which, whose, and by how much."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from schedproof.candidates.timing import RECOVERY, Timing
+
+from .histories import CLAIMS, HistoryBuilder
+
+CLAIMED = dataclasses.replace(CLAIMS, timing=Timing(bind=45.0))
+
+
+def unbound(*, claimed: bool = False, deadline: str = "bind") -> HistoryBuilder:
+    h = HistoryBuilder("core/binds", claims=CLAIMED if claimed else CLAIMS)
+    h.pod("probe-1")
+    h.expect("probe-1", "bound", deadline=deadline, within=45 if claimed else 20)
+    return h
+
+
+def test_a_pod_that_is_bound_after_its_deadline_fails_and_is_said_to_be_late_by_so_much() -> None:
+    h = unbound()
+    h.pass_time(3.2)
+    h.bind("probe-1", "node-1")
+    verdict = h.verdict()
+    assert verdict.outcome == "failed"
+    assert "bound 3.2 s later" in verdict.summary
+
+
+def test_a_pod_that_is_never_bound_is_not_said_to_be_late() -> None:
+    assert " s later" not in unbound().verdict().summary
+
+
+@pytest.mark.parametrize(
+    ("claimed", "deadline", "words"),
+    [
+        (False, "bind", "default: where more time is due by design, claim it in spec.claims.timing.bind"),
+        (False, "requeue", "claim it in spec.claims.timing.requeue"),
+        (False, "takeover", "claim it in spec.claims.timing.takeover"),
+        (True, "bind", "claimed, in spec.claims.timing.bind"),
+        (False, RECOVERY, "spec.claims.network.recovers-within"),
+    ],
+)
+def test_a_failure_names_the_claim_that_sets_its_deadline(claimed: bool, deadline: str, words: str) -> None:
+    assert words in unbound(claimed=claimed, deadline=deadline).verdict().summary
+
+
+def test_a_condition_that_was_waited_for_in_vain_is_said_with_its_deadline() -> None:
+    h = HistoryBuilder("core/unschedulable-condition")
+    h.pod("probe-1", cpu="1000")
+    h.fence()
+    h.expect("probe-1", "pending")
+    h.add("missed", case=h.case, what="the condition PodScheduled", within=20, deadline="reaction")
+    verdict = h.verdict()
+    assert verdict.outcome == "failed"
+    assert "20 s (reaction)" in verdict.summary
+    assert "spec.claims.timing.reaction" in verdict.summary
+
+
+def test_claims_of_an_older_history_have_the_default_timing() -> None:
+    h = unbound()
+    del h.records[0]["candidate"]["claims"]["timing"]
+    assert h.history().claims.timing == Timing()

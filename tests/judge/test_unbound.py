@@ -1,0 +1,100 @@
+"""What a finding says about a pod that fits and was not bound, and that the harness's own pods are accounted for."""
+
+from __future__ import annotations
+
+import pytest
+
+from .histories import HistoryBuilder, told
+
+FIT = "core/fit-cpu"
+
+
+def unbound(h: HistoryBuilder) -> str:
+    h.expect("probe", "bound")
+    verdict = h.verdict()
+    assert verdict.outcome == "failed"
+    return verdict.summary
+
+
+def test_the_condition_of_the_pod_is_quoted() -> None:
+    h = HistoryBuilder(FIT)
+    h.pod("probe")
+    h.condition("probe", reason="Unschedulable", message="no node has  a reading")
+    assert '"Unschedulable: no node has a reading"' in unbound(h)
+
+
+def test_a_long_text_is_cut() -> None:
+    h = HistoryBuilder(FIT)
+    h.pod("probe")
+    h.condition("probe", reason="Unschedulable", message="no reading " * 500)
+    said = unbound(h)
+    assert "no reading" in said
+    assert '..."' in said
+    assert len(said) < 1000
+
+
+def test_a_refused_binding_is_named_with_its_remedy() -> None:
+    h = HistoryBuilder(FIT)
+    h.pod("probe")
+    for _ in range(3):
+        h.attempt("probe", "node-1", code=403)
+    h.attempt("probe", "node-1", code=500)
+    said = unbound(h)
+    assert "403 3 times" in said
+    assert "spec.rbac" in said
+
+
+def test_what_it_was_answered_meanwhile_is_told_once_and_by_how_often() -> None:
+    h = HistoryBuilder(FIT)
+    h.query("earlier", status=503)
+    h.pod("probe")
+    h.query("rare", status=422)
+    h.query("frequent", status=400)
+    h.query("frequent", status=400)
+    said = unbound(h)
+    assert "400" in said
+    assert "frequent" in said
+    assert "rare" not in said
+    assert "earlier" not in said
+
+
+def test_of_a_candidate_that_does_nothing_that_is_said() -> None:
+    h = HistoryBuilder(FIT)
+    h.pod("probe")
+    assert "no request" in unbound(h)
+
+
+@pytest.mark.parametrize("role", ["settle", "sentinel"])
+def test_a_pod_of_the_harness_that_fits_and_is_not_bound_is_unaccounted_for(role: str) -> None:
+    h = HistoryBuilder("core/fit-cpu")
+    h.pod("own", role=role)
+    h.condition("own", reason="Unschedulable")
+    h.expect("own", "bound")
+    h.end()
+    h.over()
+    told(h.verdict("core/all-accounted"), "failed", "own was not bound")
+
+
+def test_one_that_fits_nowhere_is_accounted_for() -> None:
+    h = HistoryBuilder("core/fit-cpu")
+    h.pod("own", role="sentinel", cpu="1000")
+    h.condition("own", reason="Unschedulable")
+    h.expect("own", "bound")
+    h.end()
+    h.over()
+    assert h.verdict("core/all-accounted").outcome == "passed"
+
+
+def test_the_timeline_tells_what_the_harness_did_to_nodes_and_lines() -> None:
+    h = HistoryBuilder("network/prometheus-down")
+    h.fault("down")
+    h.node("node-1", taints=[{"key": "k", "effect": "NoSchedule"}])
+    h.node("node-2", unschedulable=True)
+    h.node("node-new")
+    h.remove_node("node-new")
+    h.add("halted", case="network/prometheus-down")
+    h.pod("probe", role="outage")
+    h.expect("probe", "bound")
+    lines = "\n".join(h.verdict().evidence["timeline"])
+    told_of = ("prometheus: down", "on-outage: schedule", "k=:NoSchedule", "cordoned True", "joins", "is gone", "stops")
+    assert [words for words in told_of if words not in lines] == []

@@ -1,0 +1,60 @@
+"""Tests of the user's own, as docs/own-tests.md has them: tried, judged, reported, and judged again."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.foundation.content import content
+
+if TYPE_CHECKING:
+    from conftest import Shell
+
+pytestmark = pytest.mark.live
+
+EXAMPLES = content("suites").parent / "docs" / "examples"
+
+BROKEN = """
+def test_asserts(case):
+    pod = case.pod()
+    case.expect_bound([pod])
+    assert case.node_of(pod) == "nowhere"
+
+def test_expects_nothing(case):
+    case.pod()
+
+def test_expects_too_much(case):
+    pod = case.pod(cpu=case.beyond("cpu", 2))
+    case.expect_bound([pod])
+"""
+
+
+def outcomes(shell: Shell) -> dict[str, str]:
+    (judged,) = shell.report()["candidates"]
+    return {clause["id"]: clause["outcome"] for clause in judged["clauses"]}
+
+
+def test_the_examples_hold_for_the_stock_scheduler(shell: Shell) -> None:
+    shutil.copytree(EXAMPLES, shell.work, dirs_exist_ok=True)
+    options = ("--sched-candidate=stock", "--sched-cluster-file=zones.yaml", "--sched-report=report")
+    ended = shell.start("pytest", "test_zones.py", *options).ends()
+    assert ended.code == 0, ended.said
+    expected = {"own/replicas-in-zones-of-their-own": "passed", "own/a-full-zone-is-left-alone": "passed"}
+    assert outcomes(shell) == expected
+    again = shell.schedproof("judge", "report")
+    assert again.code == 0, again.said
+    shell.expect_nothing_left()
+
+
+def test_what_does_not_hold_is_failed_and_what_shows_nothing_is_invalid(shell: Shell) -> None:
+    (shell.work / "test_broken.py").write_text(BROKEN)
+    ended = shell.start("pytest", "test_broken.py", "--sched-candidate=stock", "--sched-report=report").ends()
+    assert ended.code == 1, ended.said
+    expected = {"own/asserts": "failed", "own/expects-nothing": "invalid", "own/expects-too-much": "invalid"}
+    assert outcomes(shell) == expected
+    assert "case.expect_bound([pod])" in ended.out
+    again = shell.schedproof("judge", "report")
+    assert again.code == 1, again.said
+    assert "own/asserts: failed" in again.out

@@ -1,0 +1,123 @@
+"""Scripted series look like those of a real Prometheus that scrapes a real node_exporter."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+from prometheus_api_client import PrometheusConnect
+
+from schedproof.daemons.password import USER
+from schedproof.daemons.scrape import RECEIVED
+from schedproof.foundation.deadlines import DAEMON_READY
+from schedproof.foundation.progress import SilentProgress
+from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.session.launch import Settings
+from schedproof.session.session import Session
+from schedproof.traffic.script import Script
+from schedproof.traffic.series import Counter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.clusters.cluster import Cluster
+
+pytestmark = pytest.mark.live
+
+RATE = f'rate({RECEIVED}{{device="eth0"}}[10s])'
+LOADS = (1e5, 4e5, 2e5)
+"""Of the first three of four nodes: the scrapes of the last one fail."""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    session = Session(Settings(report=tmp_path_factory.mktemp("scrape")), SilentProgress())
+    with contextlib.closing(session):
+        yield session.cluster
+
+
+@pytest.fixture(scope="module")
+def scripted(cluster: Cluster) -> Iterator[PrometheusConnect]:
+    begin = time.time() - 60
+    counters = {node: Counter(1e9, ((begin, load),)) for node, load in zip(cluster.nodes, LOADS, strict=False)}
+    with contextlib.closing(cluster.scripted_metrics()) as server:
+        server.script(Script({(RECEIVED, cluster.device): counters}, 0.5))
+        yield PrometheusConnect(url=server.url)
+
+
+def shape(server: PrometheusConnect, node: str) -> set[tuple[tuple[str, str], ...]]:
+    """Each series of a node: names of labels, and values of those that a query may select or join by."""
+    kept = ("__name__", "device", "collector", "instance", "job", "node", "kubernetes_node", "nodename")
+    found: list[dict[str, Any]] = server.custom_query(f'{{node="{node}"}}')
+    return {
+        tuple(sorted((name, value if name in kept else "") for name, value in entry["metric"].items()))
+        for entry in found
+    }
+
+
+def test_scripted_series_are_those_of_a_real_scrape(cluster: Cluster, scripted: PrometheusConnect) -> None:
+    real = PrometheusConnect(url=cluster.prometheus_url)
+    for node in cluster.nodes[:3]:
+        assert shape(scripted, node) == shape(real, node)
+
+
+@pytest.mark.parametrize("credentials", [None, (USER, "guessed")])
+@pytest.mark.parametrize("path", ["/api/v1/write", "/api/v1/query?query=up", "/-/quit"])
+def test_servers_answer_to_the_harness_alone(
+    cluster: Cluster, scripted: PrometheusConnect, path: str, credentials: tuple[str, str] | None
+) -> None:
+    for url in (cluster.prometheus_url, scripted.url):
+        server = f"http://{url.rpartition('@')[2]}"
+        assert requests.post(server + path, auth=credentials, timeout=30).status_code == requests.codes.unauthorized
+
+
+def test_a_node_that_is_left_out_is_one_whose_scrapes_fail(cluster: Cluster, scripted: PrometheusConnect) -> None:
+    left_out = cluster.nodes[3]
+    names = {dict(labels)["__name__"] for labels in shape(scripted, left_out)}
+    assert names == {"up", *(name for name in names if name.startswith("scrape_"))}
+    up = {entry["metric"]["node"]: entry["value"][1] for entry in scripted.custom_query("up")}
+    assert up == {**dict.fromkeys(cluster.nodes, "1"), left_out: "0"}
+
+
+@pytest.mark.parametrize(
+    ("label", "query"),
+    [
+        ("node", f"sum by (node) ({RATE})"),
+        ("nodename", f"sum by (nodename) ({RATE} * on(instance) group_left(nodename) node_uname_info)"),
+        ("node", f"sum by (node) (sum by (instance, job) ({RATE}) * on(instance, job) group_right() (up == 1))"),
+    ],
+    ids=["relabelled", "node_uname_info", "up"],
+)
+@pytest.mark.parametrize("ahead", [0, 50, 100])
+def test_the_usual_joins_give_the_load_at_any_moment(
+    cluster: Cluster, scripted: PrometheusConnect, label: str, query: str, ahead: int
+) -> None:
+    answer = scripted.custom_query(query, params={"time": str(time.time() + ahead)})
+    assert {entry["metric"][label]: float(entry["value"][1]) for entry in answer} == pytest.approx(
+        dict(zip(cluster.nodes, LOADS, strict=False)), rel=1e-9
+    )
+
+
+def test_a_script_goes_on_without_a_gap(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schedproof.clusters.scripted._AHEAD", 2.0)
+    begin = time.time() - 20
+    script = Script({(RECEIVED, cluster.device): {cluster.nodes[0]: Counter(0, ((begin, 1e5),))}}, 0.5)
+    with contextlib.closing(cluster.scripted_metrics()) as server:
+        server.script(script)
+        first_end = time.time() + 2.0
+        prometheus = PrometheusConnect(url=server.url)
+
+        def later() -> float:
+            newest = prometheus.custom_query(f'timestamp({RECEIVED}{{device="eth0"}})', params={"time": first_end + 60})
+            if (moment := float(newest[0]["value"][1])) <= first_end:
+                raise NotYet(f"the newest sample is {first_end - moment:.1f} s before the end of the first part")
+            return moment
+
+        moment = wait_for(later, DAEMON_READY, what="samples beyond the first part")
+        counted = prometheus.custom_query(f'count_over_time({RECEIVED}{{device="eth0"}}[10s])', params={"time": moment})
+        rate = prometheus.custom_query(RATE, params={"time": moment})
+    assert float(counted[0]["value"][1]) == 20
+    assert float(rate[0]["value"][1]) == pytest.approx(1e5, rel=1e-9)

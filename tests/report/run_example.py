@@ -1,0 +1,72 @@
+"""A run's result of made-up numbers: an extender that fails in several ways, beside the stock scheduler."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+from schedproof.candidates.claims import Claims, NetworkClaims
+from schedproof.candidates.descriptor.descriptor import Candidate
+from schedproof.candidates.kinds import AttachedSpec
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.verdict import Verdict
+from schedproof.report.run.result import CandidateResult, RunResult
+
+NAME = "least-traffic-extender"
+STARTED = datetime.datetime(2026, 1, 31, 23, 59, 1, tzinfo=datetime.UTC)
+TAINTED = "cordoned: spec.unschedulable is set; taint schedproof.dev/schedproof-reserved:NoSchedule is not tolerated"
+NETWORK = NetworkClaims("node_network_receive_bytes_total", "receive", window=30, resolution=0.1)
+ALIKE = {"TaintToleration": 300, "NodeAffinity": 0, "PodTopologySpread": 200}
+
+
+def decision(number: int) -> dict[str, Any]:
+    return {
+        "pod": f"sp-{NAME}/network-least-traffic-probe-{number}", "requests": [{"cpu": "100m"}],
+        "expected": "node-3", "chosen": "node-1",
+        "query": 'sum by (node) (rate(node_network_receive_bytes_total{device="eth0"}[2000ms]))',
+        "nodes": [
+            {
+                "node": f"node-{n}", "feasible": n < 5, "reasons": [] if n < 5 else [TAINTED],
+                "traffic": [110_500.0, 122_102.0, 100_000.0, 134_923.0, None][n - 1],
+                "scores": {**ALIKE, "extender": n, "NodeResourcesFit": 90 - n, "total": 590 - n} if n < 5 else {},
+                "expected": n == 3, "chosen": n == 1,
+            }
+            for n in range(1, 6)
+        ],
+    }  # fmt: skip
+
+
+def result() -> RunResult:
+    """The same at every call."""
+    evidence = {
+        "decisions": [decision(number) for number in range(1, 4)], "measured": {"probes": 12},
+        "timeline": [f"+{number}.000s  candidate asks Prometheus: {'x' * 90}" for number in range(20)],
+        "logs": {f"candidate {NAME}": ["a line of the log " * 12] * 30},
+    }  # fmt: skip
+    failed = {
+        "network/least-traffic": Verdict(
+            "network/least-traffic", "required", "failed", "9 of 14 probes did not land on the quietest node", evidence
+        ),
+        "network/flip": Verdict("network/flip", "required", "invalid", "the machine was too slow", evidence),
+        "core/cordon": Verdict("core/cordon", "required", "skipped", "this cluster lacks the capability change-nodes"),
+        "extender/rbac-minimal": Verdict("extender/rbac-minimal", "recommended", "failed", "it never lists leases"),
+    }
+    run = RunResult(
+        7, "embedded", Path("report"), versions={"kubernetes": "v1.36.3"}, started=STARTED, seconds=83.2, jobs=2
+    )
+    for name, profiles in ((NAME, ("core", "network-aware", "extender")), ("stock", ("core",))):
+        candidate = Candidate(
+            name, name, AttachedSpec(), Path(name, "candidate.yaml"), claims=Claims(profiles, network=NETWORK)
+        )
+        verdicts = [
+            (failed if name == NAME else {}).get(clause)
+            or Verdict(clause, "required", "passed" if _claims(clause, profiles) else "not-claimed", "it holds")
+            for clause in CATALOGUE
+        ]
+        run.candidates[name] = CandidateResult(candidate, tuple(CATALOGUE), verdicts)
+    return run
+
+
+def _claims(clause: str, profiles: tuple[str, ...]) -> bool:
+    return any(clause.partition("/")[0] == profile.partition("-")[0] for profile in profiles)

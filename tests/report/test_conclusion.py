@@ -1,0 +1,120 @@
+"""The last line: what a run comes to, how much of it, and what to look at first."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedproof.candidates.claims import Claims
+from schedproof.candidates.descriptor.descriptor import Candidate
+from schedproof.candidates.kinds import AttachedSpec
+from schedproof.foundation.console import open_console
+from schedproof.foundation.errors import CandidateError, HostError
+from schedproof.judge.verdict import Verdict
+from schedproof.report.run.conclusion import conclude, counts
+from schedproof.report.run.result import CandidateResult, RunResult
+from schedproof.report.run.terminal import print_conclusion
+
+
+def verdict(clause: str, outcome: Any, level: Any = "required", **more: Any) -> Verdict:
+    return Verdict(clause, level, outcome, f"it {outcome}; and more", **more)
+
+
+PASSED = verdict("core/binds", "passed")
+FAILED = verdict("core/fit-cpu", "failed")
+INVALID = verdict("core/fit-memory", "invalid")
+SKIPPED = verdict("core/cordon", "skipped")
+UNCLAIMED = verdict("network/flip", "not-claimed")
+
+
+def run(
+    *verdicts: Verdict, names: tuple[str, ...] = ("mine",), untried: tuple[str, ...] = (), **more: Any
+) -> RunResult:
+    result = RunResult(7, "embedded", Path("results"), **more)
+    for name in names:
+        candidate = Candidate(name, name, AttachedSpec(), Path("candidate.yaml"), claims=Claims())
+        selected = (*(one.clause for one in verdicts), *untried)
+        result.candidates[name] = CandidateResult(candidate, selected, list(verdicts))
+    return result
+
+
+@pytest.mark.parametrize(
+    ("result", "line"),
+    [
+        (run(PASSED, UNCLAIMED), "PASSED: 1 of 1 claimed clauses"),
+        (run(PASSED, names=("a", "b")), "PASSED: all 2 claimed clauses of 2 candidates"),
+        (run(PASSED, SKIPPED, allow_skipped=True), "PASSED: 1 of 2 claimed clauses (1 skipped)"),
+        (
+            run(PASSED, verdict("core/cordon", "excluded"), verdict("core/fit-cpu", "failed", "recommended")),
+            "PASSED: 1 of 3 claimed clauses (1 excluded, 1 recommended failed)",
+        ),
+        (run(PASSED, FAILED, UNCLAIMED), "FAILED: 1 of 2 claimed clauses; first: core/fit-cpu: it failed"),
+        (
+            run(PASSED, FAILED, INVALID, SKIPPED, untried=("core/fit-pods", "network/flip")),
+            "FAILED: 1 of 5 claimed clauses (1 invalid, 1 skipped, 1 not tried); first: core/fit-cpu: it failed",
+        ),
+        (
+            run(FAILED, names=("a", "b")),
+            "FAILED: 2 of 2 claimed clauses of 2 candidates; first: core/fit-cpu of a: it failed",
+        ),
+        (
+            run(verdict("core/binds", "passed", stale=True)),
+            "FAILED: 1 of 1 claimed clauses (1 stale exclusion); first: core/binds: it passed",
+        ),
+        (
+            run(PASSED, SKIPPED, INVALID),
+            "UNPROVED: 1 of 3 claimed clauses passed (1 invalid, 1 skipped); first: core/cordon: it skipped",
+        ),
+        (
+            run(PASSED, untried=("core/cordon",)),
+            "UNPROVED: 1 of 2 claimed clauses passed (1 not tried); first: core/cordon: not tried",
+        ),
+        (run(UNCLAIMED), "UNPROVED: nothing was judged"),
+        (
+            run(PASSED, FAILED, error=HostError("the disk is full", remedy="make room")),
+            "ERROR: the disk is full; 1 of 2 claimed clauses passed (1 failed); first: core/fit-cpu: it failed",
+        ),
+    ],
+)  # fmt: skip
+def test_a_run_ends_with_its_verdict(result: RunResult, line: str) -> None:
+    assert str(conclude(result)) == line
+
+
+def test_a_candidate_that_could_not_be_brought_up_is_named() -> None:
+    result = run(PASSED, names=("a", "b"))
+    result.candidates["b"].error = CandidateError("no such command")
+    result.candidates["b"].verdicts = []
+    assert str(conclude(result)).startswith("ERROR: b could not be brought up; 1 of 2 claimed clauses")
+
+
+def test_an_interrupted_run_says_how_far_it_came() -> None:
+    line = str(conclude(run(PASSED, FAILED, untried=("core/cordon",)), interrupted=True))
+    assert line == (
+        "INTERRUPTED: 1 of 3 claimed clauses passed (1 failed, 1 not tried); first: core/fit-cpu: it failed"
+    )  # fmt: skip
+    assert str(conclude(RunResult(7, "embedded", Path()), interrupted=True)) == "INTERRUPTED: nothing was judged"
+
+
+def test_it_ends_with_the_file_to_open() -> None:
+    assert str(conclude(run(PASSED), report=Path("a/report.html"))).endswith("; open a/report.html")
+
+
+def test_a_long_finding_is_shortened() -> None:
+    long = Verdict("core/binds", "required", "failed", "pods " * 100)
+    assert len(str(conclude(run(long)))) < 200
+
+
+def test_every_claimed_clause_is_counted_once() -> None:
+    assert counts(run(PASSED, FAILED, INVALID, SKIPPED, UNCLAIMED, untried=("core/fit-pods",))) == {
+        "passed": 1, "failed": 1, "invalid": 1, "skipped": 1, "not tried": 1
+    }  # fmt: skip
+
+
+def test_it_is_printed_as_it_is_on_one_line() -> None:
+    result = run(Verdict("core/binds", "required", "failed", "[bold]x[/bold] " * 5))
+    stream = io.StringIO()
+    print_conclusion(conclude(result), open_console(stream))
+    assert stream.getvalue() == f"{conclude(result)}\n"

@@ -1,0 +1,65 @@
+"""The summary of a job on GitHub Actions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.errors import CandidateError
+from schedproof.judge.verdict import Verdict
+from schedproof.report.run.github import append_summary
+
+from .run_example import NAME, result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+VARIABLE = "GITHUB_STEP_SUMMARY"
+
+
+def test_it_is_appended_where_the_runner_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "summary.md"
+    file.write_text("of an earlier step\n")
+    monkeypatch.setenv(VARIABLE, str(file))
+    append_summary(result())
+    first, heading, _, head, rule, *rest = file.read_text().splitlines()
+    assert first == "of an earlier step"
+    assert heading.startswith("### schedproof: FAILED: 1 of ")
+    assert head.count("|") == rule.count("|") == rest[0].count("|")
+    assert [row.split("|")[1].strip() for row in rest[:2]] == [NAME, "stock"]
+    assert any("`network/least-traffic` failed" in line for line in rest)
+    assert not any("rbac-minimal" in line for line in rest), "what is recommended does not decide"
+
+
+def test_elsewhere_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for value in (None, ""):
+        if value is None:
+            monkeypatch.delenv(VARIABLE, raising=False)
+        else:
+            monkeypatch.setenv(VARIABLE, value)
+        append_summary(result())
+    assert not list(tmp_path.iterdir())
+
+
+def test_that_it_cannot_be_written_is_said_and_fails_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    append_summary(result())
+    assert str(tmp_path) in capsys.readouterr().err
+
+
+def test_nothing_of_a_candidate_becomes_markup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "summary.md"
+    monkeypatch.setenv(VARIABLE, str(file))
+    run = result()
+    nasty = "<img src=x> | [a](http://x) `b`\n# heading\n- item"
+    run.candidates[NAME].verdicts = [Verdict("core/binds", "required", "failed", nasty)]
+    run.candidates["stock"].error = CandidateError(nasty)
+    append_summary(run)
+    lines = file.read_text().splitlines()
+    assert not [line for line in lines if line.startswith(("# ", "- item"))]
+    assert "<img" not in file.read_text().replace("\\<img", "")
+    assert "[a]" not in file.read_text().replace("\\[a", "")

@@ -1,0 +1,47 @@
+"""The lines of a run while it runs: they say how far it is."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from schedproof.candidates.shipped import find_candidate
+from schedproof.foundation.exit_codes import EXIT_ERROR
+from schedproof.judge.verdict import Verdict
+from schedproof.report.run.live import LiveReport
+from schedproof.report.run.result import CandidateResult, RunResult
+
+
+def shown(clause: str) -> Any:
+    verdict = Verdict(clause, "required", "passed", "it did")
+    return SimpleNamespace(
+        user_properties=[("schedproof", verdict.as_json())], when="call", failed=False, duration=0.25,
+        nodeid="test_it.py::test_it[stock]",
+    )  # fmt: skip
+
+
+def test_each_line_counts_the_clauses_that_are_claimed(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    result = RunResult(seed=1, cluster="embedded", folder=tmp_path)
+    selected = ("core/binds", "core/fit-cpu", "network/flip")  # the last one is not claimed
+    result.candidates["stock"] = CandidateResult(find_candidate("stock"), selected, [])
+    live = LiveReport(lambda _: result)
+    live.pytest_collection_finish(SimpleNamespace(config=None))  # type: ignore[arg-type]
+    for clause in ("core/binds", "core/binds", "core/fit-cpu"):  # of two instances, twice
+        live.pytest_runtest_logreport(shown(clause))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("2 clauses to judge")
+    assert [line.rpartition("; ")[2] for line in lines[2:]] == ["1 of 2", "1 of 2", "2 of 2"]
+
+
+@pytest.mark.parametrize("when", ["setup", "teardown"])
+def test_what_breaks_around_a_verdict_is_an_error_of_the_run(tmp_path: Any, when: str) -> None:
+    result = RunResult(seed=1, cluster="embedded", folder=tmp_path)
+    result.candidates["stock"] = CandidateResult(find_candidate("stock"), ("core/binds",), [])
+    live = LiveReport(lambda _: result)
+    live.pytest_collection_finish(SimpleNamespace(config=None))  # type: ignore[arg-type]
+    live.pytest_runtest_logreport(shown("core/binds"))
+    broken = {"when": when, "failed": True, "longreprtext": "AssertionError"}
+    live.pytest_runtest_logreport(SimpleNamespace(**{**vars(shown("core/binds")), **broken}))  # type: ignore[arg-type]
+    assert live.finish(pytest.ExitCode.TESTS_FAILED) == EXIT_ERROR

@@ -1,0 +1,266 @@
+"""The commands that need no cluster: help, explain, check, candidates, clauses."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from schedproof.binaries.resolve import Origin, Resolved
+from schedproof.candidates.shipped import find_candidate, shipped_names
+from schedproof.cli import prefetch as prefetching
+from schedproof.cli.main import _COMMANDS, command_line, main
+from schedproof.documents.suggestions import did_you_mean_one_of
+from schedproof.foundation.content import content
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.hints import _HINTS, hint_for
+from schedproof.judge.judge import why_unclaimed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXAMPLES = [example for group in _COMMANDS.values() for _, example in group.values()]
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    """What a command prints, on either stream."""
+    capsys.readouterr()
+    assert main(arguments) == code
+    out, err = capsys.readouterr()
+    assert not code or "\n  fix: " in err
+    return out + err
+
+
+# -- help
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_example_of_the_help_can_be_typed(example: str) -> None:
+    program, *arguments = shlex.split(example)
+    assert program == "schedproof"
+    assert callable(command_line().parse_args(arguments).run)
+
+
+def test_every_command_is_in_a_group_and_shows_its_example(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line().parse_args(["--help"])
+    out = capsys.readouterr().out
+    assert all(example in out for example in EXAMPLES)
+    for group in _COMMANDS.values():
+        for name, (_, example) in group.items():
+            with pytest.raises(SystemExit):
+                command_line().parse_args([name, "--help"])
+            assert f"example: {example}" in capsys.readouterr().out
+
+
+# -- completion
+
+COMPLETED = [
+    ("schedproof pref", {"prefetch "}),
+    ("schedproof run sto", {"stock "}),
+    ("schedproof run stock --clause network/fl", {"network/flip "}),
+    ("schedproof explain core/bin", {clause for clause in CATALOGUE if clause.startswith("core/bin")}),
+    ("schedproof init e", {"extender "}),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), COMPLETED)
+def test_the_shell_is_told_how_a_line_may_go_on(line: str, expected: set[str], tmp_path: Path) -> None:
+    found = tmp_path / "found"
+    asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_SHELL": "bash", "_ARGCOMPLETE_STDOUT_FILENAME": str(found)}
+    asked |= {"_ARGCOMPLETE_IFS": "\n", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+    subprocess.run((sys.executable, "-m", "schedproof"), env=os.environ | asked, check=True, timeout=60)
+    assert set(found.read_text().split("\n")) == expected
+
+
+# -- prefetch
+
+
+def test_prefetch_gets_all_binaries_of_a_cluster_and_compiles_plugins(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def resolved(names: list[str], **_: object) -> dict[str, Resolved]:
+        return {name: Resolved(name, tmp_path / name, "1", Origin.BUILT) for name in names}
+
+    monkeypatch.setattr(prefetching, "resolve", resolved)
+    monkeypatch.setattr(prefetching, "scheduler_binary", lambda *_, name, **__: f"compiled {name}")
+    monkeypatch.setattr(prefetching, "build_probe", lambda *_, name, **__: f"probe of {name}")
+    monkeypatch.setattr(prefetching, "_node_image", lambda _: "the image")
+    lines = said(capsys, "prefetch", "least-traffic-plugin", "least-traffic-extender", "--cluster=kind").splitlines()
+    assert {"kind 1:", "kube-scheduler 1:", "driver 1:"} <= {line.rpartition(" ")[0] for line in lines}
+    assert "node image: the image" in lines
+    assert lines[-2:] == [
+        "least-traffic-plugin: compiled least-traffic-plugin",
+        "least-traffic-plugin, for its scores: probe of least-traffic-plugin",
+    ]
+    embedded = said(capsys, "prefetch")
+    assert "etcd 1: " in embedded
+    assert "node image" not in embedded
+
+
+# -- explain
+
+
+@pytest.mark.parametrize("clause", CATALOGUE.values(), ids=lambda clause: clause.id)
+def test_every_clause_is_explained(clause: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    words = " ".join(said(capsys, "explain", clause.id).split())
+    for part in (clause.guarantee, clause.source, hint_for(clause.id), f"--clause {clause.id}"):
+        assert " ".join(part.split()) in words
+    file, test = words.partition("by: ")[2].split()[0].split("::")
+    assert f"def {test}(" in (content("suites").parent / file).read_text()
+
+
+def test_every_hint_is_that_of_a_clause() -> None:
+    assert {hint_for(clause) for clause in CATALOGUE} == set(_HINTS.values())
+
+
+def test_an_explanation_names_a_planted_defect_that_fails_the_clause(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, "explain", "network/zero-traffic")
+    command = next(line for line in out.splitlines() if line.startswith("see it fail: "))
+    _, _, candidate, option, clause = shlex.split(command.removeprefix("see it fail: "))
+    assert (option, clause) == ("--clause", "network/zero-traffic")
+    rows = yaml.safe_load(content("fixtures", "defects.yaml").read_text())
+    assert any(row["candidate"] == candidate and clause in row["fails"] for row in rows)
+
+
+def test_several_clauses_are_explained_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, "explain", "core/binds", "core/cordon")
+    assert out.index("core/binds (required") < out.index("core/cordon (required")
+
+
+# -- names that do not exist
+
+
+def test_unknown_names_have_up_to_three_suggestions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "did you mean network/flip, " in said(capsys, "explain", "network/flap", code=2)
+    assert "did you mean defects/hot-loop?" in said(capsys, "check", "hot-lop", code=2)
+    assert "schedproof candidates" in said(capsys, "check", "nothing-like-it-at-all", code=2)
+
+
+@pytest.mark.parametrize(
+    ("word", "fix"),
+    [
+        ("core/bnds", "did you mean core/binds?"),
+        ("extender", "did you mean my-extender, a/extender or b/extender?"),
+        ("zzzz", "`list` lists them"),
+    ],
+)
+def test_near_names(word: str, fix: str) -> None:
+    options = ("core/binds", "a/extender", "b/extender", "c/the-extender", "my-extender", "other")
+    assert did_you_mean_one_of(word, options, listed_by="list").startswith(fix)
+
+
+# -- candidates, clauses
+
+
+def test_every_shipped_candidate_is_listed_with_its_kind_and_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = said(capsys, "candidates").splitlines()
+    listed = {line.split()[0]: line.split(maxsplit=2)[1:] for line in lines}
+    assert set(listed) == set(shipped_names())
+    assert listed["stock"][0] == "plugin"
+    assert all(kind in ("plugin", "extender", "controller") and about for kind, about in listed.values())
+    assert lines[0].split()[0] == "least-traffic-controller"
+    assert all(line.startswith("defects/") for line in said(capsys, "candidates", "defects/").splitlines())
+    said(capsys, "candidates", "no such thing", code=2)
+
+
+def test_clauses_say_which_of_them_a_candidate_claims(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(said(capsys, "clauses").splitlines()) == len(CATALOGUE)
+    claims = find_candidate("stock").claims
+    out = said(capsys, "clauses", "--candidate", "stock")
+    assert f"stock claims {sum(not why_unclaimed(one, claims) for one in CATALOGUE.values())} of" in out
+    assert "network/flip: the profile network-aware is not claimed" in out
+
+
+def test_clauses_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    options = ("--candidate", "stock", "--candidate", "least-traffic-extender", "--json")
+    document = json.loads(said(capsys, "clauses", *options))
+    assert [one["id"] for one in document] == list(CATALOGUE)
+    flip = next(one for one in document if one["id"] == "network/flip")
+    assert flip["candidates"]["stock"] == {"claimed": False, "why": "the profile network-aware is not claimed"}
+    assert flip["candidates"]["least-traffic-extender"] == {"claimed": True, "why": ""}
+    assert flip["profile"] == "network-aware"
+    assert all(one["candidates"] == {} for one in json.loads(said(capsys, "clauses", "--json")))
+
+
+# -- check
+
+
+def write(folder: Path, command: list[str], **spec: Any) -> str:
+    extender = {"command": command, "port": 8888, "config": {"filterVerb": "filter"}}
+    document = {
+        "apiVersion": "schedproof/v1", "kind": "Candidate", "metadata": {"name": "mine"},
+        "spec": {"schedulerName": "mine", "extender": extender, **spec},
+    }  # fmt: skip
+    file = folder / "candidate.yaml"
+    file.write_text(json.dumps(document))
+    return str(file)
+
+
+def program(folder: Path, name: str, text: str, mode: int = 0o755) -> None:
+    (folder / name).write_text(text)
+    (folder / name).chmod(mode)
+
+
+def test_a_sound_candidate_is_described(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    program(tmp_path, "mine.py", "#!/usr/bin/env python3\n")
+    exclusions = [{"clause": "core/cordon", "reason": "not yet"}]
+    file = write(tmp_path, ["./mine.py"], claims={"profiles": ["core"]}, exclusions=exclusions)
+    out = said(capsys, "check", file)
+    assert f"{file}: mine, extender, schedulerName mine" in out
+    assert "excluded: core/cordon (not yet)" in out
+    assert "could also be claimed: events, in-place-resize, pod-affinity, pod-level-resources, topology-spread\n" in out
+    assert "expected to take about" in out
+
+
+def test_all_shipped_references_and_templates_are_sound(capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "check", *(name for name in shipped_names() if "/" not in name))
+    said(capsys, "check", *map(str, sorted(content("fixtures", "templates").glob("*/candidate.yaml"))))
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["./none"], "there is no program './none' in "),
+        (["no-such-program-at-all"], "there is no program 'no-such-program-at-all' on PATH"),
+        (["./plain"], "plain is not executable"),
+        (["./folder"], "folder is a folder"),
+        (["./lost"], "/no/such/python, is not there"),
+        (["python3", "none.py"], "there is no file 'none.py' in "),
+        (["{python}", "-u", "{here}/none.py"], "none.py' in "),
+    ],
+)
+def test_a_command_that_cannot_start_is_refused(
+    command: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program(tmp_path, "plain", "", 0o644)
+    program(tmp_path, "lost", "#!/no/such/python -u\n")
+    (tmp_path / "folder").mkdir()
+    file = write(tmp_path, command)
+    out = said(capsys, "check", file, code=2)
+    assert f"{file}: spec.extender.command: " in out
+    assert message in out
+
+
+def test_a_scoring_function_must_be_found_and_is_not_imported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, ["true"], scoring={"python": "scores_of_mine:scores"})
+    assert "there is no module scores_of_mine" in said(capsys, "check", file, code=2)
+    (tmp_path / "scores_of_mine.py").write_text("raise SystemExit('imported')\n")
+    said(capsys, "check", file)
+
+
+def test_every_candidate_is_checked_and_one_that_is_wrong_is_enough(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "candidate.yaml").write_text("kind: Candidat\n")
+    out = said(capsys, "check", str(tmp_path), "stock", code=2)
+    assert "did you mean Candidate?" in out
+    assert "stock, plugin" in out

@@ -1,0 +1,80 @@
+"""How long a run is expected to take, and because of which claims."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.candidates.shipped import find_candidate
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.normalization.effort import Effort
+from schedproof.parallel.durations import Durations
+from schedproof.parallel.plan import expect
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+
+SCORES = ["normalize/range", "normalize/order", "normalize/permutation"]
+
+
+@pytest.fixture(autouse=True)
+def nothing_seen_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCHEDPROOF_CACHE", str(tmp_path))
+
+
+def claiming(name: str = "least-traffic-plugin", **claims: Any) -> Candidate:
+    candidate = find_candidate(name)
+    network = dataclasses.replace(candidate.claims.network, **claims)  # type: ignore[type-var]
+    return dataclasses.replace(candidate, claims=dataclasses.replace(candidate.claims, network=network))
+
+
+def told(candidate: Candidate, *clauses: str, effort: Effort = Effort()) -> str:  # noqa: B008 - immutable
+    return expect([(candidate, clause) for clause in clauses], Durations(effort)).text(1)
+
+
+def seconds(candidate: Candidate, clause: str, effort: Effort = Effort()) -> float:  # noqa: B008 - immutable
+    return Durations(effort).expected(candidate, CATALOGUE[clause])
+
+
+def test_a_claimed_refresh_makes_property_tests_of_scores_long_and_is_named() -> None:
+    text = told(claiming(refresh=1.0), *SCORES)
+    assert "refresh of 1 s" in text
+    assert "min" in text
+    assert "window" not in text, "that waits for no window"
+
+
+def test_without_a_refresh_there_is_nothing_to_wait_for() -> None:
+    assert "claimed" not in told(claiming(refresh=0.0), *SCORES)
+    assert seconds(claiming(refresh=0.0), "normalize/range") < 10
+
+
+def test_recording_rules_are_waited_for_as_well() -> None:
+    assert "recording rules" in told(claiming(refresh=0.0, rules=({"record": "a", "expr": "b"},)), *SCORES)
+
+
+def test_what_is_asked_once_is_waited_for_once() -> None:
+    candidate = claiming(refresh=1.0)
+    assert seconds(candidate, "normalize/range") > 100
+    assert seconds(candidate, "normalize/order") < 10, "judged by the same answers"
+    assert seconds(candidate, "normalize/permutation") > seconds(candidate, "normalize/range"), "two questions a case"
+
+
+def test_more_cases_take_longer() -> None:
+    few, many = (seconds(claiming(refresh=1.0), "normalize/range", Effort(cases)) for cases in ("quick", "thorough"))
+    assert many > 10 * few
+
+
+def test_how_long_other_numbers_of_cases_took_says_nothing() -> None:
+    candidate, thorough = claiming(), Effort("thorough")
+    Durations(thorough).keep([(candidate, "normalize/range", 1000.0), (candidate, "network/flip", 50.0)])
+    assert seconds(candidate, "normalize/range", thorough) == 1000.0
+    assert seconds(candidate, "normalize/range") < 10
+    assert seconds(candidate, "network/flip") == seconds(candidate, "network/flip", thorough) == 50.0
+
+
+def test_a_long_window_is_named_with_its_refresh() -> None:
+    assert "window of 30 s and refresh of 5 s" in told(claiming(window=30.0, refresh=5.0), "network/flip")

@@ -1,0 +1,154 @@
+"""Required affinity and anti-affinity between pods: which nodes they leave, one world for each rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedproof.oracle.feasibility import check
+
+Manifest = dict[str, Any]
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+NAMESPACES = {"default": {}, "red": {"team": "red"}, "blue": {"team": "blue"}}
+NODES = [
+    {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": {"allocatable": {"pods": "9"}}}
+    for name, labels in {
+        "a1": {"zone": "a", "rack": "1"}, "a2": {"zone": "a", "rack": "2"}, "b1": {"zone": "b", "rack": "1"},
+        "nowhere": {},
+    }.items()
+]  # fmt: skip
+
+
+def pod(name: str = "probe", node: str = "", *, app: str = "web", namespace: str = "default", **kinds: Any) -> Manifest:
+    """`together` and `apart` are the required terms of its affinity and anti-affinity."""
+    affinity = {
+        kind: {REQUIRED: [{"topologyKey": "zone", **term} for term in kinds[short]]}
+        for short, kind in (("together", "podAffinity"), ("apart", "podAntiAffinity"))
+        if short in kinds
+    }
+    return {
+        "metadata": {
+            "name": name, "namespace": namespace, "uid": f"uid-{name}", "labels": {"app": app},
+            **kinds.get("metadata", {}),
+        },
+        "spec": {"containers": [], "affinity": affinity, **({"nodeName": node} if node else {})},
+        "status": {"phase": kinds.get("phase", "Running" if node else "Pending")},
+    }  # fmt: skip
+
+
+def selecting(app: str, **term: Any) -> Manifest:
+    return {"labelSelector": {"matchLabels": {"app": app}}, **term}
+
+
+def left(probe: Manifest, *others: Manifest, **arguments: Any) -> list[str]:
+    return sorted(name for name, why in check(probe, NODES, others, NAMESPACES, **arguments).items() if not why)
+
+
+DB = selecting("db")
+WEB = selecting("web")
+EVERYWHERE = ["a1", "a2", "b1", "nowhere"]
+
+
+def test_affinity_leaves_the_places_where_such_a_pod_is() -> None:
+    """A node without the topology's label is at no place."""
+    assert left(pod(together=[DB]), pod("db", "a1", app="db")) == ["a1", "a2"]
+    assert left(pod(together=[DB]), pod("db", "nowhere", app="db")) == []
+    assert left(pod(together=[DB])) == []
+
+
+def test_one_pod_must_be_meant_by_all_terms() -> None:
+    """Two pods that each fulfil one of them do not add up."""
+    both = [selecting("db"), {"labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}]
+    assert left(pod(together=both), pod("db", "a1", app="db")) == ["a1", "a2"]
+    assert left(pod(together=[DB, WEB]), pod("db", "a1", app="db"), pod("web", "a2")) == []
+
+
+def test_each_term_has_its_own_topology() -> None:
+    """In the zone by one term, in the rack by the other."""
+    terms = [DB, selecting("db", topologyKey="rack")]
+    assert left(pod(together=terms), pod("db", "a1", app="db")) == ["a1"]
+
+
+def test_the_first_of_a_group_may_go_anywhere_that_is_a_place() -> None:
+    """The second one must follow it."""
+    assert left(pod(together=[WEB])) == ["a1", "a2", "b1"]
+    assert left(pod(together=[WEB]), pod("first", "b1")) == ["b1"]
+    assert left(pod(together=[WEB, DB])) == []
+
+
+def test_anti_affinity_closes_the_places_where_such_a_pod_is() -> None:
+    """Here a node without the label is left: nothing is beside it."""
+    assert left(pod(apart=[DB]), pod("db", "a1", app="db")) == ["b1", "nowhere"]
+    assert left(pod(apart=[DB]), pod("db", "nowhere", app="db")) == EVERYWHERE
+
+
+def test_anti_affinity_holds_both_ways() -> None:
+    """A pod that has none itself is kept away by the one that has."""
+    assert left(pod(), pod("guard", "a1", app="db", apart=[WEB])) == ["b1", "nowhere"]
+    assert left(pod(app="other"), pod("guard", "a1", app="db", apart=[WEB])) == EVERYWHERE
+
+
+def test_affinity_does_not() -> None:
+    """Where a pod wants company, the company may come or not."""
+    assert left(pod(), pod("lonely", "a1", app="db", together=[WEB])) == EVERYWHERE
+
+
+@pytest.mark.parametrize(
+    ("described", "term", "namespace", "meant"),
+    [
+        ("none: the owner's own", {}, "default", True),
+        ("none: not another", {}, "red", False),
+        ("named", {"namespaces": ["red"]}, "red", True),
+        ("named: the owner's own is not among them", {"namespaces": ["red"]}, "default", False),
+        ("selected", {"namespaceSelector": {"matchLabels": {"team": "red"}}}, "red", True),
+        ("selected: another is not", {"namespaceSelector": {"matchLabels": {"team": "red"}}}, "blue", False),
+        ("an empty selector: all", {"namespaceSelector": {}}, "blue", True),
+        (
+            "named or selected",
+            {"namespaces": ["blue"], "namespaceSelector": {"matchLabels": {"team": "red"}}},
+            "blue",
+            True,
+        ),
+        (
+            "selected by what is not there",
+            {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}},
+            "default",
+            True,
+        ),
+        (
+            "selected by what is not there: another is not",
+            {"namespaceSelector": {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}},
+            "red",
+            False,
+        ),
+    ],
+)
+def test_namespaces(described: str, term: Manifest, namespace: str, meant: bool) -> None:
+    """The same of affinity, anti-affinity, and anti-affinity from the other side."""
+    other = pod("db", "a1", app="db", namespace=namespace)
+    assert (left(pod(together=[{**DB, **term}]), other) == ["a1", "a2"]) is meant, described
+    assert (left(pod(apart=[{**DB, **term}]), other) == ["b1", "nowhere"]) is meant, described
+    guard = pod("guard", "a1", app="db", apart=[{**WEB, **term}])
+    assert (left(pod(namespace=namespace), guard) == ["b1", "nowhere"]) is meant, described
+
+
+@pytest.mark.parametrize("selector", [None, {}])
+def test_no_selector_means_no_pod_and_an_empty_one_all(selector: Manifest | None) -> None:
+    term = {} if selector is None else {"labelSelector": selector}
+    expected = EVERYWHERE if selector is None else ["b1", "nowhere"]
+    assert left(pod(apart=[term]), pod("db", "a1", app="db")) == expected
+
+
+def test_terminating_pods_are_there_and_ended_ones_are_not() -> None:
+    going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    assert left(pod(apart=[DB]), pod("db", "a1", app="db", metadata=going)) == ["b1", "nowhere"]
+    assert left(pod(apart=[DB]), pod("db", "a1", app="db", phase="Failed")) == EVERYWHERE
+
+
+def test_pods_under_way_count_where_that_helps() -> None:
+    """For affinity they may be there, or not yet; for anti-affinity they are not."""
+    coming = pod("coming", "a1", app="db")
+    assert left(pod(together=[DB]), under_way=[coming]) == ["a1", "a2"]
+    assert left(pod(apart=[DB]), under_way=[coming]) == EVERYWHERE
+    assert left(pod(together=[WEB]), under_way=[pod("coming", "a1")]) == ["a1", "a2", "b1"]

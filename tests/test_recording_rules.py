@@ -1,0 +1,78 @@
+"""Recording rules of a candidate: as a file of Prometheus' own, or written out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.candidates.claims import NetworkClaims
+from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.documents.problems import DescriptorError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DESCRIPTOR = """
+apiVersion: schedproof/v1
+kind: Candidate
+metadata: {name: recorded}
+spec:
+  schedulerName: recorded
+  controller: {command: [/bin/true, "{port}"], ready: /healthz}
+  claims:
+    profiles: [core, network-aware]
+    network: {metric: node_network_receive_bytes_total, direction: receive, window: 2s, resolution: 10%, rules: RULES}
+"""
+FILE = """
+groups:
+- name: one
+  interval: 1m
+  rules:
+  - {record: "a:b", expr: 'rate(x{device="{device}"}[{window}])'}
+  - {alert: Loud, expr: "a:b > 1"}
+- name: two
+  rules:
+  - {record: "c", expr: "sum(a:b)", labels: {by: rule}}
+"""
+
+
+def claimed(folder: Path, rules: str) -> NetworkClaims:
+    (folder / "candidate.yaml").write_text(DESCRIPTOR.replace("RULES", rules))
+    network = load_candidate(folder).claims.network
+    assert network is not None
+    return network
+
+
+def test_a_file_gives_its_rules_in_order_and_no_alerts(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text(FILE)
+    assert claimed(tmp_path, "rules.yaml").rules == (
+        {"record": "a:b", "expr": 'rate(x{device="{device}"}[{window}])', "labels": {}},
+        {"record": "c", "expr": "sum(a:b)", "labels": {"by": "rule"}},
+    )
+
+
+def test_rules_can_be_written_out_and_survive_a_saved_history(tmp_path: Path) -> None:
+    claims = claimed(tmp_path, "[{record: 'a:b', expr: up, labels: {by: rule}}]")
+    assert claims.rules == ({"record": "a:b", "expr": "up", "labels": {"by": "rule"}},)
+    assert NetworkClaims.from_dict(claims.as_dict()) == claims
+
+
+def test_histories_saved_without_rules_are_still_read(tmp_path: Path) -> None:
+    claims = claimed(tmp_path, "[]")
+    saved = claims.as_dict()
+    del saved["rules"]
+    assert NetworkClaims.from_dict(saved) == claims
+
+
+def test_what_is_recorded_is_older_than_what_is_asked_for(tmp_path: Path) -> None:
+    assert claimed(tmp_path, "[{record: 'a:b', expr: up}]").staleness > claimed(tmp_path, "[]").staleness == 0
+
+
+@pytest.mark.parametrize(
+    "rules",
+    ["none.yaml", "candidate.yaml", "[{record: 'a b', expr: up}]", "[{record: a}]", "[{record: a, expr: '{node}'}]"],
+)
+def test_what_are_no_rules_is_refused(tmp_path: Path, rules: str) -> None:
+    with pytest.raises(DescriptorError):
+        claimed(tmp_path, rules)

@@ -1,0 +1,439 @@
+"""The JSON Schemas of files: what they take and refuse, and that they say what readers and writers do."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import datetime
+import json
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+import jsonschema
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from schedproof.benchmark.workloads.reader import load_workload
+from schedproof.candidates.descriptor.descriptor import Candidate, load_candidate
+from schedproof.candidates.kinds import AttachedSpec
+from schedproof.cli import main as cli
+from schedproof.cli.schema import SCHEMAS
+from schedproof.clusters import spec as cluster_spec
+from schedproof.clusters.spec import load_kind_spec, load_spec
+from schedproof.documents.fields import Field
+from schedproof.foundation.errors import HostError, SchedproofError, UsageError
+from schedproof.history.damage import FIELDS, damage
+from schedproof.judge.claimable import CLAIMABLE
+from schedproof.judge.verdict import Outcome, Verdict
+from schedproof.report.run.result import CandidateResult, RunResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+ROOT = Path(__file__).parents[1]
+VALIDATORS = {name: jsonschema.Draft202012Validator(schema()) for name, schema in SCHEMAS.items()}
+SHIPPED = {
+    "candidate": [
+        *ROOT.glob("fixtures/candidates/**/candidate.yaml"),
+        *ROOT.glob("fixtures/templates/*/candidate.yaml"),
+    ],
+    "cluster": [ROOT / "clusters" / "embedded.yaml", ROOT / "clusters" / "kind.yaml"],
+    "workload": [*ROOT.glob("fixtures/workloads/*.yaml")],
+}
+PAGES = {name: (ROOT / "docs" / f"{name}.md").read_text() for name in ("candidate", "workloads")}
+
+
+def examples(page: str) -> list[Any]:
+    """The whole files that a page shows."""
+    blocks = re.findall(r"^```yaml\n(.*?)^```", PAGES[page], re.MULTILINE | re.DOTALL)
+    return [yaml.safe_load(text) for text in blocks if text.startswith("apiVersion")]
+
+
+EVERYTHING: dict[str, list[Any]] = {
+    "candidate": [
+        *examples("candidate"),
+        *(yaml.safe_load(text) for text in (
+            """
+            apiVersion: schedproof/v1
+            kind: Candidate
+            metadata: {name: all}
+            spec:
+              schedulerName: all
+              extender:
+                command: [./extender]
+                workdir: .
+                port: 8888
+                config:
+                  filterVerb: filter
+                  preemptVerb: preempt
+                  enableHTTPS: true
+                  pathPrefix: /scheduler
+                  tlsConfig:
+                    {insecure: true, serverName: a, certFile: a, keyFile: a, caFile: a, certData: YQ==, keyData: YQ==,
+                     caData: YQ==}
+              rbac:
+                rules:
+                  - {verbs: [get], apiGroups: [""], resources: [leases], resourceNames: [mine]}
+                  - {verbs: [get], nonResourceURLs: [/metrics]}
+              image: {dockerfile: Dockerfile, context: ., requirements: requirements.txt, command: [/extender]}
+              claims:
+                profiles: [core, network-aware]
+                timing: {bind: 1s, requeue: 1s, takeover: 1s, freshness: 1s, reaction: 1s}
+                network:
+                  metric: m
+                  direction: receive
+                  window: 1s
+                  resolution: 0.1
+                  own-placements: counted
+                  rules: [{record: a, expr: b, labels: {c: d}}]
+            """,
+            """
+            apiVersion: schedproof/v1
+            kind: Candidate
+            metadata: {name: all}
+            spec:
+              schedulerName: all
+              plugin: {main: ./x, name: X}
+              schedulerConfig: config.yaml
+            """,
+            """
+            apiVersion: schedproof/v1
+            kind: Candidate
+            metadata: {name: all}
+            spec: {schedulerName: all, controller: {command: [a], port: 8888}}
+            """,
+        )),
+    ],
+    "workload": [
+        *examples("workloads"),
+        *(yaml.safe_load(file.read_text()) for file in SHIPPED["workload"]),
+        yaml.safe_load("""
+            apiVersion: schedproof/v1
+            kind: Workload
+            metadata: {name: all}
+            spec:
+              description: Everything.
+              operations:
+                - createNodes: {count: 1, template: {apiVersion: v1, kind: Node}}
+                - createNamespaces: {prefix: team, count: 2, labels: {team: a}}
+                - createPods:
+                    {count: 1, namespace: initial, wait: false, burst: 2, measured: true,
+                     templates: [{apiVersion: v1, kind: Pod}]}
+                - barrier: {}
+                - deletePods: {namespace: initial}
+                - readings: {all: 0}
+                - churn: {mode: recreate, number: 1, interval: 1s, namespace: churn, templates: [{kind: Pod}]}
+        """),
+    ],
+}  # fmt: skip
+"""Documents that between them give every field; some are wrong otherwise."""
+
+
+# -- what is taken, and what is refused
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_is_shipped_is_taken(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMAS[name]())
+    assert SHIPPED[name]
+    for file in SHIPPED[name]:
+        VALIDATORS[name].validate(yaml.safe_load(file.read_text()))
+
+
+def spec(kind: str, text: str) -> Any:
+    return yaml.safe_load(f"apiVersion: schedproof/v1\nkind: {kind}\nmetadata: {{name: a}}\nspec: {text}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{schedulerName: a}",
+        "{schedulerName: a, attached: {}, plugin: {binary: kube-scheduler}}",
+        "{attached: {}}",
+        "{schedulerName: a, attached: {}, calims: {}}",
+        "{schedulerName: a, extender: {command: [a]}}",
+        "{schedulerName: a, extender: {command: a, config: {filterVerb: f}}}",
+        "{schedulerName: a, extender: {command: [a], port: 70000, config: {filterVerb: f}}}",
+        "{schedulerName: a, controller: {command: [a], config: {filterVerb: f}}}",
+        "{schedulerName: a, attached: {}, claims: {profiles: [cor]}}",
+        "{schedulerName: a, attached: {}, claims: {features: [fast]}}",
+        "{schedulerName: a, attached: {}, claims: {network: {metric: m, direction: receive, resolution: 10%}}}",
+        "{schedulerName: a, attached: {}, claims: {timing: {bind: 30}}}",
+        "{schedulerName: a, attached: {}, exclusions: [{clause: core/bind, reason: r}]}",
+    ],
+)
+def test_a_wrong_candidate_is_refused(text: str) -> None:
+    assert not VALIDATORS["candidate"].is_valid(spec("Candidate", text))
+
+
+def test_a_candidate_that_extends_another_one_says_only_what_differs() -> None:
+    differing = {"extends": "../other", "spec": {"claims": {"network": {"window": "1m"}}, "rbac": None}}
+    assert VALIDATORS["candidate"].is_valid(differing)
+    assert not VALIDATORS["candidate"].is_valid({**differing, "spec": {"claims": {"network": {"windw": "1m"}}}})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{count: 0}",
+        "{count: 5001}",
+        "{nods: []}",
+        "{nodes: []}",
+        "{nodes: [{cpu: 3}]}",
+        "{node: {taints: [{key: a, effect: No}]}}",
+        "{node: {taints: {key: a}}}",
+    ],
+)
+def test_a_wrong_cluster_is_refused(text: str) -> None:
+    assert not VALIDATORS["cluster"].is_valid(spec("Cluster", text))
+
+
+@pytest.mark.parametrize(
+    "operations",
+    [
+        "[]",
+        "[{createPod: {}}]",
+        "[{barrier: {}, readings: {all: 0}}]",
+        "[{createPods: {template: {apiVersion: v1, kind: Pod}}}]",
+        "[{createPods: {count: some, template: {apiVersion: v1, kind: Pod}}}]",
+        "[{createNodes: {count: 1, template: {apiVersion: v1, kind: Pod}}}]",
+        "[{churn: {mode: sometimes, template: {apiVersion: v1, kind: Pod}}}]",
+    ],
+)
+def test_a_wrong_workload_is_refused(operations: str) -> None:
+    document = spec("Workload", f"{{description: d, operations: {operations}}}")
+    assert not VALIDATORS["workload"].is_valid(document)
+
+
+# -- what runs leave
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from([(kind, name) for kind, fields in FIELDS.items() for name, _ in fields]), st.data())
+def test_a_record_is_refused_where_a_saved_history_would_be(field: tuple[str, str], data: st.DataObject) -> None:
+    kind, name = field
+    record: dict[str, Any] = {"kind": kind, "at": 0.5}
+    for other, wanted in FIELDS[kind]:
+        put(record, other, RIGHT[wanted])
+    assert not damage(record)
+    VALIDATORS["history"].validate(record)
+    put(record, name, data.draw(st.sampled_from([None, True, 1, 0.5, "a", [], {}])))
+    assert VALIDATORS["history"].is_valid(record) == (not damage(record))
+
+
+RIGHT: dict[str, Any] = {"text": "a", "int": 1, "number": 0.5, "bool": True, "list": [], "dict": {}}
+
+
+def put(record: dict[str, Any], name: str, value: object) -> None:
+    """Set a field, as the table of fields names it."""
+    *outer, last = name.removesuffix("?").split(".")
+    for step in outer:
+        record = record.setdefault(step, {})
+    record[last] = value
+
+
+def closed(schema: Any) -> Any:
+    """The same, without leave to add fields."""
+    if isinstance(schema, list):
+        return [closed(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    more = {"additionalProperties": False} if "properties" in schema else {}
+    return {**{key: closed(value) for key, value in schema.items()}, **more}
+
+
+@pytest.mark.parametrize("error", [None, HostError("no room", remedy="make some")])
+def test_a_report_has_what_its_schema_says_and_nothing_else(error: SchedproofError | None) -> None:
+    candidate = Candidate("tested", "tested", AttachedSpec(), Path("candidate.yaml"))
+    levels: tuple[Any, ...] = ("required", "recommended")
+    verdicts = [
+        Verdict("core/binds", level, outcome, "so", {"logs": {}}, stale=stale, instance=instance, depends_on=depends)
+        for level in levels
+        for outcome in get_args(Outcome)
+        for stale, instance, depends in ((False, 0, ""), (True, 2, "core/alive"))
+    ]
+    result = RunResult(seed=7, cluster="embedded", folder=Path("results"), error=error, seconds=1.5)
+    result.started = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    result.timings = {"tested core/binds": 0.5}
+    result.versions = {"schedproof": "1"}
+    result.candidates["tested"] = CandidateResult(candidate, (), verdicts, error)
+    jsonschema.Draft202012Validator(closed(SCHEMAS["report"]())).validate(json.loads(json.dumps(result.as_dict())))
+    assert not VALIDATORS["report"].is_valid({**result.as_dict(), "schema": "schedproof.report/v0"})
+
+
+# -- that they say what the readers do
+
+
+def test_a_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    for name, schema in SCHEMAS.items():
+        assert cli.main(["schema", name]) == 0
+        assert json.loads(capsys.readouterr().out) == schema()
+
+
+Asked = dict[str, dict[str, Any]]
+"""Path of a field, to what its reader wants to know of it."""
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, read: Callable[[], object]) -> Asked:
+    """What a reader asks of each field while it reads."""
+    found: Asked = {}
+
+    def note(method: str, facts: Callable[..., dict[str, Any]]) -> None:
+        original = getattr(Field, method)
+
+        def noting(self: Field, *arguments: Any, **named: Any) -> Any:
+            found.setdefault(re.sub(r"\[\d+\]", "[]", self.path), {}).update(facts(*arguments))
+            return original(self, *arguments, **named)
+
+        monkeypatch.setattr(Field, method, noting)
+
+    note("section", lambda *known: {"properties": set(known) - {"urlPrefix"}})  # which is read to be refused
+    note("choice", lambda options: {"enum": set(options)})
+    note("integer", lambda minimum, maximum, _: {"minimum": minimum, "maximum": maximum})
+    note("flag", lambda: {"type": "boolean"})
+    note("number", lambda _: {"type": "number"})
+    note("duration", lambda _: {"title": "duration"})
+    note("text", lambda *_: {"type": "string"})
+    note("items", lambda _: {"type": "array"})
+    note("entries", lambda _: {"type": "object"})
+    with contextlib.suppress(UsageError):  # what is asked counts, not whether the answers were right
+        read()
+    return found
+
+
+def described(schema: dict[str, Any], path: str) -> list[dict[str, Any]]:
+    """What a schema says of a field; several where it allows several forms."""
+    here = [schema, *schema.get("anyOf", ())]
+    if not path:
+        return here
+    step, _, rest = re.sub(r"^\.", "", path).partition(".")
+    if step.startswith("[]"):
+        return [found for one in here if "items" in one for found in described(one["items"], path.removeprefix("[]"))]
+    name, listed, inner = step.partition("[]")
+    rest = f"{listed}{inner}{'.' if rest else ''}{rest}"
+    below = [one.get("properties", {}).get(name, one.get("additionalProperties")) for one in here]
+    return [found for one in below if isinstance(one, dict) for found in described(one, rest)]
+
+
+def agrees(said: dict[str, Any], asked: dict[str, Any]) -> bool:
+    """Whether a schema's words are what a reader asks; null is a matter of its own."""
+    words = {
+        "properties": set(said.get("properties", ())), "enum": set(said.get("enum", ())) - {None},
+        **{key: said.get(key) for key in ("minimum", "maximum", "title")},
+        "type": said.get("type", "string" if "enum" in said else None),
+    }  # fmt: skip
+    return all(
+        value in words["type"] if key == "type" and isinstance(words["type"], list) else words[key] == value
+        for key, value in asked.items()
+    )
+
+
+def without_manifests(found: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Kubernetes' own objects are carried as they are, and names that are no words have no simple path."""
+    for path, facts in found.items():
+        if not re.search(r"template|manifests|\.args|schedulerConfig\.|labels\.|\"", path):
+            yield path, facts
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_a_schema_says_of_each_field_what_its_reader_asks(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = {"candidate": lambda file: load_candidate(file, known=CLAIMABLE), "workload": load_workload}[name]
+    schema = SCHEMAS[name]()
+    schema = schema.get("else", schema)
+    seen: set[str] = set()
+    for number, document in enumerate(EVERYTHING[name]):
+        file = tmp_path / f"{number}.yaml"
+        file.write_text(yaml.safe_dump(document))
+        with monkeypatch.context() as patched:
+            found = asked(patched, lambda file=file: load(file))
+        for path, facts in without_manifests(found):
+            said = described(schema, path)
+            assert any(agrees(one, facts) for one in said), (path, facts, said)
+        seen.update(found)
+    unasked = re.compile(r"template|manifests|attached$|barrier$")  # manifests, and what has no fields
+    assert not [path for path in fields(schema) if path not in seen and not unasked.search(path)]
+
+
+def fields(schema: dict[str, Any], path: str = "") -> Iterator[str]:
+    """The paths of all fields that a schema names."""
+    for one in (schema, *schema.get("anyOf", ())):
+        for name, field in one.get("properties", {}).items():
+            inner = f"{path}.{name}" if path else name
+            yield inner
+            yield from fields(field, inner)
+        if "items" in one:
+            yield from fields(one["items"], f"{path}[]")
+
+
+def test_the_cluster_s_schema_has_the_fields_that_its_reader_knows() -> None:
+    said = SCHEMAS["cluster"]()["properties"]["spec"]["properties"]
+    assert set(said) == {*cluster_spec.SPEC_KEYS, *cluster_spec.KIND_KEYS}
+    assert set(said["node"]["properties"]) == set(cluster_spec.NODE_KEYS)
+    assert said["nodes"]["items"]["properties"] == said["node"]["properties"]
+
+
+def paths(value: object, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [prefix, *(path for key, item in inner for path in paths(item, (*prefix, key)))]
+
+
+GOOD = {
+    "candidate": examples("candidate"),
+    "workload": EVERYTHING["workload"][:-1],
+    "cluster": [
+        *(yaml.safe_load(file.read_text()) for file in SHIPPED["cluster"]),
+        spec(
+            "Cluster", "{nodes: [{name: a, capacity: {cpu: 2}, labels: {a: b}, taints: [{key: a, effect: NoExecute}]}]}"
+        ),
+    ],
+}
+SPOTS = [
+    (name, number, path)
+    for name, documents in GOOD.items()
+    for number, one in enumerate(documents)
+    for path in paths(one)
+]
+VALUES = st.sampled_from(
+    [None, True, False, 0, 1, -1, 0.5, 70_000, "", " ", "a", "a/b", "core", "10%", "1s", "1m30s", "0", "30", "{nodes}",
+     "{x}", "/a", "./a", [], [""], ["a"], [1], {}, {"a": 1}, {"a": "b"}, {"name": "a"}]
+)  # fmt: skip
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(SPOTS), VALUES)
+def test_nothing_is_refused_that_a_reader_takes(
+    tmp_path_factory: pytest.TempPathFactory, spot: tuple[str, int, tuple[Any, ...]], value: object
+) -> None:
+    name, number, path = spot
+    document = copy.deepcopy(GOOD[name][number])
+    if not path:
+        return
+    target = document
+    for key in path[:-1]:
+        target = target[key]
+    target[path[-1]] = value
+    file = tmp_path_factory.getbasetemp() / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(document))
+    if taken(name, file):
+        VALIDATORS[name].validate(document)
+
+
+def taken(name: str, file: Path) -> bool:
+    """Whether a reader of such a file takes it."""
+    readers: dict[str, tuple[Callable[[Path], object], ...]] = {
+        "candidate": (lambda path: load_candidate(path, known=CLAIMABLE),),
+        "workload": (load_workload,),
+        "cluster": (load_spec, load_kind_spec),
+    }
+    for read in readers[name]:
+        try:
+            read(file)
+        except UsageError:
+            continue
+        return True
+    return False

@@ -1,0 +1,102 @@
+"""The pages that tools/site generates, and what it takes from other files. `make docs` builds the site of them."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.judge.catalogue import CATALOGUE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def generator(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Imports a module of the generator, whose folder is on no path."""
+    monkeypatch.syspath_prepend(ROOT / "tools" / "site")
+    return importlib.import_module
+
+
+def pages_of(entry: Any) -> Iterator[str]:
+    """The pages in a table of contents."""
+    if isinstance(entry, str):
+        yield entry
+    for one in entry.values() if isinstance(entry, dict) else entry if isinstance(entry, list) else ():
+        yield from pages_of(one)
+
+
+def test_each_clause_has_a_page_that_says_what_breaks_it_and_how_to_fix_that(generator: Any) -> None:
+    pages = generator("clause_pages").clause_pages()
+    for clause in CATALOGUE.values():
+        page = pages[generator("prose").clause_page(clause.id)]
+        assert page.startswith(f"# {clause.id}\n")
+        assert generator("prose").escaped(clause.guarantee) in page
+        assert "## How to fix it\n" in page
+
+
+def test_each_page_of_clauses_is_in_the_table_of_contents_once(generator: Any) -> None:
+    module = generator("clause_pages")
+    assert sorted(pages_of(module.navigation())) == sorted(module.clause_pages())
+
+
+def test_planted_defects_are_named_on_the_pages_of_the_clauses_that_catch_them(generator: Any) -> None:
+    pages = generator("clause_pages").clause_pages()
+    assert "`described/d1-network-traffic/divides-by-zero`" in pages["clauses/network-aware/zero-traffic.md"]
+
+
+def test_each_command_and_its_options_are_in_the_reference(generator: Any) -> None:
+    pages = generator("command_pages").command_pages()
+    text = pages["reference/commands.md"]
+    assert "\n## schedproof cluster up\n" in text
+    assert "| `--window DURATION` |" in text
+    assert "| `-q`, `--quiet` |" in text
+    assert "| `--sched-window DURATION` |" in pages["reference/pytest.md"]
+
+
+def test_each_page_is_in_the_table_of_contents() -> None:
+    """Of the pages that are files; `make docs` says the same, in half a minute."""
+    contents = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2]
+    listed = set(re.findall(r"([\w-]+\.md)$", contents, re.MULTILINE))
+    assert {page.name for page in (ROOT / "docs").glob("*.md")} <= listed
+
+
+def test_each_section_that_a_page_takes_from_another_file_exists(generator: Any) -> None:
+    for page in (ROOT / "docs").glob("*.md"):
+        assert "<!-- from" not in generator("prose").with_sections(page.read_text())
+
+
+def test_a_section_ends_at_the_next_heading_and_not_at_a_comment_of_a_shell(generator: Any) -> None:
+    text = "# T\n\nlead\n\n## A\n\n```\n## no heading\n```\n\nend\n\n## B\n\nelse\n"
+    section = generator("prose").section
+    assert section(text, None) == "# T\n\nlead"
+    assert section(text, "A").endswith("end")
+    with pytest.raises(KeyError):
+        section(text, "no heading")
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("see [it](../fixtures/x.py)", "see it (`fixtures/x.py`)"),
+        ("see [fixtures/x.py](../fixtures/x.py)", "see `fixtures/x.py`"),
+        ("see [it](../CONTRIBUTING.md#rooms)", "see [it](contributing.md#rooms)"),
+        ("see [it](scoring.md#why)", "see [it](scoring.md#why)"),
+        ("`core/binds` first", "[`core/binds`](clauses/core/binds.md) first"),
+        ("`core/no-such-clause`", "`core/no-such-clause`"),
+        ("`own/test`", "`own/test`"),
+        ("```\n`core/binds`\n```", "```\n`core/binds`\n```"),
+    ],
+)
+def test_links_hold_on_the_site_and_names_of_clauses_are_links(generator: Any, written: str, shown: str) -> None:
+    assert generator("prose").linked(written, "judge.md") == shown
+
+
+def test_text_that_markdown_would_read_otherwise_is_escaped(generator: Any) -> None:
+    assert generator("prose").escaped("*, <b> | `a*|` [x]") == "\\*, &lt;b> \\| `a*\\|` \\[x]"

@@ -1,0 +1,110 @@
+"""TLS of an extender's tap: what kube-scheduler would take, and nothing else; and what shows it who we are."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import socket
+import ssl
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.candidates.deploy.tap_tls import own_certificate, trust_of
+from schedproof.daemons.certificates import Authority, KeyPair
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+STUCK = 20.0
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path / "ours")
+
+
+def server_context(pair: KeyPair) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    return context
+
+
+@contextlib.contextmanager
+def greeting(server: ssl.SSLContext) -> Iterator[socket.socket]:
+    """A client's socket, whose other end is about to greet it."""
+    near, far = socket.socketpair()
+
+    def greet() -> None:
+        with contextlib.suppress(OSError), server.wrap_socket(far, server_side=True) as secure:
+            secure.settimeout(STUCK)
+            secure.sendall(repr(secure.getpeercert()).encode())
+
+    thread = threading.Thread(target=greet)
+    thread.start()
+    near.settimeout(STUCK)
+    with near:
+        yield near
+    thread.join()
+    far.close()
+
+
+def greets(trust: ssl.SSLContext, server: ssl.SSLContext, name: str = "127.0.0.1") -> bytes:
+    """What the server says of us; b"" where we do not trust it, or it does not trust us."""
+    with greeting(server) as near:
+        try:
+            with trust.wrap_socket(near, server_hostname=name) as secure:
+                return secure.recv(1 << 16)
+        except ssl.SSLError:
+            return b""
+
+
+def data(path: Path) -> str:
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def test_without_an_authority_nothing_is_verified(authority: Authority) -> None:
+    server = server_context(authority.server("x"))
+    assert greets(trust_of({}), server)
+    assert greets(trust_of({"insecure": True}), server, "elsewhere")
+
+
+def test_an_authority_is_what_is_trusted_by_file_and_by_data(authority: Authority, tmp_path: Path) -> None:
+    server, stranger = server_context(authority.server("x")), Authority(tmp_path / "theirs").certificate
+    for config in ({"caFile": str(authority.certificate)}, {"caData": data(authority.certificate)}):
+        assert greets(trust_of(config), server)
+        assert not greets(trust_of(config), server, "elsewhere")
+    assert not greets(trust_of({"caFile": str(stranger)}), server)
+
+
+def test_the_servers_own_certificate_is_trusted_like_an_authority(authority: Authority) -> None:
+    pair = authority.server("x")
+    assert greets(trust_of({"caFile": str(pair.certificate)}), server_context(pair))
+
+
+def test_who_asks_for_a_certificate_gets_the_configured_one(authority: Authority) -> None:
+    server, client = server_context(authority.server("x")), authority.client("scheduler")
+    server.load_verify_locations(authority.certificate)
+    server.verify_mode = ssl.CERT_REQUIRED
+    ca = {"caFile": str(authority.certificate)}
+    given = [
+        {"certFile": str(client.certificate), "keyFile": str(client.key)},
+        {"certData": data(client.certificate), "keyData": data(client.key)},
+    ]
+    assert [b"scheduler" in greets(trust_of({**ca, **one}), server) for one in given] == [True, True]
+    assert greets(trust_of(ca), server) == b""
+
+
+def test_a_file_that_is_no_certificate_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("nonsense")
+    for config in ({"caFile": str(tmp_path / "ca.pem")}, {"caFile": str(tmp_path / "missing")}):
+        with pytest.raises(OSError, match=r"certificate|No such file|PEM"):
+            trust_of(config)
+
+
+def test_our_own_certificate_is_trusted_by_what_is_said_of_it() -> None:
+    server, ca = own_certificate("127.0.0.1")
+    assert greets(trust_of({"caData": ca}), server)
+    assert not greets(trust_of({"caData": own_certificate("127.0.0.1")[1]}), server)

@@ -1,0 +1,93 @@
+"""`schedproof run --watch`: which changes count, and what they try again."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedproof.candidates.descriptor.descriptor import Candidate
+from schedproof.candidates.kinds import AttachedSpec, ControllerSpec, PluginSpec
+from schedproof.cli.main import main
+from schedproof.cli.watch import Changes, sources, to_try_again
+from schedproof.judge.verdict import Verdict
+from schedproof.report.run.result import CandidateResult, RunResult
+
+
+def changed_by(folder: Path, change: Any, *, but: Path = Path("/nowhere")) -> list[Path]:
+    changes = Changes([folder], but=but)
+    timer = threading.Timer(0.1, change)
+    timer.start()
+    try:
+        return changes.wait()
+    finally:
+        timer.join()
+
+
+def test_a_file_that_is_written_made_or_removed_is_a_change(tmp_path: Path) -> None:
+    file = tmp_path / "below" / "mine.py"
+    file.parent.mkdir()
+    assert changed_by(tmp_path, lambda: file.write_text("new")) == [file]
+    assert changed_by(tmp_path, lambda: file.write_text("other")) == [file]
+    assert changed_by(tmp_path, file.unlink) == [file]
+
+
+def test_several_files_that_are_written_together_are_one_change(tmp_path: Path) -> None:
+    files = [tmp_path / str(number) for number in range(3)]
+
+    def write() -> None:
+        for file in files:
+            file.write_text("new")
+            time.sleep(0.02)
+
+    assert changed_by(tmp_path, write) == files
+
+
+def test_what_is_no_source_does_not_count(tmp_path: Path) -> None:
+    report = tmp_path / "report"
+    for name in ("__pycache__", ".git", "report", "schedproof-results"):
+        (tmp_path / name).mkdir()
+
+    def write() -> None:
+        for name in ("__pycache__", ".git", "report", "schedproof-results"):
+            (tmp_path / name / "new").write_text("new")
+        (tmp_path / "mine.py").write_text("new")
+
+    assert changed_by(tmp_path, write, but=report) == [tmp_path / "mine.py"]
+
+
+def test_the_folders_of_a_candidate_s_files_are_watched(tmp_path: Path) -> None:
+    yaml = tmp_path / "a" / "candidate.yaml"
+    candidates = [
+        Candidate("a", "a", ControllerSpec(("./run",), tmp_path / "b"), yaml),
+        Candidate("b", "b", PluginSpec(package=str(tmp_path / "c")), yaml),
+        Candidate("c", "c", PluginSpec(package="example.com/plugin@v1"), yaml),
+        Candidate("d", "d", AttachedSpec(), yaml),
+    ]
+    assert sources(candidates) == {tmp_path / "a", tmp_path / "b", tmp_path / "c"}
+
+
+def test_what_did_not_pass_is_tried_again_and_what_depended_on_it() -> None:
+    result = RunResult(7, "embedded", Path())
+    verdicts = [
+        Verdict("core/binds", "required", "passed", ""),
+        Verdict("core/fit-cpu", "required", "failed", ""),
+        Verdict("core/fit-memory", "required", "invalid", ""),
+        Verdict("core/fit-pods", "required", "skipped", "", depends_on="core/fit-cpu"),
+        Verdict("core/cordon", "required", "skipped", ""),
+        Verdict("core/restart", "recommended", "failed", ""),
+        Verdict("core/no-nodes", "required", "excluded", ""),
+        Verdict("core/freshness", "required", "passed", "", stale=True),
+    ]
+    candidate = Candidate("mine", "mine", AttachedSpec(), Path("candidate.yaml"))
+    result.candidates["mine"] = CandidateResult(candidate, (), verdicts)
+    assert to_try_again(result) == {"core/fit-cpu", "core/fit-memory", "core/fit-pods", "core/freshness"}
+
+
+@pytest.mark.parametrize("option", ["--repeat=2", "--jobs=2", "--cluster=kind"])
+def test_what_it_does_not_go_with_is_refused(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "stock", "--watch", option]) == 2
+    assert "\n  fix: " in capsys.readouterr().err
