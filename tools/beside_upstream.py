@@ -19,21 +19,21 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.benchmark.contender import Contender
+from schedproof.benchmark.contestant import Contestant
 from schedproof.benchmark.driver import BINARY
 from schedproof.benchmark.rounds import Order, measure
 from schedproof.benchmark.stage import Stage
+from schedproof.benchmark.workloads.scheduler_perf import import_case
 from schedproof.binaries.cache import cache_dir
 from schedproof.binaries.lock import DEFAULT_KUBERNETES, load
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.scheduler_config import SERVED_VERSION
+from schedproof.candidates.deploy.scheduler_config import SERVED_VERSION
 from schedproof.candidates.shipped import find_candidate
-from schedproof.clusters.lean import BINARIES, LeanCluster
+from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
 from schedproof.foundation.progress import ConsoleProgress
-from schedproof.workloads.scheduler_perf import import_case
 
 if TYPE_CHECKING:
-    from schedproof.candidates.descriptor import Candidate
+    from schedproof.candidates.descriptor.descriptor import Candidate
 
 PACKAGE = "k8s.io/kubernetes/test/integration/scheduler_perf/misc"
 
@@ -89,9 +89,9 @@ def ours(case: str, binaries: dict[str, Path]) -> float:
         cluster = LeanCluster(DEFAULT_KUBERNETES, binaries, Path(scratch))
         stage = Stage(workload, cluster, binaries[BINARY], Path(scratch), seed=1)
         try:
-            contender = Contender(stage, "stock", as_upstream(), Path(scratch) / "stock")
-            done = measure(stage, contender, Order("drain", 0, 0, 1))
-            contender.close()
+            contestant = Contestant(stage, "stock", as_upstream(), Path(scratch) / "stock")
+            done = measure(stage, contestant, Order("drain", 0, 0, 1))
+            contestant.close()
         finally:
             stage.close()
         assert len(done.bound) == workload.pods

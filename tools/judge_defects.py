@@ -1,7 +1,8 @@
 """Judge every planted defect on the clauses that must catch it, and write the table: `make defects`.
 
-Reads fixtures/defects.yaml. Each candidate is tried on its own clauses only, on an embedded cluster that it shares with
-others. Exits with 1 if a defect is not caught.
+Reads fixtures/defects.yaml; with `--unusual` fixtures/unusual.yaml, whose candidates are correct and must pass. Each
+candidate is tried on its own clauses only, on an embedded cluster that it shares with others. Exits with 1 if a defect
+is not caught, or if what is correct does not pass.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,11 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
+_PAIRS = "JUDGE_DEFECTS_PAIRS"
+"""Environment variable: candidates' names and clauses to try, as JSON."""
+_FAILURES = "# Written by `make defects`: of each clause a planted candidate that it caught, and what was found.\n"
 ROWS: list[dict[str, Any]] = yaml.safe_load((ROOT / "fixtures" / "defects.yaml").read_text())
+UNUSUAL: list[dict[str, Any]] = yaml.safe_load((ROOT / "fixtures" / "unusual.yaml").read_text())
 
 
 def name_of(row: dict[str, Any]) -> str:
@@ -28,9 +34,26 @@ def name_of(row: dict[str, Any]) -> str:
     return str(descriptor["metadata"]["name"])
 
 
+def clauses_of(row: dict[str, Any]) -> list[str]:
+    """The clauses that a row's candidate is tried on."""
+    return list(row["fails"] if "fails" in row else row["passes"])
+
+
+def quick(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """As few clauses as leave no clause and no defect untried, without candidates whose code is that of another one."""
+    left = {clause for row in rows for clause in clauses_of(row)}
+    chosen = []
+    for row in sorted((row for row in rows if "like" not in row), key=lambda row: len(clauses_of(row))):
+        new = [clause for clause in clauses_of(row) if clause in left]
+        kept = new or clauses_of(row)[:1]
+        left.difference_update(kept)
+        chosen.append({**row, "fails": kept})
+    return chosen
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """As a pytest plugin, which we are in the process that judges: keep each candidate's own clauses."""
-    wanted = {(name_of(row), clause) for row in ROWS for clause in row["fails"]}
+    wanted = {tuple(pair) for pair in json.loads(os.environ[_PAIRS])}
     items[:] = [
         item
         for item in items
@@ -44,9 +67,10 @@ def judge(
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Candidate's name to clause to what report.json says of it. `options` are pytest's."""
     candidates = list(dict.fromkeys(str(ROOT / "fixtures" / "candidates" / row["candidate"]) for row in rows))
-    # Most of the time somebody waits for a candidate that does not do what it should: that can be done side by side.
+    # Most of the time is spent waiting for a candidate that does not do what it should: that can be done side by side.
     parts = {report / str(number): candidates[number::jobs] for number in range(jobs) if candidates[number::jobs]}
-    running = [_start(part, folder, options) for folder, part in parts.items()]
+    pairs = [(name_of(row), clause) for row in rows for clause in (*clauses_of(row), *row.get("tried", ()))]
+    running = [_start(part, pairs, folder, options) for folder, part in parts.items()]
     for process, folder in zip(running, parts, strict=True):
         process.wait()
         if not (folder / "report.json").exists():
@@ -58,15 +82,18 @@ def judge(
     }
 
 
-def _start(candidates: list[str], report: Path, options: tuple[str, ...]) -> subprocess.Popen[bytes]:
+def _start(
+    candidates: list[str], pairs: list[tuple[str, str]], report: Path, options: tuple[str, ...]
+) -> subprocess.Popen[bytes]:
     command = [
         sys.executable, "-m", "pytest", "-c", str(ROOT / "suites" / "pytest.ini"), "--noconftest", "-q", "--tb=no",
         "-p", "no:cacheprovider", "-p", "judge_defects", str(ROOT / "suites"), f"--sched-report={report}",
+        "--sched-keep-going",  # each clause that is listed has to catch it by itself
         *(f"--sched-candidate={candidate}" for candidate in candidates), *options,
     ]  # fmt: skip
     report.mkdir(parents=True, exist_ok=True)
     with (report / "pytest.log").open("w") as log:
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools")}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools"), _PAIRS: json.dumps(pairs)}
         return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
 
@@ -75,21 +102,39 @@ def table(rows: list[dict[str, Any]], outcomes: dict[str, dict[str, str]]) -> st
     lines = ["| system | defect | candidate | clauses that catch it |", "|---|---|---|---|"]
     for row in rows:
         verdicts = outcomes.get(name_of(row), {})
-        clauses = ", ".join(f"{clause}: {verdicts.get(clause, 'not tried')}" for clause in row["fails"])
-        lines.append(f"| {row.get('system', '')} | {row['defect']} | {row['candidate']} | {clauses} |")
+        clauses = ", ".join(f"{clause}: {verdicts.get(clause, 'not tried')}" for clause in clauses_of(row))
+        said = row["defect"] if "defect" in row else row["unusual"]
+        lines.append(f"| {row.get('system', '')} | {said} | {row['candidate']} | {clauses} |")
     return "\n".join(lines) + "\n"
+
+
+def failures(rows: list[dict[str, Any]], judged: dict[str, dict[str, dict[str, Any]]]) -> dict[str, dict[str, str]]:
+    """For each clause that caught one: a candidate, if possible with that defect alone, and what was found."""
+    caught = [
+        (row["candidate"].endswith("as-published"), number, clause, row["candidate"], verdict["summary"])
+        for row in rows
+        for number, clause in enumerate(clauses_of(row))
+        if (verdict := judged.get(name_of(row), {}).get(clause)) and verdict["outcome"] == "failed"
+    ]
+    return {
+        clause: {"candidate": candidate, "finding": textwrap.shorten(said.split("\n")[0], 400, placeholder=" ...")}
+        for _, _, clause, candidate, said in sorted(caught, key=lambda one: one[:2], reverse=True)
+    }
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("only", nargs="*", metavar="CANDIDATE", help="of fixtures/defects.yaml (default: all)")
-    parser.add_argument("--quick", action="store_true", help="without those whose code is that of another one")
+    parser.add_argument("--unusual", action="store_true", help="the correct candidates of fixtures/unusual.yaml")
+    parser.add_argument("--quick", action="store_true", help="as few clauses as leave none untried")
     parser.add_argument("--jobs", type=int, default=3, metavar="N", help="clusters at once (default: 3)")
     parser.add_argument("--report", type=Path, help="where the evidence goes (default: nowhere)")
     parser.add_argument("--table", type=Path, help="write the table to this file")
+    parser.add_argument("--failures", type=Path, help="write to this file what a failure of each clause looks like")
     arguments = parser.parse_args()
-    rows = [row for row in ROWS if not arguments.only or row["candidate"] in arguments.only]
-    rows = [row for row in rows if not (arguments.quick and "like" in row)]
+    known, expected = (UNUSUAL, "passed") if arguments.unusual else (ROWS, "failed")
+    rows = [row for row in known if not arguments.only or row["candidate"] in arguments.only]
+    rows = quick(rows) if arguments.quick else rows
     with tempfile.TemporaryDirectory() as scratch:
         judged = judge(rows, (arguments.report or Path(scratch)).absolute(), arguments.jobs)
     outcomes = {name: {i: clause["outcome"] for i, clause in clauses.items()} for name, clauses in judged.items()}
@@ -97,9 +142,11 @@ def main() -> int:
     sys.stdout.write(text)
     if arguments.table:
         arguments.table.write_text(f"# Planted defects, and the clauses that catch them\n\n{text}")
-    missed = [row for row in rows if any(outcomes.get(name_of(row), {}).get(c) != "failed" for c in row["fails"])]
+    if arguments.failures:
+        arguments.failures.write_text(_FAILURES + yaml.safe_dump(failures(rows, judged), width=110))
+    missed = [row for row in rows if any(outcomes.get(name_of(row), {}).get(c) != expected for c in clauses_of(row))]
     for row in missed:
-        sys.stderr.write(f"not caught: {row['candidate']}\n")
+        sys.stderr.write(f"not {expected} on all of them: {row['candidate']}\n")
     return 1 if missed else 0
 
 

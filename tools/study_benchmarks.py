@@ -16,11 +16,11 @@ import tempfile
 from pathlib import Path
 
 from schedproof.benchmark.bench import Bench
-from schedproof.benchmark.comparing import comparisons
+from schedproof.benchmark.compare.comparing import comparisons
+from schedproof.benchmark.compare.ratio import FEWEST_BLOCKS
 from schedproof.benchmark.request import Request, prepare
 from schedproof.benchmark.round import MODES
 from schedproof.foundation.progress import ConsoleProgress
-from schedproof.statistics.ratio import FEWEST_BLOCKS
 
 
 def main() -> None:
