@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 KUBERNETES = "1.36"
 SAYS = Deadline("command says", 120, "a cluster starts in 4 s on an idle machine")
 ENDS = Deadline("command ends", 1800, "the longest of them judges four candidates in six minutes on an idle machine")
+_TAIL = 40
+"""Lines: a conclusion, and the verdicts before it."""
 NOTHING_LEFT = Deadline("nothing left", 60, "the kernel ends some processes, then process 1 removes some MB")
 
 
@@ -42,7 +44,13 @@ class Ended:
 
     @property
     def said(self) -> str:
-        return f"exit code {self.code}\n--- standard output\n{self.out}--- standard error\n{self.err}"
+        """What tells why it failed comes first: who prints this may cut it off."""
+        lines = self.out.splitlines(keepends=True)
+        cut, tail = "".join(lines[:-_TAIL]), "".join(lines[-_TAIL:])
+        return (
+            f"exit code {self.code}\n--- standard error\n{self.err}"
+            f"--- end of standard output\n{tail}--- standard output before that\n{cut}"
+        )
 
 
 class Running:
