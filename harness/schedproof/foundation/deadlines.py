@@ -30,6 +30,7 @@ __all__ = [
     "LOG_COMPLETE",
     "NODE_READY",
     "OBJECT_GONE",
+    "OBJECT_SHOWN",
     "PACKAGES_INSTALLED",
     "POD_GONE",
     "POD_PHASE",
@@ -67,6 +68,7 @@ REQUEUE = Deadline("requeue", 30, "the change plus 10 s of back-off (core/requeu
 TAKEOVER = Deadline("takeover", 30, "client-go's default lease (15 s, tried every 2 s) is taken over within 19.4 s")
 FRESHNESS = Deadline("freshness", 2, "a watch delivers in milliseconds, on a busy machine in tenths of a second")
 LATE = Deadline("late", 5, "after a missed deadline: tells a candidate that is late from one that never binds")
+OBJECT_SHOWN = Deadline("object shown", 60, "a watch delivers in milliseconds, on a busy machine in tenths of a second")
 OBJECT_GONE = Deadline("object gone", 60, "deletion with no grace period is one write")
 POD_PHASE = Deadline("pod phase", 120, "a kubelet starts or ends a container in seconds, on a busy machine in tens")
 LEASE_TAKEN = Deadline("lease taken", 90, "whether another holder still renews it shows within 15 s")

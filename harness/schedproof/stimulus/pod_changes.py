@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters.api import Conflict, NotFound
-from schedproof.foundation.deadlines import OBJECT_GONE, POD_PHASE
+from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.oracle.quantity import milli, parse_quantity, whole
 from schedproof.oracle.resources import allocatable, held
@@ -104,7 +104,18 @@ class PodChanges(NodeChanges):
             role=role,
             **extra,
         )
+        self._await_shown(pod)
         return pod
+
+    def _await_shown(self, pod: Pod) -> None:
+        """What follows relies on what the watch has shown, which on a busy machine is behind the apiserver's answer."""
+
+        def probe() -> None:
+            self._recorder.check()
+            if pod.uid not in self._recorder.shown:
+                raise NotYet("the watch is behind")
+
+        wait_for(probe, OBJECT_SHOWN, what=f"the watch to show {pod.name}", wake=self._recorder.changed)
 
     # -- how much of a node
 
@@ -186,7 +197,8 @@ class PodChanges(NodeChanges):
 
         def terminating() -> None:
             self._recorder.check()
-            if "deletionTimestamp" not in self._recorder.pods[pod.uid]["metadata"]:
+            seen = self._recorder.pods.get(pod.uid)  # the candidate may have deleted it for good
+            if seen is not None and "deletionTimestamp" not in seen["metadata"]:
                 raise NotYet("it is not being deleted")
 
         wait_for(terminating, OBJECT_GONE, what=f"{pod.name} to be terminating", wake=self._recorder.changed)

@@ -53,6 +53,8 @@ class Recorder:
         """The newest revision that the watch of pods or nodes has delivered."""
         self.placed_at = -math.inf
         """When (as `now`) a pod was last seen to come to a node, by any client's request."""
+        self.shown: set[str] = set()
+        """The uids of all pods that the watch has shown, whether or not they still exist."""
         self._created_unbound: set[str] = set()
         self._origin = time.monotonic()
         self._epoch = time.time()
@@ -185,6 +187,7 @@ class Recorder:
         with self.changed:
             if resource == "pods":
                 uid = manifest["metadata"]["uid"]
+                self.shown.add(uid)
                 if event_type == "DELETED":
                     self.pods.pop(uid, None)
                 else:
