@@ -84,6 +84,24 @@ def test_calls_while_the_harness_stops_and_starts_it_are_no_fault_of_its() -> No
     told(h.verdict(ANSWERS), "failed", "1 of 5 calls")
 
 
+def test_a_binding_whose_answer_was_cut_off_by_the_harness_is_no_fault_of_its() -> None:
+    h = asked("core/watch-reconnect")
+    h.fault("cut", line="apiserver")
+    h.call("bind", error="connection aborted")
+    h.fault("", line="apiserver")
+    assert h.verdict(ANSWERS).outcome == "passed"
+    h.call("bind", error="connection aborted")
+    told(h.verdict(ANSWERS), "failed", "1 of 5 calls")
+
+
+def test_a_cut_off_apiserver_is_no_reason_to_answer_without_readings() -> None:
+    h = asked("core/watch-reconnect")
+    h.fault("cut", line="apiserver")
+    h.fault("", line="apiserver")
+    h.call("prioritize", status=503, json=False)
+    told(h.verdict(ANSWERS), "failed", "answered 503")
+
+
 def test_one_that_ends_by_itself_has_dropped_its_calls() -> None:
     h = asked()
     h.process("extender-tested", "exited", code=1, log=[])

@@ -380,3 +380,17 @@ def test_a_dry_run_places_nothing() -> None:
 
 def test_a_candidate_that_was_given_no_pod_proves_nothing() -> None:
     assert HistoryBuilder().verdict(ACCOUNTED).outcome == "invalid"
+
+
+@pytest.mark.parametrize(("seconds", "outcome"), [(0.1, "passed"), (10, "failed")])
+def test_a_binding_may_be_repeated_whose_answer_was_lost_as_the_harness_cut_the_line(
+    seconds: float, outcome: str
+) -> None:
+    h = run()
+    h.pod("cut-1")
+    h.bind("cut-1", "node-1")
+    h.wait(seconds)
+    h.fault("cut", line="apiserver")
+    h.fault("", line="apiserver")
+    h.attempt("cut-1", "node-2", code=409)
+    assert h.verdict(ACCOUNTED).outcome == outcome

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -118,6 +119,14 @@ class History:
         """The KubeSchedulerConfiguration that the candidate's scheduler was started with; empty where none was."""
         document: dict[str, Any] = next((record["document"] for record in self.of("configuration")), {})
         return document
+
+    @functools.cached_property
+    def cuts(self) -> tuple[tuple[float, float], ...]:
+        """When the candidate was cut off from the apiserver, and when it could reach it again."""
+        faults = [record for record in self.of("fault") if record["line"] == "apiserver"]
+        ends = [record["at"] for record in faults if not record["on"]]
+        begins = [record["at"] for record in faults if record["on"]]
+        return tuple((begin, next((end for end in ends if end >= begin), math.inf)) for begin in begins)
 
     def of(self, kind: str, case: str | None = None) -> Iterator[Record]:
         """The records of a kind, and of a case where one is given."""

@@ -74,9 +74,9 @@ class _Excuses:
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._stops = list(_stops(history))
+        self._stops = [*_stops(history), *history.cuts]
         self._without_readings = {
-            record["case"] for record in history.of("fault") if record["on"] and record["line"] != "extender"
+            record["case"] for record in history.of("fault") if record["on"] and record["line"] == "prometheus"
         } | {
             record["case"]
             for record in history.of("load")

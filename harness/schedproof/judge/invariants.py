@@ -66,7 +66,8 @@ def judge_accounted(history: History, case: str) -> Finding:
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         made = history.attempts_on(name, uid)
         successes = [attempt for attempt in made if attempt.succeeded or (attempt.call and attempt.call in effective)]
-        if successes and (again := _tried_again(made, successes[0], lag)) is not None:
+        told = bool(successes) and not _answer_lost(history, successes[0])
+        if told and (again := _tried_again(made, successes[0], lag)) is not None:
             problems.append(f"{name}: bound to {successes[0].node}, then tried again ({again.node}: {again.code})")
         if uid in history.bindings:
             if not successes and uid not in by_harness and not any(attempt.unanswered for attempt in made):
@@ -91,6 +92,14 @@ def _is_harness(history: History, attempt: Attempt) -> bool:
 _SEEN_BY_ALL = 2.0
 """Seconds after which every worker of a candidate has seen a binding: as much as a scheduler may lag behind by default
 (core/freshness)."""
+
+
+def _answer_lost(history: History, success: Attempt) -> bool:
+    """Whether the answer to a Binding may have been lost on its way, because the candidate was cut off from it.
+
+    The audit log has the line before the answer is sent, and the watch may show the effect before it arrives.
+    """
+    return any(success.received <= back and cut <= success.completed + _SEEN_BY_ALL for cut, back in history.cuts)
 
 
 def _tried_again(made: Sequence[Attempt], success: Attempt, lag: float) -> Attempt | None:

@@ -79,13 +79,14 @@ class Case(PodChanges):
     def apiserver_away(self) -> Iterator[None]:
         """A context in which the candidate cannot reach the apiserver; its connections end. Needs `cut-apiserver`.
 
-        Have no Binding under way: whether it took effect would be unknown to the candidate.
+        Answers that are under way are lost, also that to a Binding of which the watch has shown the effect already.
         """
         line = self.trial.attachment.apiserver
         assert line is not None
+        at = self._recorder.now()
         connections, self._was_cut_off = line.cut(), True
         self._recorder.add(
-            "fault", case=self.clause, line="apiserver", fault="cut", on=True, connections=connections
+            "fault", at=at, case=self.clause, line="apiserver", fault="cut", on=True, connections=connections
         )  # fmt: skip
         yield
         line.mend()
