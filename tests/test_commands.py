@@ -143,6 +143,12 @@ def test_unknown_names_have_up_to_three_suggestions(capsys: pytest.CaptureFixtur
     assert "schedproof candidates" in said(capsys, "check", "nothing-like-it-at-all", code=2)
 
 
+def test_tests_of_ones_own_are_not_looked_for_where_none_are_collected(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "pytest --sched-candidate=CANDIDATE --sched-clause=own/mine" in said(
+        capsys, "run", "stock", "--clause", "own/mine", code=2
+    )
+
+
 @pytest.mark.parametrize(
     ("word", "fix"),
     [

@@ -13,6 +13,7 @@ from schedproof.foundation.console import open_console
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
+from schedproof.judge.own import is_own
 from schedproof.session.options import given
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ __all__ = ["normalize", "run_suites"]
 
 
 def run_suites(arguments: argparse.Namespace) -> int:
+    if own := [clause for clause in arguments.clause if is_own(clause)]:
+        raise UsageError(
+            f"--clause {own[0]}: this command tries the catalogue's clauses; tests of your own are pytest's",
+            remedy=f"pytest --sched-candidate=CANDIDATE --sched-clause={own[0]}",
+        )
     if arguments.watch:
         return _watch(arguments)
     if arguments.repeat == 1:
