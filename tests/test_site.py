@@ -67,6 +67,13 @@ def test_each_page_is_in_the_table_of_contents() -> None:
     assert {page.name for page in (ROOT / "docs").glob("*.md")} <= listed
 
 
+def test_clauses_that_upstreams_tests_are_compared_with_exist() -> None:
+    text = (ROOT / "docs" / "upstream.md").read_text()
+    named = set(re.findall(r"`([a-z]+/[a-z-]+)`", text))
+    assert len(named) > 40
+    assert named <= {*CATALOGUE}
+
+
 def test_each_section_that_a_page_takes_from_another_file_exists(generator: Any) -> None:
     for page in (ROOT / "docs").glob("*.md"):
         assert "<!-- from" not in generator("prose").with_sections(page.read_text())
