@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import yaml
 
 from schedproof.judge.catalogue import CATALOGUE
 
@@ -72,6 +73,19 @@ def test_clauses_that_upstreams_tests_are_compared_with_exist() -> None:
     named = set(re.findall(r"`([a-z]+/[a-z-]+)`", text))
     assert len(named) > 40
     assert named <= {*CATALOGUE}
+
+
+def test_of_each_described_system_it_is_told_what_was_found_and_by_which_clause() -> None:
+    sections = re.split(r"^## ", (ROOT / "docs" / "described.md").read_text(), flags=re.MULTILINE)[1:]
+    told = {
+        (section.split(":")[0], row.split("|")[1].strip()): {*re.findall(r"`([a-z]+/[a-z-]+)`", row)} & {*CATALOGUE}
+        for section in sections
+        for row in re.findall(r"^\|.*$", section, re.MULTILINE)[2:]
+    }
+    rows = [row for row in yaml.safe_load((ROOT / "fixtures" / "defects.yaml").read_text()) if "system" in row]
+    planted = {(row["system"], row["candidate"].rpartition("/")[2]): set(row["fails"]) for row in rows}
+    assert told.keys() == planted.keys()
+    assert all(clauses and clauses <= planted[row] for row, clauses in told.items())
 
 
 def test_each_section_that_a_page_takes_from_another_file_exists(generator: Any) -> None:
