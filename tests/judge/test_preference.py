@@ -397,6 +397,36 @@ def test_readings_that_only_the_candidate_may_have_seen_prove_nothing() -> None:
     told(history.verdict(), "invalid", "sp-tested/probe-1-0: Prometheus showed")
 
 
+@pytest.mark.parametrize(
+    ("late", "source", "outcome"), [(2, "packets", "passed"), (3, "packets", "invalid"), (1, "scripted", "invalid")]
+)
+def test_probes_for_which_packets_came_late_are_left_out_where_the_others_suffice(
+    late: int, source: str, outcome: str
+) -> None:
+    history = flipped()
+    for number in range(late):
+        history.reading(f"probe-0-{number}", AFTER)
+    for record in history.records:
+        if record["kind"] == "load":
+            record["source"] = source
+    verdict = history.verdict()
+    assert verdict.outcome == outcome
+    assert (
+        verdict.evidence["measured"]["probes"] == 12 - late
+        if outcome == "passed"
+        else "measured" not in verdict.evidence
+    )
+
+
+def test_late_packets_do_not_hide_a_probe_that_is_wrong() -> None:
+    history = flipped(choose=lambda traffic: "node-1" if traffic == AFTER else min(traffic, key=lambda n: traffic[n]))
+    history.reading("probe-0-0", AFTER)
+    for record in history.records:
+        if record["kind"] == "load":
+            record["source"] = "packets"
+    assert history.verdict().outcome == "failed"
+
+
 # -- candidates that count what they have just placed
 
 
