@@ -153,7 +153,9 @@ def test_who_cannot_be_served_is_told_why(up: Up, shells: Any, tmp_path: Path) -
         "cannot list resource": {"kubeconfig": str(nobody.kubeconfig)},
         "no Prometheus answers at http://127.0.0.1:1": {"prometheus": "http://127.0.0.1:1"},
     }
-    with contextlib.closing(Owner(up.api, "'of this test'")):
+    with contextlib.ExitStack() as undo:
+        undo.callback(up.api.delete, "serviceaccounts", "nobody", "default")
+        undo.enter_context(contextlib.closing(Owner(up.api, "'of this test'")))
         started = [(text, shell := shells(), up.run(shell, candidate="stock", **how)) for text, how in wrong.items()]
         for text, shell, command in started:
             ended = command.ends()
@@ -161,7 +163,6 @@ def test_who_cannot_be_served_is_told_why(up: Up, shells: Any, tmp_path: Path) -
             assert text in ended.err, ended.said
             assert "  fix: " in ended.err, ended.said
             shell.expect_nothing_left()
-    up.api.delete("serviceaccounts", "nobody", "default")
 
 
 def test_a_cluster_goes_with_its_command_also_by_sigkill(shell: Shell, tmp_path: Path) -> None:

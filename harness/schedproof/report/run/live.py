@@ -94,7 +94,7 @@ class LiveReport:
 
     def finish(self, code: int) -> int:
         """Print the report, and the verdict on the last line; the exit code of the whole run."""
-        if code == pytest.ExitCode.USAGE_ERROR:
+        if code == pytest.ExitCode.USAGE_ERROR and self.result is None:
             return EXIT_ERROR  # pytest has said why
         result = self.result
         interrupted = code == pytest.ExitCode.INTERRUPTED and not self._errors
