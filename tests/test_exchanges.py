@@ -80,8 +80,8 @@ def test_a_filter_call_by_names() -> None:
     assert record.pop("bytes") > len("/v1/filter") + len(answer)
     assert record == {
         "request": "v1/filter", "by": "scheduler", "pod": "sp-tested/probe-1", "asked": ["a", "b"], "answered": ["b"],
-        "mode": "names", "answered_mode": "names", "scores": None, "error": "", "json": True,
-        "unreadable": "", "status": 200, "seconds": 0.012346,
+        "mode": "names", "answered_mode": "names", "failed": {"a": "loud"}, "scores": None, "error": "",
+        "json": True, "unreadable": "", "status": 200, "seconds": 0.012346,
     }  # fmt: skip
 
 
@@ -212,6 +212,7 @@ def test_a_bind_call_names_its_pod_in_fields_of_its_own() -> None:
     asked = {"PodName": "probe-1", "PodNamespace": "sp-tested", "PodUID": "u", "Node": "a"}
     record = called(asked, {"Error": ""}, path="/bind")
     assert (record["pod"], record["asked"], record["mode"]) == ("sp-tested/probe-1", None, "")
+    assert (record["uid"], record["node"]) == ("u", "a")
 
 
 @pytest.mark.parametrize(

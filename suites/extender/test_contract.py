@@ -104,6 +104,54 @@ def test_unknown_fields(case):
         case.call(verb, json.dumps(strange).encode(), what="an unknown field")
 
 
+@pytest.mark.clause("extender/idempotent")
+def test_idempotent(case):
+    """The same question about one pod, three times, as after two failures."""
+    pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
+    case.fence()
+    question = case.question(pod, case.nodes)
+    for verb in case.asking_verbs[:1]:
+        for _ in range(3):
+            case.call(verb, question, what="the same question")
+
+
+@pytest.mark.clause("extender/failed-reasons")
+def test_failed_reasons(case):
+    """All that it was asked in this run is the stimulus."""
+
+
+@pytest.mark.clause("extender/bind-binds")
+def test_bind_binds(case):
+    """All that it was asked in this run is the stimulus."""
+
+
+@pytest.mark.clause("extender/bind-error")
+def test_bind_error(case):
+    """The apiserver refuses each Binding of a pod, with a conflict or an error of its own. Then it does no more."""
+    if not case.binds:
+        return
+    with case.hold_bindings() as gate:
+        pods = []
+        for name, code in (("conflict", 409), ("internal-error", 500)):
+            gate.refuse(case.next_name(name), code)
+            pods.append(case.pod(name, role="erring", cpu="100m"))
+            gate.await_call(pods[-1].name)
+        gate.accept()
+        case.expect_bound(pods, case.deadlines.requeue)
+
+
+@pytest.mark.clause("extender/bind-again")
+def test_bind_again(case):
+    """A pod that is bound is to be bound once more: to its node, then to another one."""
+    if not case.binds:
+        return
+    pod = case.pod(cpu="100m")
+    case.expect_bound([pod])
+    node = case.node_of(pod)
+    for again in (node, next(other for other in case.nodes if other != node)):
+        case.call_bind(pod, again)
+
+
 @pytest.mark.clause("extender/concurrent")
 def test_concurrent(case):
     """Several questions at the same time, about other pods and other nodes each."""

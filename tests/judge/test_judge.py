@@ -13,18 +13,27 @@ from schedproof.judge.clause import Clause
 from schedproof.judge.judge import applies, judge
 from schedproof.judge.verdict import Finding, Verdict, failed, invalid, passed
 
-from .histories import CAPABILITIES, CLAIMS, NO_RIGHTS, NODES, HistoryBuilder
+from .histories import CAPABILITIES, CLAIMS, EXTENDER, NO_RIGHTS, NODES, HistoryBuilder
 
 CASE = "core/fit-cpu"
 CLUSTER = {"name": "embedded", "nodes": list(NODES), "device": "eth0", "capabilities": sorted(CAPABILITIES)}
 
 
+BINDING = {**EXTENDER, "bindVerb": "bind"}
+LEFT_OUT = {"answered": ["node-1", "node-2", "node-3"], "failed": {"node-4": "too loud"}}
+
+
 def holds(h: HistoryBuilder) -> None:
     h.pod("probe-1", cpu="1")
-    h.call("filter")
+    h.call("filter", **LEFT_OUT)
     h.call("prioritize")
     h.bind("probe-1", "node-1")
+    h.call("bind", **told_to_bind(h, "node-1"))
     h.expect("probe-1", "bound")
+
+
+def told_to_bind(h: HistoryBuilder, node: str) -> dict[str, Any]:
+    return {"asked": None, "answered": None, "uid": h.uid("probe-1"), "node": node}
 
 
 def breaks(h: HistoryBuilder) -> None:
@@ -57,7 +66,7 @@ def test_a_case_in_which_nothing_happened_never_passes(clause: Clause) -> None:
     (`*/rbac-*` needs no pod either, but rights on record.)
     """
     claims = dataclasses.replace(CLAIMS, features=tuple({*CLAIMS.features, *clause.features}))
-    verdict = HistoryBuilder(clause.id, bystander=False, claims=claims).verdict()
+    verdict = HistoryBuilder(clause.id, bystander=False, claims=claims, extender=BINDING).verdict()
     assert verdict.outcome == ("passed" if clause.id == "core/alive" else "invalid")
 
 
@@ -140,11 +149,13 @@ def test_rights_and_what_extenders_score_are_judged_over_a_whole_run() -> None:
 
 @pytest.mark.parametrize("clause", [clause for clause, one in CATALOGUE.items() if one.whole_run])
 def test_what_is_judged_over_a_whole_run_takes_in_what_other_cases_did(clause: str) -> None:
-    h = HistoryBuilder(clause, rbac=NO_RIGHTS)
+    h = HistoryBuilder(clause, rbac=NO_RIGHTS, extender=BINDING)
+    h.call("filter", **LEFT_OUT)
     h.call("prioritize")
     h.request("list", "nodes", "")
     h.pod("probe-1")
     h.bind("probe-1", "node-1")
+    h.call("bind", **told_to_bind(h, "node-1"))
     h.end()
     assert h.verdict().outcome == "passed"
     h.begin(CASE)
@@ -152,6 +163,8 @@ def test_what_is_judged_over_a_whole_run_takes_in_what_other_cases_did(clause: s
     for verb in ("create", "patch"):
         h.request(verb, "pods", "probe-2", code=403, body={"spec": {"nodeName": "node-1"}})
     h.call("prioritize", scores=[["node-1", 0.5], ["node-1", 0.5]])
+    h.call("filter", **{**LEFT_OUT, "failed": {}})
+    h.call("bind", **told_to_bind(h, "node-2"))
     h.request("patch", "pods/status", "probe-1", code=403)
     h.records[0]["rbac"] = {"declared": [{"verbs": ["*"], "resources": ["configmaps"]}], "schedulers": []}
     assert h.verdict(clause).outcome == "failed"
@@ -195,7 +208,7 @@ def test_a_second_attempt_at_a_case_that_was_cut_off_is_invalid_too() -> None:
 
 @pytest.mark.parametrize("clause", [clause for clause, one in CATALOGUE.items() if one.last])
 def test_what_holds_over_a_whole_run_needs_its_end_and_no_case_of_its_own(clause: str) -> None:
-    h = HistoryBuilder(CASE, rbac=NO_RIGHTS)
+    h = HistoryBuilder(CASE, rbac=NO_RIGHTS, extender=BINDING)
     holds(h)
     verdict = judge(h.history(), clause)
     assert (verdict.outcome, verdict.summary) == ("invalid", "holds over all of a run, and this one was cut off")

@@ -120,6 +120,10 @@ class Api:
             body = {**body, "metadata": {**metadata, "labels": labels}}
         return self._json("POST", self.path(resource, namespace), body)
 
+    def try_create(self, resource: str, body: Manifest, namespace: str = "") -> None:
+        """Ask whether it could be created; nothing is."""
+        self._json("POST", self.path(resource, namespace), body, query={"dryRun": "All"})
+
     def create_or_keep(self, resource: str, body: Manifest, namespace: str = "") -> None:
         """Create, unless an object of that name exists already."""
         with contextlib.suppress(Conflict):

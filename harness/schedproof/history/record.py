@@ -54,9 +54,11 @@ Every record has `kind` and `at` (seconds since the run began, on the monotonic 
   not come whole), `cut` (true where more passed than is kept). Texts are decoded, where the request offered the coding.
 - `extender`: what went through the tap to the extender: the same, and `by` ("scheduler" or "harness"), `pod`, `asked`
   and `answered` (names of nodes, None where there were none), `mode` and `answered_mode` ("names", "nodes", ""),
-  `scores` (list of host and score, None where the answer is no HostPriorityList), `error`, `json` (is the answer?),
-  `unreadable` (why kube-scheduler cannot read the answer's body, "" where it can; missing in older histories). Nodes,
-  scores and error are those that kube-scheduler reads (`candidates/extender_answers.py`).
+  `failed` (node to reason, of those that did not pass; missing in older histories), of a bind also the pod's `uid` and
+  the `node` (missing in older histories), `scores` (list of host and score, None where the answer is no
+  HostPriorityList), `error`, `json` (is the answer?), `unreadable` (why kube-scheduler cannot read the answer's body,
+  "" where it can; missing in older histories). Nodes, scores and error are those that kube-scheduler reads
+  (`candidates/extender_answers.py`).
 - `configuration`: `document`, the KubeSchedulerConfiguration that a scheduler is started with.
 - `start-failed`: a compiled scheduler ended at its start: `text`, `fix`.
 - `tried`: it was started beside itself with ill-typed args: `case`, `arg`, `value`, `code` (None: it got ready), `log`.

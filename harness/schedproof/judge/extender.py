@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from schedproof.history.record import Record
 
 __all__ = ["CLAUSES",
-    "judge_cache_mode", "judge_concurrent", "judge_filter_subset", "judge_large", "judge_malformed",
+    "judge_cache_mode", "judge_concurrent", "judge_failed_reasons", "judge_filter_subset", "judge_idempotent",
+    "judge_large", "judge_malformed",
     "judge_managed_resources", "judge_unknown_fields", "judge_verbs_served",
 ]  # fmt: skip
 
@@ -113,6 +114,48 @@ def judge_filter_subset(history: History, case: str) -> Finding:
     if not any(call["answered"] for call in made):
         return invalid("no filter call answered with nodes", **shown(history, case))
     return passed(f"{len(made)} filter answers within what was asked", **shown(history, case))
+
+
+def judge_failed_reasons(history: History, _case: str) -> Finding:
+    """In the whole run, each node that a filter left out has a reason."""
+    if not configuration(history).get("filterVerb"):
+        return not_claimed("no filterVerb is configured")
+    left_out, made = 0, calls(history, "filterVerb")
+    for call in made:
+        if flaw(call, "filterVerb") or call["error"] or "failed" not in call:
+            continue
+        left = sorted({*(call["asked"] or ())} - {*(call["answered"] or ())})
+        left_out += len(left)
+        if silent := [node for node in left if not call["failed"].get(node.lower())]:
+            return failed(
+                f"filter for {call['pod']} left out {silent[0]} and gave no reason: the pod's condition cannot "
+                "say why it is not scheduled",
+                timeline=[f"{call['at']:8.3f}s  {described(call)}"],
+            )
+    if not made:
+        return invalid(never_called(history, "filterVerb"))
+    if not left_out:
+        return not_claimed("its filter left out no node in this run")
+    return passed(f"nodes were left out {left_out} times, each with a reason")
+
+
+def judge_idempotent(history: History, case: str) -> Finding:
+    """Filter was asked the same question three times, and no node was lost for having been asked about before."""
+    if not configuration(history).get("filterVerb"):
+        return not_claimed("no filterVerb is configured")
+    if (finding := _answered(history, case)) is not None:
+        return finding
+    made = _own_calls(history, case)
+    if len(made) > 1:
+        first, *others = ({*(call["answered"] or ())} for call in made)
+        # Once more may be chance: a reading that came and went.
+        if lost := sorted(first.difference(*others)):
+            return failed(
+                f"filter for {made[0]['pod']} passed {', '.join(lost)} when it was asked first, and not when it was "
+                f"asked the same again ({len(others)} times)",
+                **shown(history, case),
+            )
+    return _unless_placement_fails(history, case, "questions, all the same,")
 
 
 def judge_malformed(history: History, case: str) -> Finding:
@@ -268,6 +311,14 @@ CLAUSES = (
     Clause(
         "extender/unknown-fields", "Fields that it does not know change nothing: a newer Kubernetes sends more.",
         "Kubernetes: API conventions, unknown fields", judge_unknown_fields,
+    ),
+    Clause(
+        "extender/idempotent", "Filter takes nothing down: the same question has the same answer when it comes again.",
+        "kube-scheduler: a pod is tried again after each failure", judge_idempotent,
+    ),
+    Clause(
+        "extender/failed-reasons", "Each node that filter leaves out has a reason.",
+        "extender API: ExtenderFilterResult.FailedNodes", judge_failed_reasons, level="recommended", whole_run=True,
     ),
     Clause(
         "extender/concurrent", "Questions at the same time are all answered, each with the nodes that it is about.",

@@ -64,6 +64,9 @@ _HINTS = {
         "Count per place the pods that are selected and stay, of all nodes that the pod's policies let count; then "
         "count + 1 - fewest <= maxSkew."
     ),
+    "core/priority-order": (
+        "List all waiting pods before the first decision, and take the one with the highest spec.priority (none: 0)."
+    ),
     "core/taint-*": ("A pod must tolerate every NoSchedule and NoExecute taint: key, operator, value and effect."),
     "core/cordon": "Treat spec.unschedulable like the taint node.kubernetes.io/unschedulable:NoSchedule.",
     "core/freshness": (
@@ -136,6 +139,13 @@ _HINTS = {
     "extender/concurrent": "Keep what belongs to a request in local variables; guard what is shared by a lock.",
     "extender/large": "One query for all nodes, and no loop over all nodes within a loop over all nodes.",
     "extender/managed-resources": "Let pods through that ask for none of the managed resources.",
+    "extender/idempotent": "Reserve nothing when filter is asked: kube-scheduler asks again after each failure.",
+    "extender/failed-reasons": "Give each node that is left out a reason in FailedNodes, for the pod's condition.",
+    "extender/bind-binds": "Post the Binding to the node of the request, and answer once the apiserver has.",
+    "extender/bind-error": (
+        "Put the apiserver's refusal into Error: kube-scheduler then frees the pod's place, and tries the pod again."
+    ),
+    "extender/bind-again": "A 409 from the apiserver is an error, unless the pod is on the node that was asked for.",
     "extender/answers": "Answer every verb with 200 and its JSON in time; put problems into Error.",
     "*/rbac-sufficient": "Add the refused verb and resource to spec.rbac; the finding names them.",
     "*/rbac-dangerous": (

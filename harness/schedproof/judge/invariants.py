@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAUSES", "judge_accounted", "judge_own_pods", "writes"]
 
+_APART = 1.0
+"""Seconds: the audit log and the tap see one event at different moments."""
 _READING = frozenset({"get", "list", "watch"})
 
 
@@ -64,7 +66,7 @@ def judge_accounted(history: History, case: str) -> Finding:
     problems = []
     for uid, pod in own.items():
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-        made = history.attempts_on(name, uid)
+        made = [one for one in history.attempts_on(name, uid) if one.succeeded or not _asked_for(history, name, one)]
         successes = [attempt for attempt in made if attempt.succeeded or (attempt.call and attempt.call in effective)]
         told = bool(successes) and not _answer_lost(history, successes[0])
         if told and (again := _tried_again(made, successes[0], lag)) is not None:
@@ -83,6 +85,15 @@ def judge_accounted(history: History, case: str) -> Finding:
             logs=log_tails(history, case),
         )
     return passed(f"{len(own)} pods accounted for, {len(history.bindings.keys() & own.keys())} of them bound once")
+
+
+def _asked_for(history: History, pod: str, attempt: Attempt) -> bool:
+    """Whether the harness itself had told an extender to bind the pod, as extender/bind-again does."""
+    return any(
+        call["by"] == "harness" and call["pod"] == pod and call.get("node")
+        and call["at"] - call["seconds"] - _APART <= attempt.completed and attempt.received <= call["at"] + _APART
+        for call in history.of("extender")
+    )  # fmt: skip
 
 
 def _is_harness(history: History, attempt: Attempt) -> bool:

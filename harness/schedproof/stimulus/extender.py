@@ -106,6 +106,16 @@ class ExtenderCase(Case):
         self.call(self._config.preempt_verb, json.dumps(arguments).encode(), what="a preemption")
 
     @property
+    def binds(self) -> bool:
+        """Whether the extender is configured to bind."""
+        return bool(self._config.bind_verb)
+
+    def call_bind(self, pod: Pod, node: str) -> None:
+        """Tell it to bind a pod, as kube-scheduler would."""
+        arguments = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
+        self.call(self._config.bind_verb, json.dumps(arguments).encode(), what="a bind")
+
+    @property
     def asking_verbs(self) -> tuple[str, ...]:
         """Those by which kube-scheduler asks about nodes, and nothing is done: filter and prioritize."""
         return tuple(verb for verb in (self._config.filter_verb, self._config.prioritize_verb) if verb)

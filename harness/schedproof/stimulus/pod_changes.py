@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from schedproof.clusters.api import Conflict, NotFound
+from schedproof.clusters.api import ApiError, Conflict, NotFound
 from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.oracle.quantity import milli, parse_quantity, whole
@@ -39,7 +40,8 @@ class PodChanges(NodeChanges):
         self._prefix = clause.replace("/", "-")
         self._numbers: dict[str, int] = {}
         self._pods: dict[str, Pod] = {}
-        self._runtime_classes: list[str] = []
+        self._classes: list[tuple[str, str]] = []
+        """Resource and name of RuntimeClasses and PriorityClasses that are to go."""
         self._real = "real-pods" in trial.cluster.capabilities
         """Whether kubelets run what is bound; else kwok plays that."""
 
@@ -227,11 +229,34 @@ class PodChanges(NodeChanges):
 
     def runtime_class(self, cpu: str) -> str:
         """Let there be a RuntimeClass whose pods take so much CPU more than they ask for; its name."""
-        name = f"{self.trial.namespace}-{len(self._runtime_classes)}"
+        name = self._class_name()
         overhead = {"podFixed": {"cpu": cpu}}
         self._api.create("runtimeclasses", {"metadata": {"name": name}, "handler": "runc", "overhead": overhead})
-        self._runtime_classes.append(name)
+        self._classes.append(("runtimeclasses", name))
         return name
+
+    def priority_class(self, value: int) -> str:
+        """Let there be a PriorityClass of this value, whose pods evict nobody; its name."""
+        name = self._class_name()
+        self._api.create("priorityclasses", {"metadata": {"name": name}, "value": value, "preemptionPolicy": "Never"})
+        self._classes.append(("priorityclasses", name))
+        image = self.trial.cluster.workload_image
+        pod = pod_manifest(f"{self._prefix}-of-class", _FILLER, image=image, priorityClassName=name)
+
+        def known() -> None:
+            # The apiserver's admission has its own watch of PriorityClasses, and refuses pods of those unknown to it.
+            try:
+                self._api.try_create("pods", pod, self.trial.namespace)
+            except ApiError as error:
+                if error.status != HTTPStatus.FORBIDDEN:
+                    raise
+                raise NotYet(str(error)) from error
+
+        wait_for(known, OBJECT_SHOWN, what=f"the apiserver to know the PriorityClass {name}")
+        return name
+
+    def _class_name(self) -> str:
+        return f"{self.trial.namespace}-{self._prefix}-{len(self._classes)}"
 
     def _await_phase(self, pod: Pod, phase: str) -> None:
         def probe() -> None:
@@ -293,8 +318,8 @@ class PodChanges(NodeChanges):
             if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
                 self.patch(pod, {"metadata": {"finalizers": None}})
         self.delete(pods)
-        while self._runtime_classes:
-            self._api.delete_if_there("runtimeclasses", self._runtime_classes.pop())
+        while self._classes:
+            self._api.delete_if_there(*self._classes.pop())
         return super().undo() or bool(pods)
 
 

@@ -59,11 +59,18 @@ def describe_extender_call(exchange: Exchange, config: Mapping[str, Any]) -> dic
         "mode": _mode(asked),
         "answered_mode": answer.mode,
         "scores": answer.scores,
+        "failed": answer.failed,
+        **_binding(asked),
         "error": answer.error,
         "json": answer.json,
         "unreadable": answer.unreadable,
         **_answer(exchange),
     }
+
+
+def _binding(asked: Mapping[str, Any]) -> dict[str, str]:
+    """What ExtenderBindingArgs say, beside the pod's name."""
+    return {"uid": str(asked.get("poduid")), "node": str(asked.get("node"))} if "podname" in asked else {}
 
 
 def _origin(by: str) -> dict[str, str]:

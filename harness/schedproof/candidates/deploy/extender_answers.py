@@ -35,14 +35,16 @@ class ExtenderAnswer:
 
     `unreadable` says why kube-scheduler cannot read it; "" where it can. `nodes` are the names of those that passed a
     filter, None where the answer has no list of them that kube-scheduler would read; `mode` is how they were given
-    ("names", "nodes", "" without). `scores` are host and score as the answer has them, None where it is no
-    HostPriorityList. `error` is the answer's own.
+    ("names", "nodes", "" without). `failed` are nodes that did not pass, in lower case, each with the
+    reason. `scores` are host and score as the answer has them, None where it is no HostPriorityList. `error` is the
+    answer's own.
     """
 
     json: bool = True
     unreadable: str = ""
     nodes: list[str] | None = None
     mode: str = ""
+    failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
     scores: list[list[Any]] | None = None
     error: str = ""
 
@@ -163,21 +165,21 @@ class _Reader:
                 continue
             items = self.items(self.fields(value, "Nodes").get("items", ()), "Nodes.items")
             whole = [self._node(item) for item in items or ()]
+        reasons: dict[str, str] = {}
         for failures in ("failednodes", "failedandunresolvablenodes"):
             for value in fields.get(failures, ()):
-                self._texts(value, failures)
+                reasons |= self._texts(value, failures)
         if by_names and named is not None:
-            return ExtenderAnswer(nodes=named, mode="names")
-        return ExtenderAnswer(nodes=whole, mode="nodes" if whole is not None else "")
+            return ExtenderAnswer(nodes=named, mode="names", failed=reasons)
+        return ExtenderAnswer(nodes=whole, mode="nodes" if whole is not None else "", failed=reasons)
 
     def _node(self, item: Any) -> str:
         metadata = self.fields(item, "an element of Nodes.items").get("metadata", ())
         names = [name for value in metadata for name in self.fields(value, "metadata of a node").get("name", ())]
         return self.text(names, "the name of a node")
 
-    def _texts(self, value: Any, where: str) -> None:
-        for texts in self.fields(value, where).values():
-            self.text(texts, f"a reason in {where}")
+    def _texts(self, value: Any, where: str) -> dict[str, str]:
+        return {name: self.text(texts, f"a reason in {where}") for name, texts in self.fields(value, where).items()}
 
     def victims(self, value: Any) -> None:
         """An ExtenderPreemptionResult: node to the pods, by uid, that have to go."""

@@ -1,0 +1,196 @@
+"""extender/bind-*, extender/idempotent and extender/failed-reasons."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from .histories import EXTENDER, NAMESPACE, HistoryBuilder
+
+BINDS, ERROR, AGAIN = "extender/bind-binds", "extender/bind-error", "extender/bind-again"
+IDEMPOTENT, REASONS = "extender/idempotent", "extender/failed-reasons"
+BINDING = {**EXTENDER, "bindVerb": "bind"}
+REFUSED = {"error": "the apiserver says no"}
+
+
+def case_of(case: str, extender: Any = BINDING) -> HistoryBuilder:
+    h = HistoryBuilder(case, extender=extender)
+    h.pod("probe-1")
+    return h
+
+
+def bind(h: HistoryBuilder, *, node: str = "node-1", code: int | None = 201, **answer: Any) -> None:
+    """The bind verb is called, posts a Binding that ends with `code` (None: posts none), and answers."""
+    if code is not None:
+        h.attempt("probe-1", node, code=code)
+    h.call("bind", **{"asked": None, "answered": None, "uid": h.uid("probe-1"), "node": node, **answer})
+
+
+def again(h: HistoryBuilder, node: str, **answer: Any) -> None:
+    ours = {"by": "harness", "case": AGAIN, "verb": "bind", "what": "a bind", "pod": f"{NAMESPACE}/probe-1"}
+    bind(h, node=node, code=409, **{**ours, **answer})
+
+
+@pytest.mark.parametrize("case", [BINDS, ERROR, AGAIN])
+def test_an_extender_that_binds_nothing_is_not_held_to_it(case: str) -> None:
+    assert case_of(case, EXTENDER).verdict().outcome == "not-claimed"
+
+
+# -- bind-binds
+
+
+@pytest.mark.parametrize(
+    ("placed", "answer", "outcome"),
+    [
+        ("node-1", {}, "passed"),
+        ("node-2", {}, "failed"),
+        ("", {}, "failed"),
+        ("", REFUSED, "invalid"),
+        ("", {"status": 500}, "invalid"),
+    ],
+)
+def test_who_answers_without_an_error_has_bound_the_pod_where_it_was_asked(
+    placed: str, answer: dict[str, Any], outcome: str
+) -> None:
+    h = case_of(BINDS)
+    if placed:
+        h.place("probe-1", placed)
+    bind(h, code=None, **answer)
+    assert h.verdict().outcome == outcome
+
+
+def test_a_history_from_before_the_uid_was_kept_shows_nothing() -> None:
+    h = case_of(BINDS)
+    h.bind("probe-1", "node-1")
+    h.call("bind", asked=None, answered=None)
+    assert h.verdict().outcome == "invalid"
+
+
+# -- bind-error
+
+
+def refused_then_bound(**answer: Any) -> HistoryBuilder:
+    h = case_of(ERROR)
+    bind(h, code=500, **answer)
+    h.pass_time(5)
+    bind(h)
+    h.place("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    return h
+
+
+@pytest.mark.parametrize("answer", [REFUSED, {"status": 500, "json": False}, {"status": 0, "json": False}])
+def test_a_refusal_that_is_told_passes(answer: dict[str, Any]) -> None:
+    assert refused_then_bound(**answer).verdict().outcome == "passed"
+
+
+def test_a_refusal_that_is_swallowed_fails() -> None:
+    assert refused_then_bound().verdict().outcome == "failed"
+
+
+def test_a_binding_that_was_tried_again_within_the_call_is_no_refusal() -> None:
+    h = case_of(ERROR)
+    h.attempt("probe-1", "node-1", code=500)
+    bind(h)
+    h.place("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    assert h.verdict().outcome == "invalid"
+
+
+# -- bind-again
+
+
+def asked_again(*, same: dict[str, Any], other: dict[str, Any]) -> HistoryBuilder:
+    h = case_of(AGAIN)
+    bind(h)
+    h.place("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    h.pass_time(5)
+    again(h, "node-1", **same)
+    again(h, "node-2", **other)
+    return h
+
+
+@pytest.mark.parametrize(
+    ("same", "other", "outcome"),
+    [
+        (REFUSED, REFUSED, "passed"),
+        ({}, REFUSED, "passed"),
+        ({"status": 409, "json": False}, {"status": 409, "json": False}, "passed"),
+        (REFUSED, {}, "failed"),
+        ({"status": 0, "json": False}, REFUSED, "failed"),
+        (REFUSED, {"status": 502, "json": False}, "failed"),
+    ],
+)
+def test_a_repeated_bind_is_answered_and_to_another_node_with_an_error(
+    same: dict[str, Any], other: dict[str, Any], outcome: str
+) -> None:
+    h = asked_again(same=same, other=other)
+    assert h.verdict().outcome == outcome
+    # What the harness has asked for is no second attempt of the candidate's own.
+    assert h.verdict("core/all-accounted").outcome == "passed"
+
+
+def test_an_attempt_that_was_not_asked_for_is_its_own() -> None:
+    h = asked_again(same=REFUSED, other=REFUSED)
+    h.pass_time(5)
+    h.attempt("probe-1", "node-2", code=409)
+    assert h.verdict("core/all-accounted").outcome == "failed"
+
+
+def test_without_both_questions_nothing_is_shown() -> None:
+    h = case_of(AGAIN)
+    bind(h)
+    h.place("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    again(h, "node-1")
+    assert h.verdict().outcome == "invalid"
+
+
+# -- idempotent
+
+
+def asked_three_times(*answered: list[str]) -> HistoryBuilder:
+    h = case_of(IDEMPOTENT)
+    for names in answered:
+        h.call("filter", by="harness", case=IDEMPOTENT, verb="filter", what="the same question", answered=names)
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    return h
+
+
+@pytest.mark.parametrize(
+    ("answered", "outcome"),
+    [
+        ([["node-1", "node-2"]] * 3, "passed"),
+        ([["node-1", "node-2"], ["node-2"], ["node-2", "node-1"]], "passed"),
+        ([["node-2"], ["node-1", "node-2"], ["node-1", "node-2"]], "passed"),
+        ([["node-1", "node-2"], ["node-2"], ["node-2"]], "failed"),
+        ([["node-1", "node-2"], ["node-2"], []], "failed"),
+        ([], "invalid"),
+    ],
+)
+def test_a_node_is_not_lost_for_having_been_asked_about(answered: list[list[str]], outcome: str) -> None:
+    assert asked_three_times(*answered).verdict().outcome == outcome
+
+
+# -- failed-reasons
+
+
+@pytest.mark.parametrize(
+    ("answer", "outcome"),
+    [
+        ({"answered": ["node-1"], "failed": {"node-2": "too loud"}}, "passed"),
+        ({"answered": ["node-1"], "failed": {"node-2": ""}}, "failed"),
+        ({"answered": ["node-1"], "failed": {}}, "failed"),
+        ({"answered": None, "failed": {}}, "failed"),
+        ({"answered": [], "failed": {}, "error": "no readings"}, "not-claimed"),
+        ({"answered": ["node-1"]}, "not-claimed"),
+        ({"answered": ["node-1", "node-2"], "failed": {}}, "not-claimed"),
+    ],
+)
+def test_what_is_left_out_has_a_reason(answer: dict[str, Any], outcome: str) -> None:
+    h = case_of(REASONS)
+    h.call("filter", asked=["node-1", "node-2"], **answer)
+    assert h.verdict().outcome == outcome

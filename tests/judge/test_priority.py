@@ -1,0 +1,67 @@
+"""core/priority-order: who gets the room where more wait than fit."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from .histories import CLAIMS, HistoryBuilder
+
+CASE = "core/priority-order"
+CLAIMED = dataclasses.replace(CLAIMS, features=("priority",))
+
+
+def contention(room: int, *bound: str, delete: tuple[str, ...] = (), **priorities: int | None) -> HistoryBuilder:
+    """A node with room for so many of these pods, which are bound in this order; `delete`: evicted after the first."""
+    h = HistoryBuilder(CASE, claims=CLAIMED)
+    h.node("node-1", cpu=str(room))
+    h.node("node-4", cpu="0")
+    h.seen()
+    here = {"kubernetes.io/hostname": "node-1"}
+    for name, priority in priorities.items():
+        more = {} if priority is None else {"priority": priority}
+        h.pod(name, role="contender", phase=0, cpu="1", nodeSelector=here, **more)
+    for number, name in enumerate(bound):
+        h.bind(name, "node-1")
+        if not number:
+            for evicted in delete:
+                h.delete(evicted)
+    h.fence()
+    for name in priorities:
+        if name not in delete:
+            h.expect(name, "bound" if name in bound else "pending")
+    return h
+
+
+@pytest.mark.parametrize(
+    ("h", "outcome", "code"),
+    [
+        (contention(2, "b", "d", a=-10, b=9, c=None, d=10), "passed", ""),
+        (contention(2, "d", "b", a=-10, b=9, c=None, d=10), "passed", "their order among themselves"),
+        (contention(1, "c", a=-10, c=None), "passed", "no priority is 0"),
+        (contention(1, "a", a=-10, c=None), "failed", "a negative one taken first"),
+        (contention(2, "b", "c", a=-10, b=9, c=None, d=10), "failed", "the highest left waiting"),
+        (contention(1, "a", "d", delete=("a",), a=1, d=10), "failed", "taken first, and evicted"),
+        (contention(2, "a", "d", a=1, d=10), "invalid", "room for all"),
+        (contention(1, "a", a=5, d=5), "invalid", "equals"),
+    ],
+)
+def test_the_highest_priorities_are_bound(h: HistoryBuilder, outcome: str, code: str) -> None:
+    assert h.verdict().outcome == outcome, (code, h.verdict().summary)
+
+
+def test_without_contenders_nothing_is_shown() -> None:
+    h = HistoryBuilder(CASE, claims=CLAIMED)
+    h.node("node-1")
+    h.seen()
+    h.pod("p")
+    h.bind("p", "node-1")
+    h.expect("p", "bound")
+    assert h.verdict().outcome == "invalid"
+
+
+def test_the_summary_names_both_pods() -> None:
+    finding = contention(1, "low", low=1, high=10).verdict()
+    assert "low (priority 1)" in finding.summary
+    assert "high (priority 10)" in finding.summary
