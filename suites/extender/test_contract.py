@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from schedproof.candidates.deploy.taps import Fault
+
 NO_SUCH_NODE = {"schedproof.dev/no-such": "node"}
 
 GARBAGE = {
@@ -150,6 +152,41 @@ def test_bind_again(case):
     node = case.node_of(pod)
     for again in (node, next(other for other in case.nodes if other != node)):
         case.call_bind(pod, again)
+
+
+def outage(case, fault, *, waits):
+    """A pod is created while the line to the extender is broken, which was in use before; then it is whole again."""
+    case.expect_bound([case.pod(cpu="100m")])
+    with case.extender_broken(fault):
+        pods = [case.pod("outage", role="outage", cpu="100m")]
+        if waits:
+            case.await_left_waiting(pods)
+        else:
+            case.expect_bound(pods, case.beyond_timeout)
+    if waits:
+        case.expect_bound(pods, case.deadlines.requeue)
+    else:
+        case.expect_bound([case.pod(cpu="100m")])
+
+
+@pytest.mark.clause("extender/required-down")
+def test_required_down(case):
+    """Where the extender was, nothing listens for a while."""
+    if case.needed:
+        outage(case, Fault.DOWN, waits=True)
+
+
+@pytest.mark.clause("extender/ignorable-down")
+def test_ignorable_down(case):
+    """Where the extender was, nothing listens for a while."""
+    if not case.needed:
+        outage(case, Fault.DOWN, waits=False)
+
+
+@pytest.mark.clause("extender/slow")
+def test_slow(case):
+    """For a while the extender is asked, and no answer comes."""
+    outage(case, Fault.HANG, waits=case.needed)
 
 
 @pytest.mark.clause("extender/concurrent")

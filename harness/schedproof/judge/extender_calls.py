@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from schedproof.history.history import History
     from schedproof.history.record import Record
 
-__all__ = ["answered_in_time", "calls", "configuration", "described", "flaw", "never_called", "unanswered", "verb"]
+__all__ = [
+    "DEFAULT_TIMEOUT", "answered_in_time", "calls", "configuration", "described", "flaw", "is_needed", "never_called",
+    "unanswered", "verb",
+]  # fmt: skip
 
-_DEFAULT_TIMEOUT = 5.0
+DEFAULT_TIMEOUT = 5.0
 """Seconds: DefaultExtenderTimeout."""
 _REPEATED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 """Go's client follows these with the same method and body: the call that follows is the one that counts."""
@@ -32,6 +35,11 @@ def configuration(history: History) -> Mapping[str, Any]:
     extender = history.run["candidate"].get("extender") or {}
     config: Mapping[str, Any] = extender.get("config") or {}
     return config
+
+
+def is_needed(config: Mapping[str, Any]) -> bool:
+    """Whether pods wait while an extender of this configuration is down."""
+    return bool(config.get("bindVerb") or (config.get("filterVerb") and not config.get("ignorable")))
 
 
 def verb(history: History, call: Record) -> str:
@@ -80,7 +88,7 @@ def flaw(call: Record, name: str) -> str:
 
 def answered_in_time(history: History, call: Record) -> bool:
     """Whether kube-scheduler was still there when the answer came."""
-    return bool(call["seconds"] <= configuration(history).get("httpTimeout", _DEFAULT_TIMEOUT))
+    return bool(call["seconds"] <= configuration(history).get("httpTimeout", DEFAULT_TIMEOUT))
 
 
 def never_called(history: History, names: str) -> str:

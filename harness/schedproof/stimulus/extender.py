@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
+import dataclasses
 import http.client
 import json
 import time
@@ -14,16 +16,19 @@ from schedproof.candidates.kinds import ExtenderSpec
 from schedproof.daemons.daemon import insecure_tls
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.waiting import until
+from schedproof.judge.extender_calls import DEFAULT_TIMEOUT, is_needed
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.network import sample_step, scripted_past
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from schedproof.candidates.claims import NetworkClaims
+    from schedproof.candidates.deploy.taps import Fault, Tap
     from schedproof.clusters.cluster import ScriptedMetrics
+    from schedproof.foundation.deadlines import Deadline
     from schedproof.stimulus.pods import Pod
     from schedproof.stimulus.trial import Trial
 
@@ -106,6 +111,41 @@ class ExtenderCase(Case):
         self.call(self._config.preempt_verb, json.dumps(arguments).encode(), what="a preemption")
 
     @property
+    def needed(self) -> bool:
+        """Whether pods wait while the extender is down, as it is configured."""
+        return is_needed(self._config.as_dict())
+
+    @contextlib.contextmanager
+    def extender_broken(self, fault: Fault) -> Iterator[None]:
+        """A context in which kube-scheduler cannot reach the extender, or gets no answer from it."""
+        tap = self._tap
+        tap.inject(fault)
+        self._recorder.add("fault", case=self.clause, line="extender", fault=fault.value, on=True)
+        try:
+            yield
+            self._recorder.add("fault", case=self.clause, line="extender", fault="", on=False)
+        finally:
+            tap.heal()
+
+    def await_left_waiting(self, pods: Sequence[Pod]) -> None:
+        """Give kube-scheduler the time to say of each of these pods that it could not be scheduled."""
+        for pod in pods:
+            self.await_condition([pod], "PodScheduled", self.beyond_timeout)
+
+    @property
+    def beyond_timeout(self) -> Deadline:
+        """As long as the candidate claims to take for a pod, and its httpTimeout for each verb besides."""
+        bind, timeout = self.deadlines.bind, self._config.http_timeout or DEFAULT_TIMEOUT
+        return dataclasses.replace(bind, seconds=bind.seconds + timeout * len(self.verbs))
+
+    @property
+    def _tap(self) -> Tap:
+        tap = self.trial.attachment.extender
+        if tap is None:
+            raise HostError("this extender has no tap: its line cannot be broken, and nothing of our own be sent to it")
+        return tap
+
+    @property
     def binds(self) -> bool:
         """Whether the extender is configured to bind."""
         return bool(self._config.bind_verb)
@@ -154,10 +194,7 @@ class ExtenderCase(Case):
 
     def call(self, verb: str, body: bytes, *, what: str) -> None:
         """POST a body to a verb; `what` says what it is. What comes of it is on record."""
-        tap = self.trial.attachment.extender
-        if tap is None:
-            raise HostError("this extender has no tap, so nothing of our own can be sent to it")
-        connection = _connect(tap.url)
+        connection = _connect(self._tap.url)
         headers = {
             "Content-Type": "application/json", "Accept-Encoding": "gzip", HARNESS: f"{self.clause} {verb} {what}",
         }  # fmt: skip
