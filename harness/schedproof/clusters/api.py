@@ -28,6 +28,7 @@ _GROUPS = {
     "roles": "apis/rbac.authorization.k8s.io/v1", "rolebindings": "apis/rbac.authorization.k8s.io/v1",
     "clusterroles": "apis/rbac.authorization.k8s.io/v1",
     "clusterrolebindings": "apis/rbac.authorization.k8s.io/v1",
+    "poddisruptionbudgets": "apis/policy/v1",
     "priorityclasses": "apis/scheduling.k8s.io/v1",
     "runtimeclasses": "apis/node.k8s.io/v1",
     "flowschemas": "apis/flowcontrol.apiserver.k8s.io/v1",

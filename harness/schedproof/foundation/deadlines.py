@@ -12,6 +12,7 @@ import dataclasses
 __all__ = [
     "AUDIT_CAUGHT_UP",
     "BIND",
+    "BUDGET_IN_FORCE",
     "CANDIDATE_READY",
     "CANDIDATE_STOP",
     "CONTAINER_ANSWERS",
@@ -68,6 +69,7 @@ REQUEUE = Deadline("requeue", 30, "the change plus 10 s of back-off (core/requeu
 TAKEOVER = Deadline("takeover", 30, "client-go's default lease (15 s, tried every 2 s) is taken over within 19.4 s")
 FRESHNESS = Deadline("freshness", 2, "a watch delivers in milliseconds, on a busy machine in tenths of a second")
 LATE = Deadline("late", 5, "after a missed deadline: tells a candidate that is late from one that never binds")
+BUDGET_IN_FORCE = Deadline("budget in force", 60, "the disruption controller counts pods again within a second")
 OBJECT_SHOWN = Deadline("object shown", 60, "a watch delivers in milliseconds, on a busy machine in tenths of a second")
 OBJECT_GONE = Deadline("object gone", 60, "deletion with no grace period is one write")
 POD_PHASE = Deadline("pod phase", 120, "a kubelet starts or ends a container in seconds, on a busy machine in tens")

@@ -67,6 +67,12 @@ _HINTS = {
     "core/priority-order": (
         "List all waiting pods before the first decision, and take the one with the highest spec.priority (none: 0)."
     ),
+    "core/preemption-lands": "Try the pod again once those that were evicted are gone. RBAC: delete pods.",
+    "core/preemption-lower": "Compare spec.priority: only a lower one may be evicted; an equal one is not lower.",
+    "core/preemption-spares": "Take away all of lower priority, then give back whoever leaves room, highest first.",
+    "core/preemption-budget": "Evict first whom no PodDisruptionBudget (status.disruptionsAllowed: 0) keeps.",
+    "core/preemption-never": "Evict nobody for a pod whose spec.preemptionPolicy is Never.",
+    "core/preemption-condition": "PATCH pods/status with DisruptionTarget=True (PreemptionByScheduler), then DELETE.",
     "core/taint-*": ("A pod must tolerate every NoSchedule and NoExecute taint: key, operator, value and effect."),
     "core/cordon": "Treat spec.unschedulable like the taint node.kubernetes.io/unschedulable:NoSchedule.",
     "core/freshness": (

@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters.api import ApiError, Conflict, NotFound
-from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
+from schedproof.foundation.deadlines import BUDGET_IN_FORCE, OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.oracle.quantity import milli, parse_quantity, whole
 from schedproof.oracle.resources import allocatable, held
@@ -42,6 +42,7 @@ class PodChanges(NodeChanges):
         self._pods: dict[str, Pod] = {}
         self._classes: list[tuple[str, str]] = []
         """Resource and name of RuntimeClasses and PriorityClasses that are to go."""
+        self._budgets: list[str] = []
         self._real = "real-pods" in trial.cluster.capabilities
         """Whether kubelets run what is bound; else kwok plays that."""
 
@@ -235,10 +236,11 @@ class PodChanges(NodeChanges):
         self._classes.append(("runtimeclasses", name))
         return name
 
-    def priority_class(self, value: int) -> str:
-        """Let there be a PriorityClass of this value, whose pods evict nobody; its name."""
+    def priority_class(self, value: int, *, preempts: bool = False) -> str:
+        """Let there be a PriorityClass of this value; its name. `preempts`: whether others are evicted for its pods."""
         name = self._class_name()
-        self._api.create("priorityclasses", {"metadata": {"name": name}, "value": value, "preemptionPolicy": "Never"})
+        policy = "PreemptLowerPriority" if preempts else "Never"
+        self._api.create("priorityclasses", {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy})
         self._classes.append(("priorityclasses", name))
         image = self.trial.cluster.workload_image
         pod = pod_manifest(f"{self._prefix}-of-class", _FILLER, image=image, priorityClassName=name)
@@ -254,6 +256,21 @@ class PodChanges(NodeChanges):
 
         wait_for(known, OBJECT_SHOWN, what=f"the apiserver to know the PriorityClass {name}")
         return name
+
+    def disruption_budget(self, app: str) -> None:
+        """Let a PodDisruptionBudget allow no disruption of the one pod that is labelled with this `app`, and runs."""
+        name = f"{self._prefix}-{app}"
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}
+        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}
+        self._api.create("poddisruptionbudgets", budget, self.trial.namespace)
+        self._budgets.append(name)
+
+        def in_force() -> None:
+            status = self._api.get("poddisruptionbudgets", name, self.trial.namespace).get("status") or {}
+            if status.get("currentHealthy") != 1 or status.get("disruptionsAllowed") != 0:
+                raise NotYet(f"its status is {status}")
+
+        wait_for(in_force, BUDGET_IN_FORCE, what=f"the PodDisruptionBudget {name}", poll=0.1)
 
     def _class_name(self) -> str:
         return f"{self.trial.namespace}-{self._prefix}-{len(self._classes)}"
@@ -318,6 +335,8 @@ class PodChanges(NodeChanges):
             if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
                 self.patch(pod, {"metadata": {"finalizers": None}})
         self.delete(pods)
+        while self._budgets:
+            self._api.delete_if_there("poddisruptionbudgets", self._budgets.pop(), self.trial.namespace)
         while self._classes:
             self._api.delete_if_there(*self._classes.pop())
         return super().undo() or bool(pods)

@@ -1,0 +1,197 @@
+"""Who is evicted for a pod of a higher priority, and what becomes of that pod.
+
+Source: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/, the plugin DefaultPreemption.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from schedproof.judge.clause import AUDIT, CHANGE_NODES, Clause
+from schedproof.judge.configuration import as_configured
+from schedproof.judge.evidence import shown
+from schedproof.judge.placement import judge_placement
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.oracle.feasibility import check
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.history.history import History, TestPod
+
+__all__ = ["CLAUSES", "judge_disruption_target", "judge_preemption"]
+
+_FEATURE = frozenset({"preemption"})
+_TARGET = "DisruptionTarget"
+
+
+def judge_preemption(history: History, case: str) -> Finding:
+    """Pods were evicted for one of a higher priority that may preempt, none that could have stayed, and that was bound.
+
+    Preemptors that are expected to stay pending are those that nobody may be evicted for. Of those that are `protected`
+    by a PodDisruptionBudget nobody had to be.
+    """
+    evicted = _evicted(history, case)
+    preemptors = history.test_pods(case, "preemptor")
+    wanted = {one["uid"]: one["outcome"] for one in history.of("expect", case)}
+    entitled = [pod for pod in preemptors if wanted.get(pod.uid) == "bound"]
+    for victim in evicted:
+        if not any(_may_evict(history, pod, victim) for pod in preemptors):
+            return failed(
+                f"{_named(history, victim)} was evicted, and no pod waited that has a higher priority and may preempt "
+                f"({', '.join(_named(history, pod) for pod in preemptors)})",
+                **shown(history, case),
+            )
+    for pod in entitled:
+        if pod.uid not in history.bindings:
+            gone = f"{len(evicted)} pods were evicted" if evicted else "nobody was evicted"
+            return failed(
+                f"{_named(history, pod)} was not bound, although pods of lower priority are in its way: {gone}",
+                **shown(history, case),
+            )
+    if kept := next((pod for pod in evicted if pod.role == "protected"), None):
+        return failed(
+            f"{_named(history, kept)} was evicted, which a PodDisruptionBudget keeps, and another pod would have done",
+            **shown(history, case),
+        )
+    if wrong := next((text for pod in entitled if (text := _needless(history, pod, evicted))), ""):
+        return failed(wrong, **shown(history, case))
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not preemptors:
+        return invalid("no pod waited for the place of others", **shown(history, case))
+    if entitled and not evicted:
+        return invalid("nobody had to be evicted", **shown(history, case))
+    return passed(
+        f"{len(evicted)} pods were evicted for {len(entitled)}, and for {len(preemptors) - len(entitled)} nobody",
+        **shown(history, case),
+    )
+
+
+def judge_disruption_target(history: History, case: str) -> Finding:
+    """Each pod that was evicted had the condition DisruptionTarget at some time before it went.
+
+    (The disruption controller takes one back whose lastTransitionTime is missing or minutes old.)
+    """
+    finding = judge_preemption(history, case)
+    if finding.outcome != "passed":
+        return finding if finding.outcome == "invalid" else invalid(finding.summary, **finding.evidence)
+    evicted = _evicted(history, case)
+    told = {
+        event["object"]["metadata"]["uid"]
+        for event in history.of("object")
+        for condition in event["object"].get("status", {}).get("conditions") or ()
+        if event["resource"] == "pods" and (condition["type"], condition["status"]) == (_TARGET, "True")
+    }
+    if silent := [pod for pod in evicted if pod.uid not in told]:
+        return failed(f"{silent[0].name} was evicted, and had no condition {_TARGET}", **shown(history, case))
+    return passed(f"{len(evicted)} evicted pods had the condition {_TARGET}", **shown(history, case))
+
+
+def _evicted(history: History, case: str) -> list[TestPod]:
+    """The pods of the case that the candidate has deleted, in the order of its requests."""
+    pods = {pod.name: pod for pod in history.test_pods(case)}
+    found: dict[str, TestPod] = {}
+    for request in history.of("request"):
+        deletes = (request["verb"], request["resource"]) in (("delete", "pods"), ("create", "pods/eviction"))
+        name = f"{request['namespace']}/{request['name']}"
+        if (
+            deletes
+            and name in pods
+            and request["user"] in history.candidate_users
+            and request["code"] < HTTPStatus.MULTIPLE_CHOICES
+            and not request.get("dry_run")
+        ):
+            found.setdefault(name, pods[name])
+    return list(found.values())
+
+
+def _needless(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) -> str:
+    """Why one of those that were evicted for this pod need not have been; "" where all had to.
+
+    Each of them by itself: with the others gone and it still there, the pod fits on the node that it was bound to.
+    """
+    binding = history.bindings[preemptor.uid]
+    ends = _ends(history)
+    gone = [pod for pod in evicted if pod.at < binding.at and ends.get(pod.uid, binding.rv) < binding.rv]
+    gone = [pod for pod in gone if ends[pod.uid] > _first(history, preemptor)]
+    if not gone:
+        return ""
+    before = history.world.at(min(ends[pod.uid] for pod in gone) - 1)
+    manifest = as_configured(history, history.manifests[preemptor.uid])
+    others = [pod for name, pod in before.pods.items() if name not in {one.name for one in gone}]
+    for victim in gone:
+        kept = before.pods[victim.name]
+        node = kept["spec"].get("nodeName")
+        names = f"{_named(history, victim)} was evicted for {_named(history, preemptor)}"
+        if node != binding.node:
+            return f"{names} from {node}, and that was bound to {binding.node}"
+        if not check(manifest, before.nodes.values(), [*others, kept], before.namespaces)[node]:
+            return f"{names}, and need not have been: once the others were gone there was room for both on {node}"
+    return ""
+
+
+def _ends(history: History) -> dict[str, int]:
+    """Pod uid to the revision from which on it was being deleted, or gone."""
+    found: dict[str, int] = {}
+    for event in history.of("object"):
+        if event["resource"] == "pods":
+            metadata = event["object"]["metadata"]
+            if event["type"] == "DELETED" or metadata.get("deletionTimestamp"):
+                found.setdefault(metadata["uid"], event["rv"])
+    return found
+
+
+def _first(history: History, pod: TestPod) -> int:
+    """The revision at which a pod was first seen."""
+    events = (event for event in history.of("object") if event["resource"] == "pods")
+    return next((int(event["rv"]) for event in events if event["object"]["metadata"]["uid"] == pod.uid), 0)
+
+
+def _may_evict(history: History, preemptor: TestPod, victim: TestPod) -> bool:
+    spec: dict[str, Any] = history.manifests[preemptor.uid]["spec"]
+    return spec.get("preemptionPolicy") != "Never" and _priority(history, preemptor) > _priority(history, victim)
+
+
+def _priority(history: History, pod: TestPod) -> int:
+    return int(history.manifests[pod.uid]["spec"].get("priority") or 0)
+
+
+def _named(history: History, pod: TestPod) -> str:
+    spec = history.manifests[pod.uid]["spec"]
+    never = ", preemptionPolicy Never" if spec.get("preemptionPolicy") == "Never" else ""
+    return f"{pod.name} (priority {_priority(history, pod)}{never})"
+
+
+CLAUSES = (
+    Clause(
+        "core/preemption-lands", "A pod that fits nowhere is bound in the place of pods of lower priority.",
+        "Kubernetes: pod priority and preemption; DefaultPreemption plugin", judge_preemption, features=_FEATURE,
+        needs=CHANGE_NODES | AUDIT,
+    ),
+    Clause(
+        "core/preemption-lower", "Only pods of lower priority are evicted, and never for a pod of the same.",
+        "Kubernetes: pod priority and preemption", judge_preemption, features=_FEATURE, needs=CHANGE_NODES | AUDIT,
+    ),
+    Clause(
+        "core/preemption-spares", "No pod is evicted that could have stayed.",
+        "DefaultPreemption plugin: SelectVictimsOnNode", judge_preemption, features=_FEATURE,
+        needs=CHANGE_NODES | AUDIT,
+    ),
+    Clause(
+        "core/preemption-never", "Nobody is evicted for a pod whose preemptionPolicy is Never.",
+        "Kubernetes: PodSpec.preemptionPolicy", judge_preemption, features=_FEATURE, needs=CHANGE_NODES | AUDIT,
+    ),
+    Clause(
+        "core/preemption-budget", "Whom a PodDisruptionBudget keeps is not evicted where another pod would do.",
+        "Kubernetes: PodDisruptionBudget is supported, but not guaranteed (preemption)", judge_preemption,
+        features=_FEATURE, needs=CHANGE_NODES | AUDIT,
+    ),
+    Clause(
+        "core/preemption-condition", "Pods that are evicted have the condition DisruptionTarget.",
+        "Kubernetes: pod disruption conditions (KEP-3329)", judge_disruption_target, level="recommended",
+        features=_FEATURE, needs=CHANGE_NODES | AUDIT,
+    ),
+)  # fmt: skip
