@@ -29,8 +29,8 @@ _TARGET = "DisruptionTarget"
 def judge_preemption(history: History, case: str) -> Finding:
     """Pods were evicted for one of a higher priority that may preempt, none that could have stayed, and that was bound.
 
-    Preemptors that are expected to stay pending are those that nobody may be evicted for. Of those that are `protected`
-    by a PodDisruptionBudget nobody had to be.
+    Preemptors that are expected to stay pending are those that nobody may be evicted for. Where a pod is `protected` by
+    a PodDisruptionBudget, another one would do.
     """
     evicted = _evicted(history, case)
     preemptors = history.test_pods(case, "preemptor")
@@ -160,8 +160,8 @@ def _priority(history: History, pod: TestPod) -> int:
 
 
 def _named(history: History, pod: TestPod) -> str:
-    spec = history.manifests[pod.uid]["spec"]
-    never = ", preemptionPolicy Never" if spec.get("preemptionPolicy") == "Never" else ""
+    may_not = pod.role == "preemptor" and history.manifests[pod.uid]["spec"].get("preemptionPolicy") == "Never"
+    never = ", preemptionPolicy Never" if may_not else ""
     return f"{pod.name} (priority {_priority(history, pod)}{never})"
 
 
