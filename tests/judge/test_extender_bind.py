@@ -89,13 +89,15 @@ def test_a_refusal_that_is_swallowed_fails() -> None:
     assert refused_then_bound().verdict().outcome == "failed"
 
 
-def test_a_binding_that_was_tried_again_within_the_call_is_no_refusal() -> None:
+@pytest.mark.parametrize(("code", "outcome"), [(500, "passed"), (201, "invalid")])
+def test_a_binding_may_be_tried_again_within_the_call(code: int, outcome: str) -> None:
     h = case_of(ERROR)
-    h.attempt("probe-1", "node-1", code=500)
+    if code != 201:
+        h.attempt("probe-1", "node-1", code=code)
     bind(h)
     h.place("probe-1", "node-1")
     h.expect("probe-1", "bound")
-    assert h.verdict().outcome == "invalid"
+    assert h.verdict().outcome == outcome
 
 
 # -- bind-again

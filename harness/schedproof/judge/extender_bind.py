@@ -45,16 +45,13 @@ def judge_bind_binds(history: History, _case: str) -> Finding:
 
 
 def judge_bind_error(history: History, case: str) -> Finding:
-    """Each bind whose Binding was refused, and not made afterwards, was answered with an error."""
+    """Each bind whose Binding was refused, and not made by another attempt, was answered with an error."""
     if (finding := _unconfigured(history)) is not None:
         return finding
-    refused = [
-        (call, attempts)
-        for call in calls(history, _NAME, case)
-        if (attempts := _attempts(history, call)) and not any(attempt.succeeded for attempt in attempts)
-    ]
+    attempted = [(call, _attempts(history, call)) for call in calls(history, _NAME, case)]
+    refused = [(call, made) for call, made in attempted if any(not attempt.succeeded for attempt in made)]
     for call, attempts in refused:
-        if _says_bound(call):
+        if _says_bound(call) and not any(attempt.succeeded for attempt in attempts):
             return failed(
                 f"bind for {call['pod']} answered without an error, although its Binding to {attempts[-1].node} was "
                 f"refused ({attempts[-1].code}): kube-scheduler takes the pod for bound, and never tries it again",
@@ -65,7 +62,7 @@ def judge_bind_error(history: History, case: str) -> Finding:
         return finding
     if not refused:
         return invalid("no Binding of a call of bind was refused", **shown(history, case))
-    return passed(f"{len(refused)} refused Bindings were told", **shown(history, case))
+    return passed(f"{len(refused)} refused Bindings were told, or tried again at once", **shown(history, case))
 
 
 def judge_bind_again(history: History, case: str) -> Finding:
