@@ -19,6 +19,12 @@ def test_args_typed(case):
     case.try_ill_typed_args()
 
 
+@pytest.mark.clause("plugin/args-unknown")
+def test_args_unknown(case):
+    """It is started beside itself, with one more among its args."""
+    case.try_unknown_args()
+
+
 @pytest.mark.clause("plugin/profiles")
 def test_profiles(case):
     """A pod for each schedulerName that its configuration serves."""

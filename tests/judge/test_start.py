@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 VERSION, NAME, TYPED, PROFILES = (
     "plugin/config-version", "plugin/registered-name", "plugin/args-typed", "plugin/profiles",
 )  # fmt: skip
+UNKNOWN_ARGS = "plugin/args-unknown"
 PLUGIN = "LeastTraffic"
 ARGS = {PLUGIN: {"timeRange": "30s", "resolutionPercent": 10}}
 
@@ -144,6 +145,24 @@ LONGER = "E1121 bad value for resolutionPercentile"
 def test_an_end_that_does_not_name_the_arg_fails(log: list[str]) -> None:
     verdict = tried(RANGE, {**PERCENT, "code": 2, "log": log}).verdict()
     told(verdict, "failed", "it ends with code 2, but does not name resolutionPercent")
+
+
+@pytest.mark.parametrize(
+    ("attempt", "outcome"),
+    [
+        ({"code": 1, "log": ['E1124 unknown field "schedproofUnknown"']}, "passed"),
+        ({"code": None, "log": ["ready"]}, "failed"),
+        ({"code": 1, "log": ["panic: index out of range"]}, "failed"),
+        (None, "invalid"),
+    ],
+)
+def test_an_unknown_arg_is_to_fail_the_start_by_name(attempt: dict[str, Any] | None, outcome: str) -> None:
+    h = started(UNKNOWN_ARGS)
+    if attempt is not None:
+        h.add("tried", case=UNKNOWN_ARGS, arg="schedproofUnknown", value=1, **attempt)
+    assert h.verdict().outcome == outcome
+    assert started(UNKNOWN_ARGS, said=OTHER).verdict().outcome == "invalid"
+    assert started(UNKNOWN_ARGS, args={PLUGIN: {}}).verdict().outcome == "not-claimed"
 
 
 def test_who_does_not_take_its_own_args_fails() -> None:

@@ -163,6 +163,7 @@ _HINTS = {
     "*/rbac-minimal": "Remove what was not used from spec.rbac, unless another situation needs it.",
     "plugin/config-version": "Write apiVersion kubescheduler.config.k8s.io/v1.",
     "plugin/registered-name": "The name in plugins and pluginConfig must be what the plugin's Name() returns.",
+    "plugin/args-unknown": "Decode args strictly (sigs.k8s.io/json UnmarshalStrict), and return the error from New.",
     "plugin/args-typed": "Decode args into a pointer of your args type, and return the error of that from New.",
     "controller/conflict": "On 409 read the pod again, forget what was assumed for it, and take it from the cache.",
     "controller/binding-subresource": "POST to pods/NAME/binding; never create a pod in the place of another.",

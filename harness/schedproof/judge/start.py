@@ -17,7 +17,14 @@ if TYPE_CHECKING:
 
     from schedproof.history.history import History
 
-__all__ = ["CLAUSES", "judge_args_typed", "judge_config_version", "judge_profiles", "judge_registered_name"]
+__all__ = [
+    "CLAUSES",
+    "judge_args_typed",
+    "judge_args_unknown",
+    "judge_config_version",
+    "judge_profiles",
+    "judge_registered_name",
+]
 
 
 def _names(log: Sequence[str], arg: str) -> bool:
@@ -95,6 +102,29 @@ def judge_args_typed(history: History, case: str) -> Finding:
     return passed(f"{', '.join(attempt['arg'] for attempt in tried)}: a value of another type fails the start by name")
 
 
+def judge_args_unknown(history: History, case: str) -> Finding:
+    """An arg that its plugin does not know fails the start, with a message that names it."""
+    if not history.configuration:
+        return invalid("no scheduler was started")
+    if not any(args for _, _, args in own_args(history.configuration)):
+        return not_claimed("its configuration has no args for a plugin of its own")
+    if any(history.of("start-failed")):
+        return invalid("the candidate does not start (see core/alive)")
+    tried = list(history.of("tried", case))
+    if not tried:
+        return invalid("no arg was tried")
+    for attempt in tried:
+        arg, code = attempt["arg"], attempt["code"]
+        if code is None:
+            text = "it starts with an arg that it does not know: one that is misspelled is left at its default"
+        elif not _names(attempt["log"], arg):
+            text = f"with {arg}, which it does not know, it ends with code {code}, and does not name it"
+        else:
+            continue
+        return failed(text, logs={arg: attempt["log"]})
+    return passed("an arg that it does not know fails the start by name")
+
+
 def judge_profiles(history: History, case: str) -> Finding:
     """All profiles of its configuration start in one process, and each schedules the pods that name it.
 
@@ -125,6 +155,11 @@ CLAUSES = (
     Clause(
         "plugin/args-typed", "Ill-typed args fail at the start, with a message that names them.",
         "scheduler framework: PluginFactory", judge_args_typed, at_start=True,
+    ),
+    Clause(
+        "plugin/args-unknown", "An arg that its plugin does not know fails the start, with a message that names it.",
+        "scheduler framework: PluginFactory; frameworkruntime.DecodeInto is lenient", judge_args_unknown,
+        level="recommended", at_start=True,
     ),
     Clause(
         "plugin/profiles", "All profiles of its configuration start, and each schedules the pods that name it.",

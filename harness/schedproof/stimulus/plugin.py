@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from schedproof.candidates.deploy.scheduler_config import ill_typed
+from typing import TYPE_CHECKING, Any
+
+from schedproof.candidates.deploy.scheduler_config import ill_typed, misspelled
 from schedproof.stimulus.case import Case
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 __all__ = ["PluginCase"]
 
@@ -13,10 +18,17 @@ class PluginCase(Case):
 
     def try_ill_typed_args(self) -> None:
         """Start it once for each of its args, with a value of another type in its place."""
+        self._try(ill_typed)
+
+    def try_unknown_args(self) -> None:
+        """Start it once for each of its plugins that has args, with one arg more."""
+        self._try(misspelled)
+
+    def _try(self, changed: Callable[[Mapping[str, Any]], list[tuple[str, Any, dict[str, Any]]]]) -> None:
         attachment = self.trial.attachment
         if attachment.configuration is None or attachment.start_error is not None:
             return
-        wrong = ill_typed(attachment.configuration)
+        wrong = changed(attachment.configuration)
         ends = attachment.try_configurations([document for _, _, document in wrong])
         for (arg, value, _), (code, log) in zip(wrong, ends, strict=True):
             self._recorder.add("tried", case=self.clause, arg=arg, value=value, code=code, log=log)

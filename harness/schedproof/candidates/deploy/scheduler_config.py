@@ -170,15 +170,30 @@ def ill_typed(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[str
 
     The profiles get other schedulerNames, so that a scheduler that starts with it has no pods to schedule.
     """
-    found: list[tuple[str, Any, dict[str, Any]]] = []
-    for number, index, args in own_args(configuration):
-        for arg, value in args.items():
-            if arg in ("apiVersion", "kind"):
-                continue
-            wrong: Any = "not a mapping" if isinstance(value, dict) else {"not": "of this type"}
-            document = copy.deepcopy(dict(configuration))
-            document["profiles"][number]["pluginConfig"][index]["args"][arg] = wrong
-            for other, changed in enumerate(document["profiles"]):
-                changed["schedulerName"] = f"schedproof-tried-{other}"
-            found.append((arg, wrong, document))
-    return found
+    return [
+        (arg, wrong, _with_arg(configuration, number, index, arg, wrong))
+        for number, index, args in own_args(configuration)
+        for arg, value in args.items()
+        if arg not in ("apiVersion", "kind")
+        for wrong in ["not a mapping" if isinstance(value, dict) else {"not": "of this type"}]
+    ]
+
+
+def misspelled(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[str, Any]]]:
+    """As `ill_typed`: the args of each plugin that has some, with one more that nobody knows."""
+    return [
+        (UNKNOWN_ARG, 1, _with_arg(configuration, number, index, UNKNOWN_ARG, 1))
+        for number, index, args in own_args(configuration)
+        if args
+    ]
+
+
+UNKNOWN_ARG = "schedproofUnknown"
+
+
+def _with_arg(configuration: Mapping[str, Any], number: int, index: int, arg: str, value: Any) -> dict[str, Any]:
+    document = copy.deepcopy(dict(configuration))
+    document["profiles"][number]["pluginConfig"][index]["args"][arg] = value
+    for other, changed in enumerate(document["profiles"]):
+        changed["schedulerName"] = f"schedproof-tried-{other}"
+    return document
