@@ -23,6 +23,7 @@ from schedproof.cli.run import normalize, run_suites
 from schedproof.foundation.console import INTERRUPTED, tell
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
+from schedproof.foundation.interrupts import interrupt_by
 from schedproof.foundation.streams import steady_streams
 from schedproof.session.options import (
     BENCH_OPTIONS,
@@ -68,10 +69,10 @@ def _main(argv: Sequence[str] | None) -> int:
     parser = command_line()
     complete(parser)
     arguments = parser.parse_args(argv)
-    # CI servers cancel with SIGTERM, and a terminal that is closed sends SIGHUP: let it unwind like Ctrl-C.
-    signal.signal(signal.SIGTERM, _interrupt)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
-        signal.signal(signal.SIGHUP, _interrupt)
+    # CI servers cancel with SIGTERM, and a terminal that is closed sends SIGHUP: let it unwind like Ctrl-C. What is
+    # ignored stays so: nohup has SIGHUP so, and a shell without job control SIGINT.
+    minded = (number for number in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN)
+    interrupt_by(signal.SIGTERM, *minded)
     try:
         return int(arguments.run(arguments))
     except SchedproofError as error:
@@ -84,10 +85,6 @@ def _main(argv: Sequence[str] | None) -> int:
         # A bug of ours. Python's own exit code of 1 would say that a clause failed.
         tell(f"internal error: please report it\n{traceback.format_exc()}")
         return EXIT_ERROR
-
-
-def _interrupt(_number: int, _frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 _COMMANDS = {

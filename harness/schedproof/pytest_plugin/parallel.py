@@ -17,6 +17,7 @@ import pytest
 
 from schedproof.foundation.deadlines import WORKER_GONE
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.interrupts import interrupt, interrupt_by, is_importing
 from schedproof.foundation.sandbox_init import PR_SET_PDEATHSIG
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.verdict import Verdict
@@ -26,6 +27,7 @@ from schedproof.report.run.instances import Instances, dump_result
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
+    from types import FrameType
 
     from xdist.workermanage import WorkerController
 
@@ -58,7 +60,9 @@ class Worker:
         # however it ends.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, _interrupt)
+        interrupt_by()
+        for number in (signal.SIGTERM, signal.SIGALRM):
+            signal.signal(number, _interrupt)
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -67,9 +71,10 @@ class Worker:
         session.config.workeroutput[_KEY] = dump_result(self._session.result)  # type: ignore[attr-defined]
 
 
-def _interrupt(_number: int, _frame: object) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise KeyboardInterrupt
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    if not is_importing(frame):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    interrupt(number, frame)
 
 
 class Controller:
