@@ -216,6 +216,29 @@ exclusions: [{clause: core/binds, reason: " "}] | .exclusions[0].reason | an emp
 exclusions: [{clause: core/*, reason: r}] | .exclusions[0].clause | wildcards | its own id
 exclusions: [{clause: binds, reason: r}] | .exclusions[0].clause | a clause's id | network/counter-reset
 exclusions: [{clause: netwrk/flip, reason: r}] | .exclusions[0].clause | "netwrk" | mean network/flip?
+## spec: more lines in its spec, from line 9 on, spec; what it needs around it
+files: {/etc/x.yaml: text, y: "{files}"} | .files["/etc/x.yaml"] | no name below the folder | {files}/config.yaml
+files: {../x.yaml: text} | .files["../x.yaml"] | no name below the folder | {files}/config.yaml
+files: {x.yaml: {from: nowhere.yaml}} | .files["x.yaml"].from | there is no file | relative to
+files: {x.yaml: "{promtheus}"} | .files["x.yaml"] | unknown placeholder | did you mean {prometheus}
+files: {x.yaml: "{certFile}"} | .files["x.yaml"] | has no value here | enableHTTPS: true
+files: {x.yaml: text} | .files | nothing tells | {files}/x.yaml
+install: [nowhere] | .install[0] | there is no | relative to
+install: [] | .install | an empty list | such as
+install: crds | .install | expected a list | ["crds"]
+processes: [{command: [a]}] | .processes[0].name | missing | such as `name:
+processes: [{name: side}] | .processes[0].command | missing | such as `command:
+processes: [{name: Side, command: [a]}] | .processes[0].name | lower-case | such as
+processes: [{name: a, command: [x]}, {name: a, command: [y]}] | .processes[1].name | two | of its own
+processes: [{name: a, command: [x], ready: /up}] | .processes[0].command | chooses the port | pass "{port}"
+processes: [{name: a, command: ["{b_address}"]}] | .processes[0].command[0] | unknown placeholder | {{b_address}}
+processes: [{name: a, command: [x], rbac: {rules: [{verbs: [get]}]}}] | .processes[0].rbac.rules[0] | a rule | such
+world: {node: {}} | .world.node | unknown field | did you mean nodes
+world: {nodes: {resources: {example.com/gpu: lots}}} | .world.nodes.resources["example.com/gpu"] | a quantity | such as
+world: {pods: {spec: {nodeName: a}}} | .world.pods.spec | decides where pods may go | leave nodeName out
+world: {namespace: {objects: [nowhere.yaml]}} | .world.namespace.objects[0] | there is no | relative to
+world: {nodes: {labels: {a: 1}}} | .world.nodes.labels.a | found the number 1 | quote it
+
 ## network: changes or adds a claim about the network, line 11, spec.claims.network
 metric: | .metric | missing | node_network_receive_bytes_total
 metric: "rate(m[1m])"            | .metric            | not a query          | such as node_network

@@ -7,6 +7,7 @@ import os
 import signal
 import stat
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -294,3 +295,41 @@ def test_what_an_earlier_process_said_is_no_cause(sandbox: Sandbox, tmp_path: Pa
         process = sandbox.spawn(Command("it", (sys.executable, "-S", "-c", code), tmp_path / "log", tmp_path))
         assert process.wait(SOON.seconds)
         assert process.cause() == cause
+
+
+@pytest.mark.parametrize("path", ["/var/run/secrets/schedproof.test/account", "/run/schedproof-test", "/tmp"])
+def test_a_folder_is_shown_where_nothing_need_be_and_to_one_command_alone(
+    sandbox: Sandbox, tmp_path: Path, path: str
+) -> None:
+    account = Path(tempfile.mkdtemp(dir=sandbox.scratch))
+    (account / "token").write_text("its own")
+    before = os.path.lexists(path)
+    code = f"import os\nprint(open({path!r} + '/token').read(), len(os.listdir('/run')))"
+    argv = (sys.executable, "-S", "-c", code)
+    shown = sandbox.spawn(Command("it", argv, tmp_path / "log", Path("/"), contained=True, shown={path: account}))
+    assert shown.wait(SOON.seconds)
+    said, entries = shown.log_tail().rsplit(maxsplit=1)
+    assert (said, shown.exit_code) == ("its own", 0)
+    assert int(entries) >= len(list(Path("/run").iterdir()))
+    assert os.path.lexists(path) == before
+
+
+def test_what_is_above_a_shown_folder_is_as_it_was(sandbox: Sandbox, tmp_path: Path) -> None:
+    above = tmp_path / "above"
+    (above / "inner").mkdir(parents=True)
+    (above / "file").write_text("text")
+    (above / "link").symlink_to("file")
+    account = Path(tempfile.mkdtemp(dir=sandbox.scratch))
+    code = f"""
+import os
+os.chdir({str(above)!r})
+print(sorted(os.listdir()), open("link").read(), os.readlink("link"), os.path.isdir("new/account"))
+open("inner/written", "w").close()
+"""
+    argv = (sys.executable, "-S", "-c", code)
+    shown = {f"{above}/new/account": account}
+    process = sandbox.spawn(Command("it", argv, tmp_path / "log", Path("/"), contained=True, shown=shown))
+    assert process.wait(SOON.seconds)
+    assert process.log_tail() == "['file', 'inner', 'link', 'new'] text file True"
+    assert (above / "inner" / "written").exists()
+    assert not (above / "new").exists()

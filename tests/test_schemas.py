@@ -103,7 +103,28 @@ EVERYTHING: dict[str, list[Any]] = {
             apiVersion: schedproof/v1
             kind: Candidate
             metadata: {name: all}
-            spec: {schedulerName: all, controller: {command: [a], port: 8888}}
+            spec:
+              schedulerName: all
+              controller: {command: [a, "{files}"], port: 8888}
+              files: {a: text, b: {from: conf}}
+              install: [crds]
+              processes:
+                - name: side
+                  command: [a, "{files}"]
+                  ready: /healthz
+                  port: 8889
+                  env: {A: b}
+                  workdir: .
+                  files: {a: text}
+                  rbac:
+                    clusterRoles: [a]
+                    rules:
+                      - {verbs: [get], apiGroups: [""], resources: [leases], resourceNames: [mine]}
+                      - {verbs: [get], nonResourceURLs: [/metrics]}
+              world:
+                nodes: {labels: {a: b}, annotations: {a: b}, resources: {a: "1"}}
+                pods: {metadata: {labels: {a: b}, annotations: {a: b}}, spec: {priority: 1}}
+                namespace: {labels: {a: b}, annotations: {a: b}, objects: [queue.yaml]}
             """,
         )),
     ],

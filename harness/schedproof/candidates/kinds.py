@@ -23,9 +23,11 @@ __all__ = [
     "ManagedResource",
     "PluginSpec",
     "PolicyRule",
+    "ProcessSpec",
     "RbacSpec",
     "Scoring",
     "Spec",
+    "WorldSpec",
 ]  # fmt: skip
 
 CandidateKind = Literal["extender", "controller", "plugin", "attached"]
@@ -228,6 +230,49 @@ class RbacSpec:
 
     def as_dict(self) -> dict[str, Any]:
         return {"clusterRoles": list(self.cluster_roles), "rules": [rule.document() for rule in self.rules]}
+
+
+@dataclasses.dataclass(frozen=True)
+class ProcessSpec(CommandSpec):
+    """A program that belongs to a candidate besides its scheduler.
+
+    `rbac` None: it acts as the candidate does, else as a ServiceAccount of its own. `files` are those that it is given:
+    name to text, placeholders stay in.
+    """
+
+    name: str = ""
+    rbac: RbacSpec | None = None
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def address_placeholder(self) -> str:
+        """The placeholder by which what starts after it learns where it listens."""
+        return f"{self.name.replace('-', '_')}_address"
+
+    def as_dict(self) -> dict[str, Any]:
+        rbac = None if self.rbac is None else self.rbac.as_dict()
+        return {"name": self.name, **super().as_dict(), "rbac": rbac, "files": dict(self.files)}
+
+
+@dataclasses.dataclass(frozen=True)
+class WorldSpec:
+    """What pods, nodes and namespaces of the suites have besides their own, so that a scheduler has its say.
+
+    `node_labels`, `node_annotations` and `node_resources` (resource name to quantity) are on every node; `pod` is
+    merged into every pod that is for the candidate; `namespace_labels` and `namespace_annotations` are on every
+    namespace that has such pods, and `objects` (files of manifests) are in it.
+    """
+
+    node_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    node_annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    node_resources: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    pod: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    namespace_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    namespace_annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    objects: tuple[Path, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**dataclasses.asdict(self), "objects": [str(path) for path in self.objects]}
 
 
 @dataclasses.dataclass(frozen=True)

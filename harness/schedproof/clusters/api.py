@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from schedproof.foundation.errors import HostError, SchedproofError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from kubernetes.client.rest import RESTResponse
@@ -33,6 +33,8 @@ _GROUPS = {
     "runtimeclasses": "apis/node.k8s.io/v1",
     "flowschemas": "apis/flowcontrol.apiserver.k8s.io/v1",
     "validatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
+    "mutatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
+    "customresourcedefinitions": "apis/apiextensions.k8s.io/v1",
 }  # fmt: skip
 _CALL_SECONDS = 30.0
 
@@ -115,11 +117,14 @@ class Api:
         return "/" + "/".join(part for part in parts if part)
 
     def create(self, resource: str, body: Manifest, namespace: str = "") -> Manifest:
-        if self._marks:
-            metadata = body["metadata"]
-            labels = {**(metadata.get("labels") or {}), **self._marks}
-            body = {**body, "metadata": {**metadata, "labels": labels}}
-        return self._json("POST", self.path(resource, namespace), body)
+        return self._json("POST", self.path(resource, namespace), self._marked(body))
+
+    def _marked(self, body: Manifest) -> Manifest:
+        if not self._marks:
+            return body
+        metadata = body["metadata"]
+        labels = {**(metadata.get("labels") or {}), **self._marks}
+        return {**body, "metadata": {**metadata, "labels": labels}}
 
     def try_create(self, resource: str, body: Manifest, namespace: str = "") -> None:
         """Ask whether it could be created; nothing is."""
@@ -162,6 +167,26 @@ class Api:
     def delete_if_there(self, resource: str, name: str, namespace: str = "") -> None:
         with contextlib.suppress(NotFound):
             self.delete(resource, name, namespace)
+
+    def discovered(self, version: str) -> Sequence[Manifest]:
+        """What discovery tells of an apiVersion: the `name`, `kind` and `namespaced` of each resource, and more."""
+        return tuple(self._json("GET", _root(version))["resources"])
+
+    def object_path(self, version: str, resource: str, namespace: str, name: str) -> str:
+        """Of an object of any kind, for `read`, `apply` and `remove`."""
+        return "/".join((_root(version), *(("namespaces", namespace) if namespace else ()), resource, name))
+
+    def read(self, path: str) -> Manifest:
+        return self._json("GET", path)
+
+    def apply(self, path: str, manifest: Manifest) -> Manifest:
+        """Server-side apply: create it, or have its fields as they are here, whoever managed them."""
+        query = {"fieldManager": "schedproof", "force": "true"}
+        body = json.dumps(self._marked(manifest))  # which is YAML; the client would not encode it for this type
+        return self._json("PATCH", path, body, query=query, content_type="application/apply-patch+yaml")
+
+    def remove(self, path: str) -> None:
+        self._json("DELETE", path, {"propagationPolicy": "Background"})
 
     def token(self, namespace: str, service_account: str, seconds: int = 86_400) -> str:
         """A token for a ServiceAccount, through the TokenRequest API."""
@@ -214,6 +239,11 @@ class Api:
             kind = {404: NotFound, 409: Conflict}.get(answer.status, ApiError)
             raise kind(verb, path, answer.status, answer.response.data)
         return answer
+
+
+def _root(version: str) -> str:
+    """Of the resources of an apiVersion, such as `v1` or `apps/v1`."""
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"
 
 
 class Stream:

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
 __all__ = ["Authority", "KeyPair"]
@@ -45,30 +46,39 @@ class Authority:
 
     def server(self, name: str, address: str = "127.0.0.1") -> KeyPair:
         """A serving certificate for loopback, and for another IP `address` of this machine."""
-        names = x509.SubjectAlternativeName(
+        return self._issue(name, _common_name(name), ("server",), self._names(address))
+
+    def both(self, name: str) -> KeyPair:
+        """A certificate for loopback that is good for a server and for its client."""
+        return self._issue(name, _common_name(name), ("server", "client"), self._names())
+
+    @staticmethod
+    def _names(address: str = "127.0.0.1") -> x509.SubjectAlternativeName:
+        return x509.SubjectAlternativeName(
             [
                 x509.DNSName("localhost"),
                 x509.DNSName("kubernetes.default.svc"),
                 *(x509.IPAddress(ipaddress.ip_address(one)) for one in sorted({"127.0.0.1", address})),
             ]
         )
-        return self._issue(name, x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)]), "server", names)
 
     def client(self, user: str, group: str = "") -> KeyPair:
         """A client certificate: the apiserver takes CN as the user and O as the group."""
         attributes = [x509.NameAttribute(NameOID.COMMON_NAME, user)]
         if group:
             attributes.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, group))
-        return self._issue(user.replace(":", "-"), x509.Name(attributes), "client", None)
+        return self._issue(user.replace(":", "-"), x509.Name(attributes), ("client",), None)
 
     def signing_key(self, name: str) -> Path:
         """A bare private key, such as the one that signs ServiceAccount tokens."""
         return self._write_key(name, ec.generate_private_key(ec.SECP256R1()))
 
-    def _issue(self, file: str, subject: x509.Name, usage: str, names: x509.SubjectAlternativeName | None) -> KeyPair:
+    def _issue(
+        self, file: str, subject: x509.Name, usages: Sequence[str], names: x509.SubjectAlternativeName | None
+    ) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = self._builder(subject, key.public_key()).add_extension(
-            x509.ExtendedKeyUsage([_USAGES[usage]]), critical=False
+            x509.ExtendedKeyUsage([_USAGES[usage] for usage in usages]), critical=False
         )
         if names is not None:
             builder = builder.add_extension(names, critical=False)
@@ -101,3 +111,7 @@ class Authority:
             )
         )
         return path
+
+
+def _common_name(name: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])

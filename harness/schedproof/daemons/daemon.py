@@ -45,10 +45,11 @@ class Host:
         contained: bool = False,
         hidden: tuple[Path, ...] = (),
         kept: tuple[Path, ...] = (),
+        shown: Mapping[str, Path] | None = None,
     ) -> Process:
         """Start a pinned binary, or any absolute command, with its output in `logs/<log>.log`.
 
-        `contained`, `hidden`, `kept`: see `Command`; a contained one sees nothing of `logs` either.
+        `contained`, `hidden`, `kept`, `shown`: see `Command`; a contained one sees nothing of `logs` either.
         """
         program = str(self.binaries.get(argv[0], argv[0]))
         return self.sandbox.spawn(
@@ -56,7 +57,7 @@ class Host:
                 name=name, argv=(program, *argv[1:]), log=self.logs / f"{log or name}.log",
                 cwd=self.sandbox.scratch, env={**clean_environment(self.sandbox.scratch), **(env or {})},
                 fds=fds or {}, listen_fds=listen_fds, netns=netns, hostname=hostname,
-                contained=contained, hidden=(self.logs, *hidden), kept=kept,
+                contained=contained, hidden=(self.logs, *hidden), kept=kept, shown=shown or {},
             )
         )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,7 +13,10 @@ if TYPE_CHECKING:
 
     from schedproof.daemons.certificates import KeyPair
 
-__all__ = ["redirected", "server_of", "write_kubeconfig"]
+__all__ = ["IN_CLUSTER", "in_cluster", "redirected", "server_of", "write_kubeconfig"]
+
+IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""Where `rest.InClusterConfig` of client-go, and its like in other languages, look for a pod's credentials."""
 
 
 def write_kubeconfig(
@@ -50,6 +54,35 @@ def write_kubeconfig(
 def server_of(path: Path) -> str:
     """The apiserver's URL in a kubeconfig that `write_kubeconfig` wrote."""
     return str(json.loads(path.read_text())["clusters"][0]["cluster"]["server"])
+
+
+def in_cluster(kubeconfig: Path, folder: Path, namespace: str) -> dict[str, str]:
+    """Lay a kubeconfig that `write_kubeconfig` wrote out as a pod finds its credentials in `IN_CLUSTER`.
+
+    Returns the environment that goes with it; empty, and nothing is written, where a pod could not be told the same: a
+    server behind a proxy or below a path, one whose certificate is not to be verified, or no token.
+
+    Args:
+        kubeconfig: of one identity.
+        folder: is made.
+        namespace: that of the ServiceAccount.
+    """
+    config = json.loads(kubeconfig.read_text())
+    cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    server = urlsplit(cluster["server"])
+    told = {"server", "certificate-authority-data"}
+    if set(cluster) != told or "token" not in user or server.path.strip("/") or server.scheme != "https":
+        return {}
+    folder.mkdir(mode=0o700, exist_ok=True)
+    for name, content in (
+        ("token", user["token"].encode()),
+        ("ca.crt", base64.b64decode(cluster["certificate-authority-data"])),
+        ("namespace", namespace.encode()),
+    ):
+        file = folder / name
+        file.touch(mode=0o600)
+        file.write_bytes(content)
+    return {"KUBERNETES_SERVICE_HOST": server.hostname or "", "KUBERNETES_SERVICE_PORT": str(server.port or 443)}
 
 
 def redirected(path: Path, server: str) -> Path:

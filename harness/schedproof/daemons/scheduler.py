@@ -46,13 +46,14 @@ def start_scheduler(
     more: Mapping[str, str] = LOG_SCORES,
     contained: bool = False,
     kept: tuple[Path, ...] = (),
+    shown: Mapping[str, Path] | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Scheduler:
     """Start a kube-scheduler on a KubeSchedulerConfiguration; returns at once.
 
     The config file carries everything but the serving port, which has no field there. `more` are flags beside
     the usual ones. `contained`: see `Command`; for what is not Kubernetes' own. It is kept its files, and what else is
-    `kept`. `env`: beside a daemon's environment.
+    `kept` or `shown`. `env`: beside a daemon's environment.
     """
     port = host.ports.reserve()
     file = host.sandbox.scratch / f"{name}.json"
@@ -71,6 +72,6 @@ def start_scheduler(
     argv = [binary, *flags(options)]
     process = (host if logs is None else dataclasses.replace(host, logs=logs)).start(
         name, argv, log="scheduler" if logs else name, env=env, contained=contained, hidden=(host.logs,),
-        kept=(file, kubeconfig, *kept),
+        kept=(file, kubeconfig, *kept), shown=shown,
     )  # fmt: skip
     return Scheduler(process, port)

@@ -31,6 +31,7 @@ __all__ = [
     "LOG_COMPLETE",
     "NODE_READY",
     "OBJECT_GONE",
+    "OBJECT_SERVED",
     "OBJECT_SHOWN",
     "PACKAGES_INSTALLED",
     "POD_GONE",
@@ -71,6 +72,7 @@ FRESHNESS = Deadline("freshness", 2, "a watch delivers in milliseconds, on a bus
 LATE = Deadline("late", 5, "after a missed deadline: tells a candidate that is late from one that never binds")
 BUDGET_IN_FORCE = Deadline("budget in force", 60, "the disruption controller counts pods again within a second")
 OBJECT_SHOWN = Deadline("object shown", 60, "a watch delivers in milliseconds, on a busy machine in tenths of a second")
+OBJECT_SERVED = Deadline("object served", 60, "the apiserver serves a new kind within a second of its definition")
 OBJECT_GONE = Deadline("object gone", 60, "deletion with no grace period is one write")
 POD_PHASE = Deadline("pod phase", 120, "a kubelet starts or ends a container in seconds, on a busy machine in tens")
 LEASE_TAKEN = Deadline("lease taken", 90, "whether another holder still renews it shows within 15 s")

@@ -52,8 +52,9 @@ class Command:
     `listen_fds` announces `fds` by systemd's socket activation protocol. The environment is exactly `env`:
     proxies and certificate bundles of the caller would redirect loopback traffic. `contained` gives it a PID namespace
     of its own: whatever it forks, daemons too, ends with it. It then sees of the scratch directories of all sandboxes
-    that are there, and of the folders that are `hidden` (also by `Sandbox.hide`), only the paths that are `kept`. Of
-    root's capabilities it has no more than a container has.
+    that are there, and of the folders that are `hidden` (also by `Sandbox.hide`), only the paths that are `kept`; and
+    at each path of `shown`, which need not be there, a folder that is kept. Of root's capabilities it has no more than
+    a container has.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Command:
     contained: bool = False
     hidden: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
+    shown: Mapping[str, Path] = dataclasses.field(default_factory=dict)
 
 
 class Process:
@@ -259,7 +261,8 @@ class Sandbox:
                 "log": str(command.log), "fds": list(command.fds), "netns": command.netns is not None,
                 "hostname": command.hostname, "listen_fds": command.listen_fds,
                 "contained": command.contained, "hidden": self._hidden_from(command),
-                "kept": [str(path) for path in command.kept],
+                "kept": [str(path) for path in (*command.kept, *command.shown.values())],
+                "shown": {path: str(folder) for path, folder in command.shown.items()},
             },
             descriptors,
         )  # fmt: skip

@@ -7,8 +7,8 @@ the scratch directory and exits, and the kernel reclaims the namespaces with all
 
 Protocol, one JSON object per packet of a SOCK_SEQPACKET socket pair:
   to us: {"id", "op": "spawn", "argv", "env", "cwd", "log", "fds": [target numbers], "netns": bool,
-          "hostname", "contained": bool, "hidden": [folders], "kept": [paths]}, with the descriptors attached in the
-          order of `fds`, the netns last
+          "hostname", "contained": bool, "hidden": [folders], "kept": [paths], "shown": {path: folder}}, with
+          the descriptors attached in the order of `fds`, the netns last
          {"id", "op": "signal", "pid", "signal"}
   from us: {"hello": {"scratch", "user_namespace"}} or {"failed": text, "step": name} once;
            {"id", "pid"} or {"id", "errno", "text"}; {"exited": pid, "status": waitpid status}
@@ -16,8 +16,8 @@ Protocol, one JSON object per packet of a SOCK_SEQPACKET socket pair:
 A contained command has a PID namespace of its own, within ours. The pid that is told is that of its process 1, which is
 this script too (`hold`): what it is signalled, it hands on to the command, and with it everything ends that the command
 has forked, wherever that has gone. It has a mount namespace of its own too, in which `hidden` folders are empty but for
-what is `kept` (`conceal`), and of root's capabilities only those that a container gets (`drop_capabilities`): it cannot
-undo that.
+what is `kept` (`conceal`), and folders are `shown` at other paths too (`show`); and of root's capabilities only those
+that a container gets (`drop_capabilities`): it cannot undo that.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ import select
 import shutil
 import signal
 import socket
+import stat
 import sys
 import tempfile
 from typing import TYPE_CHECKING
@@ -121,6 +122,45 @@ def conceal(hidden: list[str], kept: list[str]) -> None:
         os.close(descriptor)
 
 
+def show(folder: str, path: str) -> None:
+    """Have `folder` at `path` too, of which nothing need be there; no other mount namespace sees anything of it.
+
+    In the mount namespace of the calling process, which must be its own. Where a folder above `path` would have to be
+    changed, an empty one is put over it in which everything that it holds is mounted again.
+    """
+    path = os.path.realpath(path)
+    above = path
+    while not os.path.isdir(above):
+        above = os.path.dirname(above)
+    source = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+    if above != path:
+        held = []
+        for entry in os.scandir(above):
+            # One that has ended meanwhile is no loss.
+            with contextlib.suppress(FileNotFoundError):
+                held.append((entry.path, os.open(entry.path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)))
+        _check(_libc.mount(b"tmpfs", os.fsencode(above), b"tmpfs", MS_NOSUID | MS_NODEV, b"mode=0755"))
+        for name, descriptor in held:
+            _mount_again(descriptor, name)
+        os.makedirs(path)
+    _check(_libc.mount(f"/proc/self/fd/{source}".encode(), os.fsencode(path), None, MS_BIND, None))
+    os.close(source)
+
+
+def _mount_again(descriptor: int, path: str) -> None:
+    """Have at `path`, where nothing is, what was opened (O_PATH); closes the descriptor."""
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISLNK(mode):
+        os.symlink(os.readlink("", dir_fd=descriptor), path)
+    else:
+        if stat.S_ISDIR(mode):
+            os.mkdir(path)
+        else:
+            os.close(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        _check(_libc.mount(f"/proc/self/fd/{descriptor}".encode(), os.fsencode(path), None, MS_BIND | MS_REC, None))
+    os.close(descriptor)
+
+
 def drop_capabilities() -> None:
     """Keep `CONTAINER_CAPABILITIES` alone, for good: also across the exec of a program by root."""
     number = 0
@@ -136,7 +176,7 @@ def drop_capabilities() -> None:
     _check(_libc.capset(header, (ctypes.c_uint32 * 6)(*(word & CONTAINER_CAPABILITIES for word in held[:3]))))
 
 
-def hold(become: Callable[[], None], ended: int, hidden: list[str], kept: list[str]) -> None:
+def hold(become: Callable[[], None], ended: int, hidden: list[str], kept: list[str], shown: dict[str, str]) -> None:
     """Be process 1 of a PID namespace for one command; does not return.
 
     Reaps what the command leaves behind, hands signals from outside on to the command's process group, and exits when
@@ -147,6 +187,7 @@ def hold(become: Callable[[], None], ended: int, hidden: list[str], kept: list[s
         ended: where the command's waitpid status is written, as decimal digits.
         hidden: as for `conceal`.
         kept: as for `conceal`.
+        shown: path to folder; see `show`.
 
     Raises:
         OSError: nothing was started.
@@ -158,6 +199,8 @@ def hold(become: Callable[[], None], ended: int, hidden: list[str], kept: list[s
     unshare(CLONE_NEWNS)
     mount_proc()
     conceal(hidden, kept)
+    for path, folder in shown.items():
+        show(folder, path)
     command = os.fork()
     if command == 0:
         become()
@@ -247,7 +290,7 @@ class Init:
             try:
                 if contained:
                     become = functools.partial(self._become, request, descriptors, log.descriptor)
-                    hold(become, ended, request["hidden"], request["kept"])
+                    hold(become, ended, request["hidden"], request["kept"], request["shown"])
                 self._become(request, descriptors, log.descriptor)
             except OSError as error:
                 os.write(writing, json.dumps([error.errno, str(error)]).encode())

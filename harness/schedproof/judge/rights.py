@@ -137,7 +137,7 @@ def judge_rbac_sufficient(history: History, case: str) -> Finding:
         verb, about = _kind(needed[0])
         others = sorted({" ".join(_kind(request)) for request in needed} - {f"{verb} {about}"})
         return failed(
-            f"it was refused to {verb} {about}: spec.rbac says less than it needs ({len(needed)} requests"
+            f"it was refused to {verb} {about}: its rbac says less than it needs ({len(needed)} requests"
             + (f"; also {', '.join(others)})" if others else ")"),
             timeline=[f"{' '.join(_kind(request))} {request['name']}: 403" for request in needed[:20]],
             logs=log_tails(history, case),
@@ -150,7 +150,7 @@ def judge_rbac_dangerous(history: History, _case: str) -> Finding:
     rights = history.run.get("rbac")
     if rights is None:
         return invalid("its rights are not on record")
-    declared = list(_Right.of(rights["declared"]))
+    declared = [right for _, rules in _declared(history) for right in _Right.of(rules)]
     dangerous = [right for right in declared if right.danger]
     if dangerous:
         more = f" (and {len(dangerous) - 1} more such rights)" if len(dangerous) > 1 else ""
@@ -175,8 +175,10 @@ def judge_rbac_minimal(history: History, _case: str) -> Finding:
     usual = list(_Right.of(rights["schedulers"]))
     unused = [
         right
-        for right in _Right.of(rights["declared"])
-        if not any(right.allows(request) for request in requests) and not any(other.covers(right) for other in usual)
+        for user, rules in _declared(history)
+        for right in _Right.of(rules)
+        if not any(request["user"] == user and right.allows(request) for request in requests)
+        and not any(other.covers(right) for other in usual)
     ]
     if unused:
         return failed(
@@ -188,8 +190,15 @@ def judge_rbac_minimal(history: History, _case: str) -> Finding:
 
 def _requests(history: History) -> list[Record]:
     """The requests of the candidate itself: not those of the kube-scheduler that the harness runs for an extender."""
-    user = history.run["users"]["candidate"][0]
-    return [request for request in history.of("request") if request["user"] == user]
+    users = {user for user, _ in _declared(history)}
+    return [request for request in history.of("request") if request["user"] in users]
+
+
+def _declared(history: History) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
+    """The candidate's own identities, by the names that the audit log gives them, and the rules that each declares."""
+    rights = history.run.get("rbac") or {}
+    yield history.run["users"]["candidate"][0], rights.get("declared", ())
+    yield from rights.get("processes", {}).items()
 
 
 def _no_request(history: History) -> Finding:

@@ -8,7 +8,6 @@ import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from schedproof.candidates.timing import ClaimedDeadlines
-from schedproof.clusters import bootstrap
 from schedproof.foundation.deadlines import FIRST_SCRAPE, LATE
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until, wait_for
@@ -109,7 +108,7 @@ class Case(PodChanges):
         """
         full_names = [f"{self.trial.namespace[:50]}-{name}" for name in labels]
         for name, its_labels in zip(full_names, labels.values(), strict=True):
-            bootstrap.namespace(self.trial.cluster.api, name)
+            self.trial.surroundings.namespace(name)
             self.trial.cluster.api.merge("namespaces", name, {"metadata": {"labels": dict(its_labels)}})
         until(time.monotonic() + self.freshness)
         return full_names

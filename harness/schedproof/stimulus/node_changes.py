@@ -97,7 +97,7 @@ class NodeChanges:
         self._added.append(name)
         self._cluster.add_node(name, like=dataclasses.replace(template, capacity={**template.capacity, **capacity}))
         self._await_recorded(name, is_ready)
-        self._offer_managed([name])
+        self._dress([name])
 
     def remove_node(self, name: str) -> None:
         """Let a node leave that joined by `add_node`."""
@@ -126,7 +126,7 @@ class NodeChanges:
         self._api.delete("nodes", name)
         uid = self._api.create("nodes", again)["metadata"]["uid"]
         self._await_recorded(name, lambda seen: seen["metadata"]["uid"] == uid and is_ready(seen))
-        self._offer_managed([name])
+        self._dress([name])
 
     def add_idle_nodes(self, count: int) -> list[str]:
         """Let nodes join that exist in the API only, with no device and no exporter; their names.
@@ -138,7 +138,7 @@ class NodeChanges:
         self._cluster.add_idle_nodes(names)
         for name in names:
             self._await_recorded(name, is_ready)
-        self._offer_managed(names)
+        self._dress(names)
         return names
 
     def add_lookalikes(self) -> list[str]:
@@ -148,12 +148,12 @@ class NodeChanges:
         self._cluster.add_idle_nodes(names, LOOKALIKES)
         for name in names:
             self._await_recorded(name, is_ready)
-        self._offer_managed(names)
+        self._dress(names)
         return names
 
-    def _offer_managed(self, nodes: Sequence[str]) -> None:
-        """Let nodes that joined offer what the candidate manages, as the others do."""
-        for node, version in self.trial.managed.offer(nodes).items():
+    def _dress(self, nodes: Sequence[str]) -> None:
+        """Give nodes that joined what those of the cluster have been given for the candidate."""
+        for node, version in self.trial.surroundings.dress_nodes(nodes).items():
             self._await_version(node, version)
 
     def _await_version(self, node: str, version: int) -> None:

@@ -90,8 +90,8 @@ class PodChanges(NodeChanges):
     ) -> Pod:
         image = self.trial.cluster.workload_image
         manifest = pod_manifest(name, scheduler_name or self.scheduler_name, image=image, **spec)
-        if managed and not scheduler_name:
-            self.trial.managed.ask(manifest)
+        if not scheduler_name:
+            self.trial.surroundings.dress_pod(manifest, managed=managed)
         # Before the request: what follows from the pod must not come before it in the timeline.
         at = self._recorder.now()
         created = self._api.create("pods", manifest, namespace or self.trial.namespace)

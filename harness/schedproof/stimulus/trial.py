@@ -20,13 +20,13 @@ from schedproof.foundation.private import make_private
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.record import SCHEMA
 from schedproof.normalization.effort import Effort
-from schedproof.stimulus.managed import ManagedResources
 from schedproof.stimulus.pods import Pod, pod_manifest
 from schedproof.stimulus.recorder import Recorder
 from schedproof.stimulus.reserved import RESERVED, ReservedNode, is_possible
 from schedproof.stimulus.scorers import Scorers
 from schedproof.stimulus.scores import ScoreTail
 from schedproof.stimulus.standing import bystanders, waiting
+from schedproof.stimulus.surroundings import Surroundings
 from schedproof.traffic.readings import Reader
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidates.kinds import RbacSpec
     from schedproof.clusters.api import Manifest
     from schedproof.clusters.cluster import Cluster
     from schedproof.history.history import History
@@ -87,14 +88,14 @@ class Trial:
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
             make_private(folder)
-            bootstrap.namespace(cluster.api, self.namespace)
-            self.managed = ManagedResources(cluster, candidate)
-            self._closing.callback(self.managed.withdraw)
-            self.managed.offer(cluster.nodes)
             rules = _rules_of(candidate, cluster.device)
             cluster.load_rules(rules)
             self.attachment = Attachment(cluster, candidate, folder, deploy)
             self._closing.callback(self.attachment.stop)
+            self.surroundings = Surroundings(cluster, candidate)
+            self._closing.callback(self.surroundings.remove)
+            self.surroundings.namespace(self.namespace)
+            self.surroundings.dress_nodes(cluster.nodes)
             self.scorers = Scorers(candidate, cluster.kubernetes, folder / "scores")
             self._closing.callback(self.scorers.close)
             self.scorers.rules = rules
@@ -106,7 +107,7 @@ class Trial:
             if is_possible(cluster):
                 self.reserved = ReservedNode(cluster, self.namespace)
                 self._closing.callback(self.reserved.close)
-                self.managed.offer(self.reserved_nodes)
+                self.surroundings.dress_nodes(self.reserved_nodes)
             self.recorder = Recorder(cluster.api, folder, self._header(), cluster.audit_log)
             self._closing.callback(self.recorder.close)
             # Once more, and before the recorder closes: the candidate's last acts count.
@@ -134,6 +135,7 @@ class Trial:
             manifest = pod_manifest(
                 f"waits-{name}", self.candidate.scheduler_name, image=self.cluster.workload_image, **spec
             )
+            self.surroundings.dress_pod(manifest, managed=False)
             pod = pods[name] = self._stand(manifest)
             self.recorder.add("pod", case="", pod=f"{self.namespace}/{pod.name}", uid=pod.uid, role="waiter")
         return pods
@@ -161,13 +163,21 @@ class Trial:
                 "harness": [f"system:serviceaccount:{self.cluster.namespace}:{bootstrap.HARNESS}"],
             },
             "rbac": {
-                "declared": self._rules(self.candidate.rbac.cluster_roles)
-                + [rule.document() for rule in self.candidate.rbac.rules],
+                "declared": self._rights(self.candidate.rbac),
                 "schedulers": self._rules(_SCHEDULER_ROLES),
+                "processes": {
+                    self.attachment.process_users[process.name]: self._rights(process.rbac)
+                    for process in self.candidate.processes
+                    if process.rbac is not None and process.name in self.attachment.process_users
+                },
             },
             "scheduler_names": self.attachment.scheduler_names,
             "namespace": self.namespace,
         }  # fmt: skip
+
+    def _rights(self, rbac: RbacSpec) -> list[dict[str, Any]]:
+        """What an identity of the candidate is granted, by what its descriptor says."""
+        return self._rules(rbac.cluster_roles) + [rule.document() for rule in rbac.rules]
 
     def _rules(self, roles: Iterable[str]) -> list[dict[str, Any]]:
         """What these ClusterRoles grant."""
@@ -199,6 +209,7 @@ class Trial:
     def binds_a_pod(self) -> bool:
         """Whether it binds a pod that fits everywhere, within its deadline. The pod is gone afterwards."""
         manifest = pod_manifest("plain", self.candidate.scheduler_name, image=self.cluster.workload_image, cpu="100m")
+        self.surroundings.dress_pod(manifest)
         pod = Pod.created(self.cluster.api.create("pods", manifest, self.namespace))
 
         def bound() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import dataclasses
 import re
@@ -12,7 +13,8 @@ from urllib.parse import urlsplit
 from schedproof.candidates.deploy.api_line import ApiLine
 from schedproof.candidates.deploy.choice import choose_deployer
 from schedproof.candidates.deploy.exchanges import describe_extender_call, describe_query, only_asks
-from schedproof.candidates.deploy.placeholders import fill
+from schedproof.candidates.deploy.install import install
+from schedproof.candidates.deploy.placeholders import CERTIFICATES, fill
 from schedproof.candidates.deploy.scheduler_config import (
     DEFAULT_SCHEDULER,
     own_configuration,
@@ -21,13 +23,14 @@ from schedproof.candidates.deploy.scheduler_config import (
     served_by,
     serving_all,
 )
-from schedproof.candidates.deploy.tap_tls import own_certificate, trust_of
+from schedproof.candidates.deploy.tap_tls import made_certificates, own_certificate, trust_of
 from schedproof.candidates.deploy.taps import Tap
 from schedproof.candidates.kinds import ControllerSpec, ExtenderSpec, PluginSpec
 from schedproof.candidates.plugin_build.plugin_build import scheduler_binary
 from schedproof.candidates.plugin_build.start_errors import explain_start
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.cluster import Rbac
+from schedproof.clusters.objects import AppliedObjects
 from schedproof.daemons.kubeconfig import redirected, server_of
 from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_STOP
@@ -42,7 +45,7 @@ if TYPE_CHECKING:
     from schedproof.candidates.deploy.deployer import DeployMode, Served
     from schedproof.candidates.deploy.taps import Exchange
     from schedproof.candidates.descriptor.descriptor import Candidate
-    from schedproof.candidates.kinds import CommandSpec
+    from schedproof.candidates.kinds import CommandSpec, ProcessSpec
     from schedproof.clusters.cluster import Identity, Site
 
 __all__ = ["Attachment", "Recording", "discard"]
@@ -93,6 +96,9 @@ class Attachment:
         rbac = candidate.rbac
         self.apiserver: ApiLine | None = None
         """The line of all its components to the apiserver, where it can be cut and there are taps."""
+        self._installed = AppliedObjects(cluster.api, mine=cluster.name != "existing")
+        self._cleanup.callback(self._installed.remove)
+        install(self._installed, candidate.install, cluster.namespace)
         self._own = self._identity(
             f"candidate-{candidate.name}",
             # A compiled scheduler needs a scheduler's rights besides what it asks for; no other kind is given any.
@@ -102,6 +108,14 @@ class Attachment:
         self._scheduler: Identity | None = None
         if isinstance(candidate.spec, ExtenderSpec):
             self._scheduler = self._identity(f"scheduler-{candidate.name}", SCHEDULER_RBAC, tapped=tapped)
+        self._processes = {
+            process.name: self._own
+            if process.rbac is None
+            else self._identity(
+                f"candidate-{candidate.name}-{process.name}", _declared(process.rbac.as_dict(), Rbac()), tapped=tapped
+            )
+            for process in candidate.processes
+        }
         self._deployer = choose_deployer(cluster, candidate, self._own, logs, deploy, flags=flags)
         self._cleanup.callback(self._deployer.close)
         self._tapped = tapped
@@ -118,6 +132,7 @@ class Attachment:
         self.extender: Tap | None = None
         """The scheduler's line to the candidate, where that is an extender and there are taps."""
         self._tap_trust: Mapping[str, Any] = {}
+        self._certificates = made_certificates() if candidate.wants_certificates else None
         self.scheduler_log: Path | None = None
         self.start_error: CandidateError | None = None
         """Why a compiled scheduler ended at its start."""
@@ -129,6 +144,8 @@ class Attachment:
             "device": cluster.device,
             **self._deployer.values,
         }
+        if self._certificates is not None:
+            self._values |= {name: f"{self._values['files']}/{file}" for name, file in CERTIFICATES.items()}
         self.scheduler_names = served_by(candidate)
         if self.deploy == "control-plane":
             self.scheduler_names = list(dict.fromkeys((*self.scheduler_names, DEFAULT_SCHEDULER)))
@@ -154,7 +171,17 @@ class Attachment:
         """How the audit log names the identities that act for the candidate."""
         if self._deployer.acts_as:
             return [self._deployer.acts_as]
-        return [identity.user for identity in (self._own, self._scheduler) if identity is not None]
+        return list(
+            dict.fromkeys(
+                one.user for one in (self._own, self._scheduler, *self._processes.values()) if one is not None
+            )
+        )
+
+    @property
+    def process_users(self) -> Mapping[str, str]:
+        """How the audit log names the identities of the candidate's processes that have one of their own, by name."""
+        own = {name: identity.user for name, identity in self._processes.items() if identity is not self._own}
+        return {} if self._deployer.acts_as else own
 
     @property
     def components(self) -> tuple[Component, ...]:
@@ -192,6 +219,8 @@ class Attachment:
         spec = self.candidate.spec
         self.start_error = None
         try:
+            for process in self.candidate.processes:
+                self._start_process(process)
             if isinstance(spec, ExtenderSpec):
                 self._start_extender(spec)
             elif isinstance(spec, ControllerSpec):
@@ -226,6 +255,39 @@ class Attachment:
             self.report_exits()
             self._record("start-failed", text=self.start_error.message, fix=self.start_error.remedy)
 
+    def _start_process(self, process: ProcessSpec) -> None:
+        identity = self._processes[process.name]
+        values = {**self._values, **self._deployer.own_values(process, identity)}
+        served = self._deployer.start_command(process, identity, values, fill(dict(process.files), values))
+        self._started(served.component)
+        served.component.wait_ready()
+        self._values[process.address_placeholder] = served.inside
+
+    @property
+    def _files(self) -> dict[str, str]:
+        """What its own program finds as files."""
+        made = (
+            {} if self._certificates is None else {CERTIFICATES[name]: pem for name, pem in self._certificates.items()}
+        )
+        return {**fill(dict(self.candidate.files), self._values), **made}
+
+    def _tls_config(self, spec: ExtenderSpec) -> dict[str, Any]:
+        """That by which kube-scheduler speaks to the extender; of certificates that we made, their content."""
+        config = dict(spec.config.tls_config or {})
+        if self._certificates is None:
+            return fill(config, self._values)
+        named = {name: f"{{{name}}}" for name in CERTIFICATES}
+        if not any(name.startswith(("ca", "cert", "key", "insecure")) for name in config):
+            config |= named
+        if config.get("caFile") == named["caFile"]:
+            config.setdefault("serverName", "localhost")  # its address in a cluster is not known beforehand
+        for name, written in named.items():
+            if config.get(name) == written:
+                del config[name]
+                pem = self._certificates[name].encode()
+                config[name.replace("File", "Data")] = base64.b64encode(pem).decode()
+        return fill(config, self._values)
+
     def _start_extender(self, spec: ExtenderSpec) -> None:
         served = self._start_command(spec)
         scheme = "https" if spec.tls else "http"
@@ -235,6 +297,8 @@ class Attachment:
             extender = {**fill(spec.config.document(tap.url), self._values), **self._tap_trust}
         else:
             extender = fill(spec.config.document(f"{scheme}://{served.inside}"), self._values)
+            if spec.tls and (tls := self._tls_config(spec)):
+                extender["tlsConfig"] = tls
         self._start_scheduler(self._scheduler, binary="kube-scheduler", extenders=[extender])
 
     def _tap(self, upstream: str, record: Callable[[Exchange], None], **tls: Any) -> Tap:
@@ -255,7 +319,7 @@ class Attachment:
                 upstream, lambda call: self._record("extender", **describe_extender_call(call, described)), **tls
             )
         if spec.tls:
-            config = fill(dict(spec.config.tls_config or {}), self._values)
+            config = self._tls_config(spec)
             try:
                 self.extender.set_trust(trust_of(config), str(config.get("serverName") or name))
             except (OSError, ValueError) as error:
@@ -320,13 +384,14 @@ class Attachment:
             configuration = serving_all(configuration, self.candidate.scheduler_name)
         self.configuration = configuration
         self._record("configuration", document=configuration)
-        component = self._deployer.start_scheduler(configuration, identity, binary)
+        files = self._files if isinstance(self.candidate.spec, PluginSpec) else {}
+        component = self._deployer.start_scheduler(configuration, identity, binary, files)
         self._started(component)
         self.scheduler_log = component.log
         component.wait_ready()
 
     def _start_command(self, spec: CommandSpec) -> Served:
-        served = self._deployer.start_command(spec, self._values)
+        served = self._deployer.start_command(spec, self._own, self._values, self._files)
         self._started(served.component)
         served.component.wait_ready()
         return served

@@ -80,13 +80,18 @@ def choose_deployer(
             f"{candidate.path}: tlsConfig.{named[0]} is a file of this machine, and its scheduler runs in a pod",
             remedy=f"give its content, base64: {named[0].replace('File', 'Data')}; or --deploy process",
         )
-    return PodDeployer(cluster, hosting, candidate, identity, logs)
+    return PodDeployer(cluster, hosting, candidate, logs)
 
 
 def _require_replaceable(candidate: Candidate) -> None:
     if not isinstance(candidate.spec, PluginSpec):
         raise UsageError(
             f"--deploy control-plane: {candidate.name} is no compiled scheduler ({candidate.kind})",
+            remedy="--deploy pod",
+        )
+    if candidate.files or candidate.processes:
+        raise UsageError(
+            f"{candidate.path}: in the control plane's place a scheduler has neither files nor other processes",
             remedy="--deploy pod",
         )
     more = set(candidate.rbac.cluster_roles) - set(SCHEDULER_RBAC.cluster_roles)

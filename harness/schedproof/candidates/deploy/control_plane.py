@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from schedproof.candidates.deploy.deployer import DeployMode, Served
     from schedproof.candidates.descriptor.descriptor import Candidate
-    from schedproof.candidates.kinds import CommandSpec
+    from schedproof.candidates.kinds import CommandSpec, ProcessSpec
     from schedproof.clusters.api import Api
     from schedproof.clusters.cluster import Hosting, Identity, Site, StaticPods
 
@@ -62,10 +62,25 @@ class ControlPlaneDeployer:
     def kubeconfig(self, identity: Identity) -> Path:  # noqa: ARG002 - it acts as the control plane's own
         return Path(_KUBECONFIG)
 
-    def start_command(self, spec: CommandSpec, values: Mapping[str, str]) -> Served:  # noqa: ARG002
+    def own_values(self, process: ProcessSpec, identity: Identity) -> Mapping[str, str]:  # noqa: ARG002
+        return {}
+
+    def start_command(
+        self,
+        spec: CommandSpec,  # noqa: ARG002
+        identity: Identity,  # noqa: ARG002
+        values: Mapping[str, str],  # noqa: ARG002
+        files: Mapping[str, str],  # noqa: ARG002
+    ) -> Served:
         raise UsageError("only a compiled scheduler can take the control plane's place")  # choose_deployer saw to it
 
-    def start_scheduler(self, configuration: Mapping[str, Any], identity: Identity, binary: str) -> PodComponent:  # noqa: ARG002
+    def start_scheduler(
+        self,
+        configuration: Mapping[str, Any],
+        identity: Identity,  # noqa: ARG002
+        binary: str,
+        files: Mapping[str, str],  # noqa: ARG002 - there are none: choose_deployer saw to it
+    ) -> PodComponent:
         candidate, pods = self._candidate, self._static_pods
         if not self._image:
             path = Path(self._cluster.host.binaries.get(binary, binary))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.candidates.deploy.component import Component
-    from schedproof.candidates.kinds import CommandSpec
+    from schedproof.candidates.kinds import CommandSpec, ProcessSpec
     from schedproof.clusters.cluster import Identity
 
 __all__ = ["DEPLOY_MODES", "DeployMode", "Deployer", "Served"]
@@ -48,17 +48,26 @@ class Deployer(Protocol):
     def kubeconfig(self, identity: Identity) -> Path:
         """That of an identity, as a component finds it."""
 
-    def start_command(self, spec: CommandSpec, values: Mapping[str, str]) -> Served:
-        """Start the candidate's own program; returns at once.
+    def own_values(self, process: ProcessSpec, identity: Identity) -> Mapping[str, str]:
+        """The placeholders' values that a process of the candidate has instead of those of its scheduler."""
+
+    def start_command(
+        self, spec: CommandSpec, identity: Identity, values: Mapping[str, str], files: Mapping[str, str]
+    ) -> Served:
+        """Start the candidate's own program, or a process of it; returns at once.
+
+        `files` is what it is given as files: name below `{files}`, and text.
 
         Raises:
             CandidateError: it cannot be started at all.
         """
 
-    def start_scheduler(self, configuration: Mapping[str, Any], identity: Identity, binary: str) -> Component:
+    def start_scheduler(
+        self, configuration: Mapping[str, Any], identity: Identity, binary: str, files: Mapping[str, str]
+    ) -> Component:
         """Start a kube-scheduler on a KubeSchedulerConfiguration; returns at once.
 
-        `binary` is an absolute path, or the bare name of the stock scheduler.
+        `binary` is an absolute path, or the bare name of the stock scheduler. `files`: as for `start_command`.
         """
 
     def close(self) -> None: ...

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from schedproof.binaries import command
 from schedproof.binaries.cache import cache_dir
-from schedproof.candidates.kinds import CommandSpec
 from schedproof.clusters.kind.docker import DockerError, docker, image_present
 from schedproof.foundation.deadlines import IMAGE_BUILT, PACKAGES_INSTALLED
 from schedproof.foundation.errors import CandidateError, UsageError
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidates.kinds import CommandSpec
 
 __all__ = ["LABEL", "check_paths", "command_image", "own_image", "scheduler_image"]
 
@@ -84,15 +84,14 @@ def scheduler_image(binary: Path, python_image: str) -> str:
     )
 
 
-def command_image(candidate: Candidate, python_image: str) -> str:
-    """An image with the files of a candidate's command, under the paths that they have here, so that all paths hold.
+def command_image(candidate: Candidate, spec: CommandSpec, python_image: str) -> str:
+    """An image with the files of a command, under the paths that they have here, so that all paths hold.
 
     Raises:
         UsageError: there are too many.
         CandidateError: its requirements cannot be had.
     """
-    spec, image = candidate.spec, candidate.image
-    assert isinstance(spec, CommandSpec)
+    image = candidate.image
     base = _with_packages(candidate, image.requirements, python_image) if image.requirements else python_image
     files = list(_files(candidate, image.context or spec.workdir))
     digest = hashlib.sha256()
@@ -102,14 +101,12 @@ def command_image(candidate: Candidate, python_image: str) -> str:
     return _built(digest.hexdigest(), dockerfile, files)
 
 
-def check_paths(candidate: Candidate, texts: Sequence[str]) -> None:
+def check_paths(candidate: Candidate, spec: CommandSpec, texts: Sequence[str]) -> None:
     """Refuse files of this machine that will not be in the image.
 
     Raises:
         UsageError: names the first of them.
     """
-    spec = candidate.spec
-    assert isinstance(spec, CommandSpec)
     context = candidate.image.context or spec.workdir
     for text in texts:
         path = Path(os.path.normpath(text.partition("=")[2] or text))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPONENT_LABEL",
     "CONFIGURATION",
+    "FILES",
     "KUBECONFIG",
     "NODE_FILE",
     "SCHEDULER_PORT",
@@ -33,6 +34,7 @@ COMPONENT_LABEL = "schedproof.dev/part"
 
 KUBECONFIG = "/etc/schedproof/access/kubeconfig"
 CONFIGURATION = "/etc/schedproof/config/scheduler.json"
+FILES = "/etc/schedproof/files"
 SCHEDULER_PORT = 10_259
 _CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 NODE_FILE = "/etc/kubernetes/schedproof-scheduler.json"
@@ -44,7 +46,7 @@ class PodPlan:
 
     `command` takes the place of the image's entrypoint, and `arguments` that of its arguments, where there are any.
     `probes` are fields of the container. With `port` there is a Service in front of it. `configuration` is a
-    KubeSchedulerConfiguration.
+    KubeSchedulerConfiguration. `files` are below `FILES`: name to text.
     """
 
     name: str
@@ -59,6 +61,12 @@ class PodPlan:
     probes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     port: int | None = None
     configuration: Mapping[str, Any] | None = None
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    @property
+    def file_keys(self) -> dict[str, str]:
+        """A Secret's keys have no slash: each file's name by that under which its text is stored."""
+        return {f"file-{number}": name for number, name in enumerate(self.files)}
 
 
 def objects(plan: PodPlan, labels: Mapping[str, str]) -> list[tuple[str, Manifest]]:
@@ -68,7 +76,8 @@ def objects(plan: PodPlan, labels: Mapping[str, str]) -> list[tuple[str, Manifes
     def named(**fields: Any) -> Manifest:
         return {"metadata": {"name": plan.name, "labels": labels}, **fields}
 
-    found = [("secrets", named(stringData={"kubeconfig": plan.kubeconfig}))]
+    files = {key: plan.files[name] for key, name in plan.file_keys.items()}
+    found = [("secrets", named(stringData={"kubeconfig": plan.kubeconfig, **files}))]
     if plan.configuration is not None:
         text = json.dumps(plan.configuration, indent=1)
         found.append(("configmaps", named(data={"scheduler.json": text})))
@@ -90,7 +99,11 @@ def objects(plan: PodPlan, labels: Mapping[str, str]) -> list[tuple[str, Manifes
 
 
 def _pod(plan: PodPlan) -> Manifest:
-    volumes = {"access": {"secret": {"secretName": plan.name}}}
+    access = [{"key": "kubeconfig", "path": "kubeconfig"}]
+    volumes: Manifest = {"access": {"secret": {"secretName": plan.name, "items": access}}}
+    if plan.files:
+        items = [{"key": key, "path": name} for key, name in plan.file_keys.items()]
+        volumes["files"] = {"secret": {"secretName": plan.name, "items": items}}
     if plan.configuration is not None:
         volumes["config"] = {"configMap": {"name": plan.name}}
     container: Manifest = {

@@ -16,7 +16,7 @@ from schedproof.foundation.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-__all__ = ["PLACEHOLDERS", "complaints", "fill", "fill_known", "placeholders_in"]
+__all__ = ["CERTIFICATES", "PLACEHOLDERS", "complaints", "fill", "fill_known", "placeholders_in"]
 
 T = TypeVar("T")
 
@@ -27,12 +27,21 @@ PLACEHOLDERS: Mapping[str, str] = MappingProxyType(
         "device": "the nodes' traffic interface, as the exporter's label `device` has it",
         "address": "the address to listen on: 127.0.0.1, or 0.0.0.0 in a pod",
         "port": "the TCP port to listen on",
+        "files": "the folder that holds the `files` of the program",
+        "certFile": "a certificate that the harness made for the extender's address, and for its client: PEM",
+        "keyFile": "the key of that certificate: PEM",
+        "caFile": "the authority that signed it: PEM",
         "window": "the claimed window, such as 30s",
         "schedulerName": "spec.schedulerName",
         "python": "the Python interpreter that runs the harness, or python3 in a pod",
         "here": "the folder of candidate.yaml",
     }
 )
+
+CERTIFICATES: Mapping[str, str] = MappingProxyType(
+    {"caFile": "tls/ca.crt", "certFile": "tls/tls.crt", "keyFile": "tls/tls.key"}
+)
+"""The placeholders of what an extender that serves HTTPS is given, and where it lies among its files."""
 
 _PATTERN = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
 

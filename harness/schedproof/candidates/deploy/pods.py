@@ -13,6 +13,7 @@ from schedproof.candidates.deploy.image import check_paths, command_image, own_i
 from schedproof.candidates.deploy.manifests import (
     COMPONENT_LABEL,
     CONFIGURATION,
+    FILES,
     KUBECONFIG,
     PodPlan,
     command_probe,
@@ -22,7 +23,7 @@ from schedproof.candidates.deploy.manifests import (
 )
 from schedproof.candidates.deploy.placeholders import fill
 from schedproof.candidates.deploy.pod_component import PodComponent, wait_gone
-from schedproof.candidates.kinds import CommandSpec, ExtenderSpec, PluginSpec
+from schedproof.candidates.kinds import CommandSpec, ExtenderSpec, PluginSpec, ProcessSpec
 from schedproof.clusters.api import NotFound
 
 if TYPE_CHECKING:
@@ -43,44 +44,54 @@ class PodDeployer:
     """See `schedproof.candidates.deploy.deployer.Deployer`.
 
     Args:
-        identity: the candidate's own.
         logs: the folder for its logs.
     """
 
     name: Final[DeployMode] = "pod"
     acts_as = ""
 
-    def __init__(self, cluster: Site, hosting: Hosting, candidate: Candidate, identity: Identity, logs: Path) -> None:
+    def __init__(self, cluster: Site, hosting: Hosting, candidate: Candidate, logs: Path) -> None:
         self._cluster = cluster
         self._hosting = hosting
         self._candidate = candidate
-        self._identity = identity
         self._logs = logs
         self._port = (candidate.spec.port if isinstance(candidate.spec, CommandSpec) else None) or _PORT
-        self.values = {"address": _ANYWHERE, "python": "python3", "kubeconfig": KUBECONFIG, "port": str(self._port)}
+        self.values = {
+            "address": _ANYWHERE, "python": "python3", "kubeconfig": KUBECONFIG, "port": str(self._port),
+            "files": FILES,
+        }  # fmt: skip
         self._images: dict[str, str] = {}
 
     def kubeconfig(self, identity: Identity) -> Path:  # noqa: ARG002 - each pod has its own in the same place
         return Path(KUBECONFIG)
 
-    def start_command(self, spec: CommandSpec, values: Mapping[str, str]) -> Served:
+    def own_values(self, process: ProcessSpec, identity: Identity) -> Mapping[str, str]:  # noqa: ARG002 - see `kubeconfig`
+        return {"port": str(process.port or _PORT)}
+
+    def start_command(
+        self, spec: CommandSpec, identity: Identity, values: Mapping[str, str], files: Mapping[str, str]
+    ) -> Served:
         candidate = self._candidate
         base = self._hosting.python_image
+        process = spec.name if isinstance(spec, ProcessSpec) else ""
         image = self._loaded(
-            "candidate", lambda: own_image(candidate) if candidate.image.own else command_image(candidate, base)
+            f"candidate {spec.workdir}",
+            lambda: own_image(candidate) if candidate.image.own else command_image(candidate, spec, base),
         )
-        command = fill(candidate.image.command or spec.command, values)
+        command = fill(spec.command if process else candidate.image.command or spec.command, values)
         env = fill(dict(spec.env), values)
         if not candidate.image.own:
-            check_paths(candidate, (*command, *env.values()))
-        extender = isinstance(spec, ExtenderSpec)
+            check_paths(candidate, spec, (*command, *env.values()))
+        port = int(values["port"])
+        extender, serves = isinstance(spec, ExtenderSpec), isinstance(spec, (ExtenderSpec, ProcessSpec))
         plan = self._plan(
-            f"candidate-{candidate.name}", self._identity, image=image, command=command, env=env,
+            f"candidate-{candidate.name}{f'-{process}' if process else ''}", identity, image=image, command=command,
+            env=env, files=files,
             # In an image of the user's own, only its WORKDIR is known to exist.
             workdir="" if candidate.image.own else str(spec.workdir),
-            probes=command_probe(spec, self._port), port=self._port if extender else None,
+            probes=command_probe(spec, port), port=port if serves else None,
         )  # fmt: skip
-        name = f"candidate {candidate.name}"
+        name = f"candidate {candidate.name}{f' {process}' if process else ''}"
         outside = self._hosting.service_address
         service: Manifest = {}
 
@@ -88,12 +99,14 @@ class PodDeployer:
             if extender:
                 probe(outside, service["ports"][0]["nodePort"], spec.ready, tls=spec.tls)
 
-        component = self._deploy(plan, name, "candidate.log", answers, service)
-        if not extender:
+        component = self._deploy(plan, name, f"{process or 'candidate'}.log", answers, service)
+        if not serves:
             return Served(component, "", "")
-        return Served(component, f"{outside}:{service['ports'][0]['nodePort']}", f"{service['clusterIP']}:{self._port}")
+        return Served(component, f"{outside}:{service['ports'][0]['nodePort']}", f"{service['clusterIP']}:{port}")
 
-    def start_scheduler(self, configuration: Mapping[str, Any], identity: Identity, binary: str) -> PodComponent:
+    def start_scheduler(
+        self, configuration: Mapping[str, Any], identity: Identity, binary: str, files: Mapping[str, str]
+    ) -> PodComponent:
         candidate = self._candidate
         command: tuple[str, ...] = ("kube-scheduler",)
         path, base = Path(self._cluster.host.binaries.get(binary, binary)), self._hosting.python_image
@@ -105,7 +118,7 @@ class PodDeployer:
         plan = self._plan(
             f"scheduler-{candidate.name}", identity, image=image, command=command,
             arguments=scheduler_arguments(CONFIGURATION, KUBECONFIG, _ANYWHERE),
-            probes=scheduler_probes(), configuration=configuration,
+            probes=scheduler_probes(), configuration=configuration, files=files,
         )  # fmt: skip
         return self._deploy(plan, plan.name, "scheduler.log")
 

@@ -18,10 +18,12 @@ from schedproof.candidates.deploy.descendants import own_folders
 from schedproof.candidates.deploy.executable import why_not_started
 from schedproof.candidates.deploy.placeholders import fill
 from schedproof.candidates.deploy.tree_watch import TreeWatch
-from schedproof.candidates.kinds import CommandSpec
+from schedproof.candidates.kinds import CommandSpec, ProcessSpec
+from schedproof.daemons.kubeconfig import IN_CLUSTER, in_cluster
 from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.errors import CandidateError
+from schedproof.foundation.private import make_private, write_private
 from schedproof.foundation.sandbox import Command, CommandNotStartedError, Process
 from schedproof.foundation.waiting import wait_for
 
@@ -65,61 +67,99 @@ class ProcessDeployer:
         self._logs = logs
         self._removed_at_end = contextlib.ExitStack()
         self.values = {"address": _LOOPBACK, "python": sys.executable, "kubeconfig": str(identity.kubeconfig)}
+        self._ports: dict[str, int] = {}
+        """By the name of a process of the candidate; empty: its own program."""
         if isinstance(candidate.spec, CommandSpec):
-            wanted, ports = candidate.spec.port, cluster.host.ports
-            self._port = (
-                ports.reserve()
-                if wanted is None
-                else ports.reserve_exactly(wanted, wanted_by=f"{candidate.path}: spec.{candidate.kind}.port")
-            )
-            self.values["port"] = str(self._port)
+            self.values["port"] = self._reserve("", candidate.spec, f"spec.{candidate.kind}")
+        for number, process in enumerate(candidate.processes):
+            self._reserve(process.name, process, f"spec.processes[{number}]")
+        self.values["files"] = str(self._own_folder / "files")
+
+    def _reserve(self, name: str, spec: CommandSpec, field: str) -> str:
+        ports, wanted_by = self._host.ports, f"{self._candidate.path}: {field}.port"
+        port = ports.reserve() if spec.port is None else ports.reserve_exactly(spec.port, wanted_by=wanted_by)
+        self._ports[name] = port
+        return str(port)
+
+    @functools.cached_property
+    def _own_folder(self) -> Path:
+        """For the files of its processes, and for what they write: of no concern to any other process."""
+        folder = tempfile.mkdtemp(prefix="own-", dir=self._host.sandbox.scratch)
+        self._removed_at_end.callback(shutil.rmtree, folder, ignore_errors=True)
+        return Path(folder)
 
     @functools.cached_property
     def _temporary(self) -> Path:
-        """$TMPDIR of its processes: a folder of their own, whose contents concern no other process."""
-        folder = tempfile.mkdtemp(prefix="tmp-", dir=self._host.sandbox.scratch)
-        self._removed_at_end.callback(shutil.rmtree, folder, ignore_errors=True)
-        return Path(folder)
+        """$TMPDIR of its processes."""
+        folder = self._own_folder / "tmp"
+        folder.mkdir(mode=0o700)
+        return folder
 
     def kubeconfig(self, identity: Identity) -> Path:
         return identity.kubeconfig
 
-    def start_command(self, spec: CommandSpec, values: Mapping[str, str]) -> Served:
+    def own_values(self, process: ProcessSpec, identity: Identity) -> Mapping[str, str]:
+        return {
+            "port": str(self._ports[process.name]),
+            "kubeconfig": str(identity.kubeconfig),
+            "files": str(self._own_folder / f"files-{process.name}"),
+        }
+
+    def _account(self, identity: Identity) -> tuple[dict[str, Path], dict[str, str]]:
+        """An identity's credentials as a pod finds them: the folder by its path there, and the environment."""
+        folder = self._own_folder / f"account-{identity.name}"
+        told = in_cluster(identity.kubeconfig, folder, identity.namespace)
+        return {IN_CLUSTER: folder} if told else {}, told
+
+    def start_command(
+        self, spec: CommandSpec, identity: Identity, values: Mapping[str, str], files: Mapping[str, str]
+    ) -> Served:
+        name, field = "", f"spec.{self._candidate.kind}"
+        if isinstance(spec, ProcessSpec):
+            name, field = spec.name, f"spec.processes[{self._candidate.processes.index(spec)}]"
+        own = _written(Path(values["files"]), files)
+        account, told = self._account(identity)
         command = Command(
-            name=f"candidate {self._candidate.name}", argv=fill(spec.command, values),
-            log=self._logs / "candidate.log", cwd=spec.workdir,
-            env={**_environment(self._temporary, values), **fill(dict(spec.env), values)},
-            contained=True, hidden=(self._logs, self._host.logs), kept=(Path(values["kubeconfig"]), self._temporary),
+            name=f"candidate {self._candidate.name}{f' {name}' if name else ''}", argv=fill(spec.command, values),
+            log=self._logs / f"{name or 'candidate'}.log", cwd=spec.workdir,
+            env={**_environment(self._temporary, values), **told, **fill(dict(spec.env), values)},
+            contained=True, hidden=(self._logs, self._host.logs),
+            kept=(Path(values["kubeconfig"]), self._temporary, *own), shown=account,
         )  # fmt: skip
+        port = self._ports[name]
         try:
             process = self._host.sandbox.spawn(command)
         except CommandNotStartedError as error:
             why, fix = why_not_started(command.argv[0], spec.workdir, command.env.get("PATH", os.defpath))
-            field = f"spec.{self._candidate.kind}.command in {self._candidate.path}"
+            field = f"{field}.command in {self._candidate.path}"
             raise CandidateError(
                 f"{error.message}{f': {why}' if why else ''} ({field})",
                 remedy=fix or f"name a program on PATH or a path (it is started in {spec.workdir})",
             ) from error
 
         def wait_ready() -> None:
-            what = f"{command.name} to answer {spec.ready or 'a connection'} on {_LOOPBACK}:{self._port}"
+            what = f"{command.name} to answer {spec.ready or 'a connection'} on {_LOOPBACK}:{port}"
             wait_for(
-                lambda: probe(_LOOPBACK, self._port, spec.ready, tls=spec.tls),
+                lambda: probe(_LOOPBACK, port, spec.ready, tls=spec.tls),
                 CANDIDATE_READY, what=what, watching=(process,),
             )  # fmt: skip
 
-        address = f"{_LOOPBACK}:{self._port}"
+        address = f"{_LOOPBACK}:{port}"
         folders = own_folders(self._candidate.path.parent, spec.workdir, spec.command)
         component = _ProcessComponent(
             process,
             wait_ready if spec.listens else _at_once,
             folders=folders,
-            port=self._port if spec.listens else None,
+            port=port if spec.listens else None,
         )
         return Served(component, address, address)
 
-    def start_scheduler(self, configuration: Mapping[str, Any], identity: Identity, binary: str) -> _ProcessComponent:
+    def start_scheduler(
+        self, configuration: Mapping[str, Any], identity: Identity, binary: str, files: Mapping[str, str]
+    ) -> _ProcessComponent:
         name = f"scheduler-{self._candidate.name}"
+        own = _written(Path(self.values["files"]), files)
+        account, told = self._account(identity)
         try:
             scheduler = start_scheduler(
                 self._host,
@@ -130,8 +170,9 @@ class ProcessDeployer:
                 logs=self._logs,
                 more=self._flags,
                 contained=True,
-                kept=(self._temporary,),
-                env={"TMPDIR": str(self._temporary)},
+                kept=(self._temporary, *own),
+                shown=account,
+                env={"TMPDIR": str(self._temporary), **told},
             )
         except CommandNotStartedError as error:
             raise CandidateError(
@@ -195,8 +236,17 @@ def _at_once() -> None:
     pass
 
 
+def _written(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
+    """The folder with these files in it, as a program is to find them at its start; none where there are none."""
+    for name, text in files.items():
+        make_private((folder / name).parent)
+        (folder / name).unlink(missing_ok=True)
+        write_private(folder / name, text)
+    return (folder,) if files else ()
+
+
 _REDIRECTING = re.compile(
-    r"(HTTPS?|ALL|NO|FTP)_PROXY|.*_CA_BUNDLE|SSL_CERT_.*|PYTHON.*|PYTEST_.*|SCHEDPROOF_.*|MAKE.*|MFLAGS|LD_.*",
+    r"KUBERNETES_(SERVICE|PORT).*|(HTTPS?|ALL|NO|FTP)_PROXY|.*_CA_BUNDLE|SSL_CERT_.*|PYTHON.*|PYTEST_.*|SCHEDPROOF_.*|MAKE.*|MFLAGS|LD_.*",
     re.IGNORECASE,
 )
 

@@ -16,7 +16,7 @@ from schedproof.daemons.certificates import Authority
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["own_certificate", "trust_of"]
+__all__ = ["made_certificates", "own_certificate", "trust_of"]
 
 
 def own_certificate(address: str) -> tuple[ssl.SSLContext, str]:
@@ -27,6 +27,18 @@ def own_certificate(address: str) -> tuple[ssl.SSLContext, str]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(pair.certificate, pair.key)
         return context, base64.b64encode(authority.certificate.read_bytes()).decode()
+
+
+def made_certificates() -> dict[str, str]:
+    """A certificate that is good for an extender on loopback or called localhost, and for its client; as PEM.
+
+    By the names of the placeholders that stand for the files: `caFile`, `certFile`, `keyFile`.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        authority = Authority(Path(folder) / "authority")
+        pair = authority.both("extender")
+        files = {"caFile": authority.certificate, "certFile": pair.certificate, "keyFile": pair.key}
+        return {name: file.read_text(encoding="ascii") for name, file in files.items()}
 
 
 def trust_of(config: Mapping[str, str | bool]) -> ssl.SSLContext:

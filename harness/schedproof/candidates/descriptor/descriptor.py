@@ -9,21 +9,25 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from schedproof.candidates.claims import Claims, Exclusion
-from schedproof.candidates.deploy.placeholders import PLACEHOLDERS, complaints, placeholders_in
+from schedproof.candidates.deploy.placeholders import CERTIFICATES, PLACEHOLDERS, complaints, placeholders_in
 from schedproof.candidates.descriptor.claims_reader import read_claims, read_exclusions
 from schedproof.candidates.descriptor.image_reader import read_image
 from schedproof.candidates.descriptor.inheritance import read_inherited
 from schedproof.candidates.descriptor.kinds_reader import existing, folder_of, read_kind
+from schedproof.candidates.descriptor.rbac_reader import read_rbac
+from schedproof.candidates.descriptor.setup_reader import read_files, read_install, read_processes, read_world
 from schedproof.candidates.kinds import (
     KINDS,
     AttachedSpec,
     CandidateKind,
+    ExtenderSpec,
     ImageSpec,
     PluginSpec,
-    PolicyRule,
+    ProcessSpec,
     RbacSpec,
     Scoring,
     Spec,
+    WorldSpec,
 )
 from schedproof.documents.durations import format_duration
 from schedproof.documents.fields import Field, matching, shown
@@ -35,7 +39,7 @@ from schedproof.foundation.errors import UsageError
 from schedproof.foundation.redaction import SECRETS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from schedproof.candidates.claims import Claimable
@@ -60,6 +64,8 @@ _UNAVAILABLE = {
     "port": "only an extender and a controller are given a port to listen on",
     "address": "only an extender and a controller are given an address to listen on",
     "window": "claim a window in spec.claims.network, or write the value itself",
+    "files": "it is for what is started: a command, its env, args, schedulerConfig",
+    **dict.fromkeys(CERTIFICATES, "the harness makes certificates for an extender with `config: {enableHTTPS: true}`"),
 }
 
 
@@ -77,6 +83,13 @@ class Candidate:
     rbac: RbacSpec = dataclasses.field(default_factory=RbacSpec)
     image: ImageSpec = dataclasses.field(default_factory=ImageSpec)
     scoring: Scoring | None = None
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """What its program is given as files: name to text, placeholders stay in."""
+    install: tuple[Path, ...] = ()
+    """Files and folders of manifests that the cluster has before it starts."""
+    processes: tuple[ProcessSpec, ...] = ()
+    """What is started before its scheduler, in this order."""
+    world: WorldSpec = dataclasses.field(default_factory=WorldSpec)
     claims: Claims = dataclasses.field(default_factory=Claims)
     exclusions: tuple[Exclusion, ...] = ()
     claimed_window: float | None = None
@@ -95,6 +108,14 @@ class Candidate:
     def needs_readings(self) -> bool:
         """Whether it asks Prometheus, or claims something about traffic: else it runs in a cluster without any."""
         return self.claims.network is not None or "prometheus" in placeholders_in(self.as_dict())
+
+    @property
+    def wants_certificates(self) -> bool:
+        """Whether the harness makes those by which its scheduler and its extender know each other."""
+        spec = self.spec
+        return isinstance(spec, ExtenderSpec) and not placeholders_in(
+            [*spec.command, *spec.env.values(), *self.files.values(), *dict(spec.config.tls_config or {}).values()]
+        ).isdisjoint(CERTIFICATES)
 
     def own_values(self) -> dict[str, str]:
         """The placeholders' values that the candidate itself determines; the cluster knows the others."""
@@ -130,6 +151,10 @@ class Candidate:
             "rbac": self.rbac.as_dict(),
             "image": self.image.as_dict(),
             "scoring": self.scoring.as_dict() if self.scoring else None,
+            "files": dict(self.files),
+            "install": [str(path) for path in self.install],
+            "processes": [process.as_dict() for process in self.processes],
+            "world": self.world.as_dict(),
             "claims": self.claims.as_dict(),
             **({"claimedWindow": self.claimed_window} if self.claimed_window is not None else {}),
             "exclusions": [exclusion.as_dict() for exclusion in self.exclusions],
@@ -162,14 +187,26 @@ def _candidate(document: Field, file: Path, problems: list[Problem], known: Clai
     top["kind"].choice(("Candidate",))
     name = top["metadata"].section("name")["name"].text("least-traffic-extender", _NAME)
     section = top["spec"].section(
-        "schedulerName", *KINDS, "schedulerConfig", "rbac", "image", "scoring", "claims", "exclusions"
-    )
+        "schedulerName", *KINDS, "schedulerConfig", "files", "processes", "install", "world", "rbac", "image",
+        "scoring", "claims", "exclusions",
+    )  # fmt: skip
     kind = _kind(section)
     claims = read_claims(section["claims"], kind, known) if "claims" in section else Claims()
-    check = _placeholder_check(section, kind)
-    spec: Spec = read_kind(kind, section[kind], check) if kind else AttachedSpec()
+    processes = (
+        read_processes(section["processes"], name, functools.partial(_placeholder_check, section, kind, own=True))
+        if "processes" in section
+        else ()
+    )
+    check = _placeholder_check(section, kind, [process.address_placeholder for process in processes])
+    files = read_files(section["files"], check) if "files" in section else {}
+    spec: Spec = read_kind(kind, section[kind], check, files) if kind else AttachedSpec()
     scheduler_name = section["schedulerName"].text("least-traffic", _SCHEDULER_NAME)
     config = None
+    if files and section.sound and "files" not in placeholders_in([spec.as_dict(), section["schedulerConfig"].plain()]):
+        section["files"].complain(
+            "nothing tells the candidate where they are",
+            f"pass on {{files}}/{next(iter(files))} in its command, env, args or schedulerConfig",
+        )
     if "schedulerConfig" in section:
         config = _scheduler_config(section["schedulerConfig"], problems, check)
         if kind in ("controller", "attached"):
@@ -190,9 +227,13 @@ def _candidate(document: Field, file: Path, problems: list[Problem], known: Clai
         spec=spec,
         path=file.absolute(),
         scheduler_config=config,
-        rbac=_rbac(section["rbac"]) if "rbac" in section else RbacSpec(),
+        rbac=read_rbac(section["rbac"]) if "rbac" in section else RbacSpec(),
         image=read_image(section["image"], kind, check) if "image" in section else ImageSpec(),
         scoring=_scoring(section["scoring"]) if "scoring" in section else None,
+        files=files,
+        install=read_install(section["install"], problems) if "install" in section else (),
+        processes=processes,
+        world=read_world(section["world"], problems) if "world" in section else WorldSpec(),
         claims=claims,
         exclusions=read_exclusions(section["exclusions"], known) if "exclusions" in section else (),
     )
@@ -210,15 +251,32 @@ def _kind(section: Section) -> CandidateKind | None:
     return kinds[0] if len(kinds) == 1 else None
 
 
-def _placeholder_check(section: Section, kind: CandidateKind | None) -> Check:
-    claims = section["claims"].value.data
+def _placeholder_check(
+    section: Section, kind: CandidateKind | None, more: Sequence[str] = (), *, own: bool = False
+) -> Check:
+    """For a candidate's own texts, or (`own`) those of a process of its own, where `more` placeholders are known."""
+    claims, extender = section["claims"].value.data, section["extender"].value.data
     unavailable = dict(_UNAVAILABLE)
-    if kind in ("extender", "controller"):
+    if own or kind in ("extender", "controller"):
         del unavailable["port"], unavailable["address"]
+    if kind != "attached":
+        del unavailable["files"]
     if isinstance(claims, dict) and "network" in claims:
         del unavailable["window"]
-    known = [name for name in PLACEHOLDERS if name not in unavailable]
+    if not own and isinstance(extender, dict) and _serves_tls(section["extender"]):
+        for name in CERTIFICATES:
+            del unavailable[name]
+    known = [*(name for name in PLACEHOLDERS if name not in unavailable), *more]
     return functools.partial(complaints, unavailable=unavailable, known=known)
+
+
+def _serves_tls(extender: Field) -> bool:
+    value = extender.value
+    for name in ("config", "enableHTTPS"):
+        if not isinstance(value.data, dict) or name not in value.data:
+            return False
+        value = value.data[name].value
+    return value.data is True
 
 
 def _scheduler_config(field: Field, problems: list[Problem], check: Check) -> dict[str, Any]:
@@ -253,37 +311,6 @@ def _serves(config: Mapping[str, Any], field: Field, scheduler_name: str) -> Non
                 f"no profile of schedulerConfig serves {scheduler_name}, so its pods would wait for ever",
                 did_you_mean(scheduler_name, served),
             )
-
-
-def _rbac(field: Field) -> RbacSpec:
-    section = field.section("clusterRoles", "rules")
-    roles = section["clusterRoles"].items("[system:kube-scheduler]", empty=True) if "clusterRoles" in section else []
-    rules = section["rules"].items("{apiGroups: [...], ...}", empty=True) if "rules" in section else []
-    return RbacSpec(
-        cluster_roles=tuple(role.text("system:kube-scheduler") for role in roles),
-        rules=tuple(_rule(rule) for rule in rules),
-    )
-
-
-def _rule(field: Field) -> PolicyRule:
-    section = field.section("verbs", "apiGroups", "resources", "resourceNames", "nonResourceURLs")
-    rule = PolicyRule(
-        verbs=section["verbs"].texts("[get, list, watch]"),
-        api_groups=section["apiGroups"].texts('[""]', blank=True) if "apiGroups" in section else (),
-        resources=section["resources"].texts("[pods]") if "resources" in section else (),
-        resource_names=section["resourceNames"].texts("[my-lease]") if "resourceNames" in section else (),
-        non_resource_urls=section["nonResourceURLs"].texts("[/metrics]") if "nonResourceURLs" in section else (),
-    )
-    if not section.sound:
-        return rule
-    if rule.non_resource_urls and (rule.api_groups or rule.resources or rule.resource_names):
-        section.complain("a rule is about resources or about URLs, not both", "make two rules of it")
-    elif not rule.non_resource_urls and not (rule.api_groups and rule.resources):
-        section.complain(
-            "a rule needs apiGroups and resources, or nonResourceURLs",
-            'such as `{apiGroups: [""], resources: [pods], verbs: [get, list, watch]}`',
-        )
-    return rule
 
 
 def _scoring(field: Field) -> Scoring:

@@ -24,12 +24,12 @@ from schedproof.documents.durations import GO_UNITS
 from schedproof.documents.fields import matching, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from schedproof.candidates.kinds import CandidateKind, Spec
     from schedproof.documents.fields import Check, Field, Section
 
-__all__ = ["existing", "folder_of", "read_kind"]
+__all__ = ["existing", "folder_of", "read_command", "read_kind"]
 
 STOCK_BINARIES = ("kube-scheduler",)
 """The bare names that `plugin.binary` may have: schedulers of the harness's own lock."""
@@ -44,16 +44,16 @@ _VERB = matching(
 _INT64 = 2**63 - 1
 
 
-def read_kind(kind: CandidateKind, field: Field, check: Check) -> Spec:
+def read_kind(kind: CandidateKind, field: Field, check: Check, files: Mapping[str, str]) -> Spec:
     """What `field`, named after the kind, says about it.
 
-    `check` finds wrong placeholders.
+    `check` finds wrong placeholders. `files` are what its program is given, which may tell it its port.
     """
     match kind:
         case "extender":
-            return _extender(field, check)
+            return _extender(field, check, files)
         case "controller":
-            return _controller(field, check)
+            return _controller(field, check, files)
         case "plugin":
             return _plugin(field, check)
         case "attached":
@@ -79,7 +79,10 @@ def folder_of(field: Field) -> Path:
     return Path(field.value.place.file).absolute().parent
 
 
-def _command(section: Section, check: Check, *, ready: str | None, needs_port: bool) -> CommandSpec:
+def read_command(
+    section: Section, check: Check, *, ready: str | None, needs_port: bool, files: Mapping[str, str]
+) -> dict[str, Any]:
+    """The fields of a `CommandSpec`. `ready` is the default."""
     command = section["command"].texts(_COMMAND, check, blank=True)
     if command and not command[0].strip() and section.sound:
         section["command"].complain("its first item, the program, is empty", f"such as `command: {_COMMAND}`")
@@ -97,29 +100,25 @@ def _command(section: Section, check: Check, *, ready: str | None, needs_port: b
         ready=section["ready"].text("/healthz", _HTTP_PATH) if "ready" in section else ready,
         port=section["port"].integer(1, 65_535, "8888") if "port" in section else None,
     )
-    told = "port" in placeholders_in([*command, *env.values()])
+    told = "port" in placeholders_in([*command, *env.values(), *files.values()])
     if section.sound and spec.port is None and not told and (needs_port or spec.ready):
         section["command"].complain(
             "the harness chooses the port to listen on, but nothing here tells the command",
-            'pass "{port}" in an argument or in env, or write the port that it always takes, such as `port: 8888`',
+            'pass "{port}" in an argument, env or files, or write the port that it always takes, such as `port: 8888`',
         )
-    return spec
+    return {field.name: getattr(spec, field.name) for field in dataclasses.fields(spec)}
 
 
-def _extender(field: Field, check: Check) -> ExtenderSpec:
+def _extender(field: Field, check: Check, files: Mapping[str, str]) -> ExtenderSpec:
     section = field.section("command", "ready", "port", "env", "workdir", "config")
     ready = None if section.named("ready") else "/healthz"  # an explicit null: a TCP connection is enough
-    command = _command(section, check, ready=ready, needs_port=True)
-    return ExtenderSpec(**_shallow(command), config=_extender_config(section["config"], check))
+    command = read_command(section, check, ready=ready, needs_port=True, files=files)
+    return ExtenderSpec(**command, config=_extender_config(section["config"], check))
 
 
-def _controller(field: Field, check: Check) -> ControllerSpec:
+def _controller(field: Field, check: Check, files: Mapping[str, str]) -> ControllerSpec:
     section = field.section("command", "ready", "port", "env", "workdir")
-    return ControllerSpec(**_shallow(_command(section, check, ready=None, needs_port=False)))
-
-
-def _shallow(command: CommandSpec) -> dict[str, Any]:
-    return {field.name: getattr(command, field.name) for field in dataclasses.fields(command)}
+    return ControllerSpec(**read_command(section, check, ready=None, needs_port=False, files=files))
 
 
 def _extender_config(field: Field, check: Check) -> ExtenderConfig:

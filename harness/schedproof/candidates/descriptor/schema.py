@@ -67,6 +67,18 @@ def _spec(known: Claimable) -> Schema:
             description="for extender and plugin: a KubeSchedulerConfiguration, taken as it is, of any apiVersion; "
             "one of its profiles must serve `schedulerName`. The harness writes one if it is absent",
         ),
+        "files": _files(),
+        "processes": listed(
+            _process(), "what it needs beside its scheduler, such as a controller: started before it, in this order",
+            default=[],
+        ),
+        "install": listed(
+            text(title="file, or folder"),
+            "manifests that the cluster has before it starts (definitions, namespaces, queues), in this order. A "
+            "folder is taken file by file, or built by kustomize",
+            default=[],
+        ),
+        "world": _world(),
         "rbac": _rbac(),
         "image": _image(),
         "scoring": mapping(
@@ -98,6 +110,53 @@ def _command(ready: str | None) -> dict[str, Schema]:
         ),
         "workdir": text("where it is started; that of candidate.yaml if absent", title=_FOLDER),
     }  # fmt: skip
+
+
+def _files() -> Schema:
+    source = mapping({"from": text("a file, whose text is taken", title=_FILE)}, required=("from",))
+    return named(
+        either(text(empty=True), source),
+        "files that its program is given, below the folder `{files}`: name to text, or to `{from: FILE}`; placeholders "
+        "in it are filled in", default={},
+    )  # fmt: skip
+
+
+def _process() -> Schema:
+    fields = {
+        "name": text("its name in reports and logs", title="lower-case letters, digits, dashes"),
+        **_command(None),
+        "rbac": {**_rbac(), "description": "what its own identity may do; it acts as the candidate does if absent"},
+        "files": _files(),
+    }
+    return mapping(fields, required=("name", "command"))
+
+
+def _world() -> Schema:
+    texts = named(text(empty=True))
+    objects = listed(text(title="file, or folder"), "manifests that are in each such namespace, such as its queue")
+    fields = {
+        "nodes": mapping(
+            {
+                "labels": texts,
+                "annotations": texts,
+                "resources": named(
+                    either(text(title="quantity"), integer(0, _INT64)), "extended resources: how much each node offers"
+                ),
+            },
+            "what every node has besides its own",
+        ),
+        "pods": mapping(
+            {
+                "metadata": mapping({"labels": texts, "annotations": texts}),
+                "spec": anything("fields of a pod's spec; of `containers`, the first is merged into every container"),
+            },
+            "what every pod has that it is to schedule; a pod's own fields come first",
+        ),
+        "namespace": mapping(
+            {"labels": texts, "annotations": texts, "objects": objects}, "what every namespace has that holds its pods"
+        ),
+    }  # fmt: skip
+    return mapping(fields, "what pods, nodes and namespaces must have so that it has its say")
 
 
 def _extender() -> Schema:

@@ -22,8 +22,8 @@ RUN = "schedproof.dev/run"
 
 # Webhooks first, which would hold what follows; rights last, which a candidate that still runs needs.
 _RESOURCES = (
-    "validatingwebhookconfigurations", "nodes", "namespaces", "priorityclasses", "runtimeclasses", "rolebindings",
-    "clusterrolebindings", "clusterroles",
+    "validatingwebhookconfigurations", "mutatingwebhookconfigurations", "nodes", "namespaces", "priorityclasses",
+    "runtimeclasses", "customresourcedefinitions", "rolebindings", "clusterrolebindings", "clusterroles",
 )  # fmt: skip
 
 

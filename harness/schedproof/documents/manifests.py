@@ -1,0 +1,101 @@
+"""Files of Kubernetes manifests, as `kubectl apply -f` takes them: YAML or JSON, of one or of many documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from schedproof.documents.problems import DescriptorError, Place, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["KUSTOMIZATIONS", "is_kustomization", "manifest_files", "parse_manifests", "read_manifests"]
+
+KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+_ENDINGS = (".yaml", ".yml", ".json")
+
+
+def is_kustomization(path: Path) -> bool:
+    """Whether it is a folder that `kubectl apply -k` takes."""
+    return any((path / name).is_file() for name in KUSTOMIZATIONS)
+
+
+def manifest_files(path: Path) -> list[Path]:
+    """The file itself, or those of a folder in the order of their names; not of the folders in it."""
+    if not path.is_dir():
+        return [path]
+    return sorted(file for file in path.iterdir() if file.suffix in _ENDINGS and file.is_file())
+
+
+def read_manifests(path: Path) -> list[dict[str, Any]]:
+    """The manifests of a file, or of those of a folder.
+
+    Raises:
+        DescriptorError: with what is wrong, and where.
+    """
+    found: list[dict[str, Any]] = []
+    for file in manifest_files(path):
+        try:
+            text = file.read_text(encoding="utf-8")
+        except (OSError, ValueError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            problem = Problem(Place(str(file)), "", f"it cannot be read: {reason}", "name a readable file of manifests")
+            raise DescriptorError([problem]) from None
+        found += parse_manifests(text, file)
+    if not found:
+        raise DescriptorError([Problem(Place(str(path)), "", "it holds no manifest", "name one, or leave it out")])
+    return found
+
+
+def parse_manifests(text: str, file: Path) -> list[dict[str, Any]]:
+    """The manifests in a text; the items of a `List` one by one.
+
+    Raises:
+        DescriptorError: with what is wrong; `file` is where.
+    """
+    try:
+        # libyaml's: CustomResourceDefinitions of ten thousand lines are common.
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        nodes = [node for node in yaml.compose_all(text, loader) if node is not None]
+        documents = list(yaml.load_all(text, loader))
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = Place(str(file), mark.line + 1, mark.column + 1) if mark else Place(str(file))
+        said = f"it is not YAML: {error.problem or error.context}"
+        raise DescriptorError(
+            [Problem(place, "", said, "correct it; `kubectl apply --dry-run=client -f` says more")]
+        ) from None
+    except (yaml.YAMLError, ValueError) as error:
+        raise DescriptorError(
+            [Problem(Place(str(file)), "", f"it is not YAML: {error}", "write YAML or JSON")]
+        ) from None
+    found: list[dict[str, Any]] = []
+    for node, document in zip(nodes, (one for one in documents if one is not None), strict=False):
+        place = Place(str(file), node.start_mark.line + 1, node.start_mark.column + 1)
+        for manifest in _items(document):
+            if wrong := _wrong(manifest):
+                raise DescriptorError([Problem(place, "", wrong, "apiVersion, kind and metadata.name are needed")])
+            found.append(manifest)
+    return found
+
+
+def _items(document: Any) -> Iterator[Any]:
+    if isinstance(document, dict) and str(document.get("kind", "")).endswith("List") and "items" in document:
+        yield from document["items"] or ()
+    else:
+        yield document
+
+
+def _wrong(manifest: Any) -> str:
+    if not isinstance(manifest, dict):
+        return f"expected a manifest, found {type(manifest).__name__}"
+    for field in ("apiVersion", "kind"):
+        if not isinstance(manifest.get(field), str):
+            return f"the manifest has no {field}"
+    metadata = manifest.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
+        return f"the {manifest['kind']} has no metadata.name"
+    return ""

@@ -1,0 +1,123 @@
+"""What a scheduler needs around it to have its say: on nodes, on pods that are for it, in their namespaces.
+
+That is what its descriptor describes (`spec.world`), and the extended resources that an extender manages, because
+kube-scheduler calls it only for pods that ask for one of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from typing import TYPE_CHECKING, Any
+
+from schedproof.candidates.kinds import ExtenderSpec
+from schedproof.clusters import bootstrap
+from schedproof.clusters.api import NotFound
+from schedproof.clusters.objects import AppliedObjects
+from schedproof.documents.manifests import read_manifests
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.clusters.api import Manifest
+    from schedproof.clusters.cluster import Cluster
+
+__all__ = ["Surroundings"]
+
+_OFFERED = "1000"
+"""Of each node: more than it takes pods, so that no pod of the suites is kept off for want of it."""
+_ASKED = "1"
+
+
+class Surroundings:
+    """Gives nodes, pods and namespaces what the candidate needs; `remove` takes it back.
+
+    `managed` is empty where the candidate manages nothing, and where nodes neither offer it nor may be changed: its
+    extender is then not called, and the judge says so.
+    """
+
+    def __init__(self, cluster: Cluster, candidate: Candidate) -> None:
+        self._cluster = cluster
+        self._world = candidate.world
+        self._dressed: list[str] = []
+        self._objects = AppliedObjects(cluster.api, mine=cluster.name != "existing")
+        spec = candidate.spec
+        names = tuple(r.name for r in spec.config.managed_resources) if isinstance(spec, ExtenderSpec) else ()
+        self._may_change = "change-nodes" in cluster.capabilities
+        self.managed = names if self._may_change else tuple(filter(self._is_offered, names))
+        self._amounts = {**dict.fromkeys(self.managed, _OFFERED), **self._world.node_resources}
+
+    def _is_offered(self, resource: str) -> bool:
+        nodes = (self._cluster.api.get("nodes", name) for name in self._cluster.nodes)
+        return all(resource in node["status"].get("allocatable", {}) for node in nodes)
+
+    def namespace(self, name: str) -> None:
+        """Create a namespace for pods, unless it is there."""
+        api, world = self._cluster.api, self._world
+        bootstrap.namespace(api, name)
+        metadata = {"labels": dict(world.namespace_labels), "annotations": dict(world.namespace_annotations)}
+        if any(metadata.values()):
+            api.merge("namespaces", name, {"metadata": metadata})
+        for path in world.objects:
+            self._objects.apply(read_manifests(path), name, source=str(path))
+
+    def dress_nodes(self, nodes: Sequence[str]) -> dict[str, int]:
+        """Give these nodes what they must have; the revision of each that was changed, as it then is."""
+        if not self._may_change:
+            return {}
+        self._dressed += nodes
+        return {node: revision for node in nodes if (revision := self._dress(node))}
+
+    def _dress(self, node: str) -> int:
+        metadata = {"labels": dict(self._world.node_labels), "annotations": dict(self._world.node_annotations)}
+        revision = 0
+        if any(metadata.values()):
+            revision = _revision(self._cluster.api.merge("nodes", node, {"metadata": metadata}))
+        return self._offer(node, self._amounts) if self._amounts else revision
+
+    def _offer(self, node: str, amounts: Mapping[str, str | None]) -> int:
+        patch = {"status": {"capacity": dict(amounts), "allocatable": dict(amounts)}}
+        return _revision(self._cluster.api.merge("nodes", node, patch, subresource="status"))
+
+    def remove(self) -> None:
+        """Take it back from the nodes that are left, and remove what was put into namespaces."""
+        world = self._world
+        metadata = {"labels": dict.fromkeys(world.node_labels), "annotations": dict.fromkeys(world.node_annotations)}
+        while self._dressed:
+            node = self._dressed.pop()
+            with contextlib.suppress(NotFound):
+                if self._amounts:
+                    self._offer(node, dict.fromkeys(self._amounts))
+                if any(metadata.values()):
+                    self._cluster.api.merge("nodes", node, {"metadata": metadata})
+        self._objects.remove()
+
+    def dress_pod(self, pod: Manifest, *, managed: bool = True) -> None:
+        """Give a pod what it must have, and (`managed`) let it ask for what is managed. Its own fields come first."""
+        if self._world.pod:
+            own = copy.deepcopy(pod)
+            pod.clear()
+            pod.update(_merged(self._world.pod, own))
+        resources = pod["spec"]["containers"][0].setdefault("resources", {})
+        for kind in ("requests", "limits") if managed and self.managed else ():
+            # An extended resource's limit is its request.
+            resources[kind] = {**resources.get(kind, {}), **dict.fromkeys(self.managed, _ASKED)}
+
+
+def _merged(template: Any, own: Any, name: str = "") -> Any:
+    """A pod over its template: mappings field by field; of lists, the pod's items after the template's, but each of its
+    containers over the template's first one.
+    """
+    if isinstance(template, dict) and isinstance(own, dict):
+        both = {key: _merged(template[key], own[key], key) for key in template if key in own}
+        return {**copy.deepcopy(template), **own, **both}
+    if isinstance(template, list) and isinstance(own, list):
+        if name == "containers":
+            return [_merged(template[0], container) for container in own] if template else own
+        return [*copy.deepcopy(template), *own]
+    return own
+
+
+def _revision(manifest: Manifest) -> int:
+    return int(manifest["metadata"]["resourceVersion"])

@@ -1,0 +1,58 @@
+"""Files of manifests: what is taken, and that a mistake is answered with its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.documents.manifests import is_kustomization, read_manifests
+from schedproof.documents.problems import DescriptorError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TWO = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n# nothing\n---\napiVersion: v1\nkind: List\nitems:\n"
+ITEM = "  - {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"
+
+
+def test_documents_and_the_items_of_lists_are_manifests_one_by_one(tmp_path: Path) -> None:
+    (tmp_path / "all.yaml").write_text(TWO + ITEM)
+    assert [one["kind"] for one in read_manifests(tmp_path / "all.yaml")] == ["Namespace", "ConfigMap"]
+
+
+def test_a_folder_is_read_in_the_order_of_names(tmp_path: Path) -> None:
+    for name, kind in (("2.json", "B"), ("10.yaml", "A"), ("note.txt", "C"), ("3.yml", "D")):
+        (tmp_path / name).write_text(f'{{"apiVersion": "v1", "kind": "{kind}", "metadata": {{"name": "x"}}}}')
+    assert [one["kind"] for one in read_manifests(tmp_path)] == ["A", "B", "D"]
+    assert not is_kustomization(tmp_path)
+    (tmp_path / "kustomization.yaml").touch()
+    assert is_kustomization(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("", 0, "no manifest"),
+        ("a: b: c", 1, "not YAML"),
+        ("- a\n", 1, "found list"),
+        ("# one\nkind: A\n", 2, "apiVersion"),
+        ("apiVersion: v1\nmetadata: {name: a}\n", 1, "kind"),
+        ("apiVersion: v1\nkind: A\nmetadata: {}\n", 1, "metadata.name"),
+        (TWO + "  - {kind: A}\n", 6, "apiVersion"),
+        ("a: \0", 0, "not YAML"),
+    ],
+)
+def test_what_is_no_manifest_is_answered_with_its_place(tmp_path: Path, text: str, line: int, said: str) -> None:
+    (tmp_path / "it.yaml").write_text(text)
+    with pytest.raises(DescriptorError) as caught:
+        read_manifests(tmp_path / "it.yaml")
+    (problem,) = caught.value.problems
+    assert problem.place.line == line
+    assert said in problem.message
+    assert problem.fix
+
+
+def test_a_file_that_cannot_be_read_says_so(tmp_path: Path) -> None:
+    with pytest.raises(DescriptorError, match="cannot be read"):
+        read_manifests(tmp_path / "nowhere.yaml")
