@@ -27,7 +27,19 @@ REFERENCES = ("stock", EXTENDER, "least-traffic-controller", "least-traffic-plug
 LONG_WINDOW = """\
 extends: {extender}
 metadata: {{name: long-window}}
-spec: {{claims: {{network: {{window: 30s, refresh: 5s}}}}}}
+spec:
+  extender:
+    command:
+      - "{{python}}"
+      - "{extender}/extender.py"
+      - --listen={{address}}:{{port}}
+      - --prometheus={{prometheus}}
+      - --device={{device}}
+      - --window={{window}}
+      - --resolution=10%
+      - --on-missing=neutral
+      - --on-outage=schedule
+  claims: {{network: {{window: 30s, refresh: 5s}}}}
 """
 _LOOKS = 0.5
 """Seconds between two looks at the memory."""

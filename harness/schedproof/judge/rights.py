@@ -137,8 +137,8 @@ def judge_rbac_sufficient(history: History, case: str) -> Finding:
         verb, about = _kind(needed[0])
         others = sorted({" ".join(_kind(request)) for request in needed} - {f"{verb} {about}"})
         return failed(
-            f"it was refused to {verb} {about}: its rbac says less than it needs ({len(needed)} requests"
-            + (f"; also {', '.join(others)})" if others else ")"),
+            f"it was refused to {verb} {about}: {_field(history, needed[0])} says less than it needs "
+            f"({len(needed)} requests" + (f"; also {', '.join(others)})" if others else ")"),
             timeline=[f"{' '.join(_kind(request))} {request['name']}: 403" for request in needed[:20]],
             logs=log_tails(history, case),
         )
@@ -199,6 +199,13 @@ def _declared(history: History) -> Iterator[tuple[str, Sequence[Mapping[str, Any
     rights = history.run.get("rbac") or {}
     yield history.run["users"]["candidate"][0], rights.get("declared", ())
     yield from rights.get("processes", {}).items()
+
+
+def _field(history: History, request: Record) -> str:
+    """Where the rights of who made a request are declared."""
+    user = request["user"]
+    own = user == history.run["users"]["candidate"][0]
+    return "spec.rbac" if own else f"the rbac of the process that is {user.rpartition(':')[2]}"
 
 
 def _no_request(history: History) -> Finding:

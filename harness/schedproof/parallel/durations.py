@@ -71,7 +71,8 @@ class Durations:
             return 0.0
         alike = (other for other in RULES.values() if other.shape == rule.shape)
         first = next(one for one in alike if not why_unclaimed(CATALOGUE[one.clause], candidate.claims))
-        cases = self._effort.cases("plugin") + _CORNERS if first is rule else 0
+        generated = self._effort.cases("plugin") if self._effort.profile != Effort().profile else 0
+        cases = generated + _CORNERS if first is rule else 0
         return cases * _QUESTIONS.get(rule.shape, 1) * network.staleness
 
     def keep(self, seen: Iterable[tuple[Candidate, str, float]]) -> None:

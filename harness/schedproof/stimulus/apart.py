@@ -25,7 +25,8 @@ class ApartCase(Case):
 
     To wait for the claimed window before each probe would take minutes, for schedulers most of which do not count. So
     probes follow each other at once, until one goes elsewhere that earlier placements may have sent there. From then
-    on, for the rest of the run, each probe waits until nothing before it can count any more.
+    on each probe waits until nothing before it can count any more; until one goes elsewhere even so, which settles its
+    case.
     """
 
     claims: NetworkClaims
@@ -69,8 +70,9 @@ class ApartCase(Case):
     def _begins_anew(self, *, apart: bool) -> bool:
         """Whether a probe that went elsewhere may have been decided by earlier ones, so that all are asked again."""
         if apart:
-            self._settled = True
-        if apart or self.trial.probes_apart or self.claims.own_placements == "ignored":
+            # It was not for placements that it went elsewhere: in the next case that is an open question again.
+            self._settled, self.trial.probes_apart = True, self.claims.own_placements == "counted"
+        if self._settled or self.trial.probes_apart or self.claims.own_placements == "ignored":
             return False
         self.trial.probes_apart = True
         return True

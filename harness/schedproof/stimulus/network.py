@@ -10,23 +10,29 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from schedproof.candidates.claims import NetworkClaims
+from schedproof.candidates.kinds import ExtenderSpec
 from schedproof.candidates.timing import RECOVERY
 from schedproof.daemons.scrape import opposite
 from schedproof.foundation.deadlines import BIND, SCRAPED, Deadline
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.judge.preference import RANDOM_LIMIT, ROTATIONS
+from schedproof.normalization.surfaces.extender import ExtenderSurface
+from schedproof.normalization.surfaces.life import Lives
 from schedproof.stimulus.apart import ApartCase
+from schedproof.stimulus.news import News
 from schedproof.stimulus.node_changes import LOOKALIKES
+from schedproof.stimulus.pods import pod_manifest
 from schedproof.stimulus.trial import CONTROL
 from schedproof.traffic.readings import NODE_LABEL, node_labels, traffic_query
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from schedproof.candidates.deploy.taps import Fault
     from schedproof.clusters.cluster import ScriptedMetrics
+    from schedproof.normalization.answer import Readings
     from schedproof.stimulus.pods import Pod
     from schedproof.stimulus.trial import Trial
     from schedproof.traffic.readings import Reader
@@ -416,9 +422,39 @@ class NetworkCase(ApartCase):
         return self.trial.readers.at(self.trial.attachment.prometheus.upstream)
 
     def _use(self, url: str) -> None:
-        """Exchange the server behind the candidate's tap; return when it cannot have older readings by its claim."""
+        """Exchange the server behind the candidate's tap; return when it has no older readings any more."""
         self.trial.attachment.prometheus.upstream = url
-        until(time.monotonic() + self.claims.staleness)
+        self.news.wait()
+
+    @functools.cached_property
+    def news(self) -> News:
+        """What tells whether the candidate has new readings."""
+        # Who counts what he has placed may take each question for a placement.
+        counts = self.claims.own_placements == "counted"
+        asked = self.asking(self.trial.cluster.nodes, lambda _: None) if self.claims.staleness and not counts else None
+
+        def nudge() -> None:
+            assert asked is not None
+            asked.ask_for_nothing(tuple((node, None) for node in asked.nodes))
+            asked.close()
+
+        return News(self._recorder, self.claims, nudge if asked is not None else None)
+
+    def asking(self, nodes: Sequence[str], script: Callable[[Readings], None]) -> ExtenderSurface | None:
+        """Questions to the candidate about these nodes, past kube-scheduler; None where it is no extender."""
+        spec, tap = self.trial.candidate.spec, self.trial.attachment.extender
+        if not isinstance(spec, ExtenderSpec) or tap is None:
+            return None
+        pod = pod_manifest(
+            f"{self._prefix}-asked", self.scheduler_name, image=self.trial.cluster.workload_image, cpu="100m"
+        )
+        pod["metadata"]["namespace"] = self.trial.namespace
+        # Past the tap: what we ask is no part of what kube-scheduler asked, and there may be thousands of questions.
+        return ExtenderSurface(
+            tap.connect, spec.config,
+            nodes={node: self._recorder.nodes[node] for node in nodes if node in self._recorder.nodes}, pod=pod,
+            script=script, life=Lives(self.trial.attachment),
+        )  # fmt: skip
 
     def close(self) -> None:
         attachment = self.trial.attachment

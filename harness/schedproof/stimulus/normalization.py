@@ -22,7 +22,6 @@ from schedproof.normalization.surfaces.scheduler import (
     plugin_scores,
 )
 from schedproof.stimulus.network import NetworkCase, sample_step, scripted_past
-from schedproof.stimulus.pods import pod_manifest
 from schedproof.stimulus.scores import ScoreTail
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
@@ -67,19 +66,10 @@ class NormalizationCase(NetworkCase):
         return self._surfaces
 
     def _extender(self) -> ExtenderSurface | None:
-        spec, tap = self.trial.candidate.spec, self.trial.attachment.extender
-        if not isinstance(spec, ExtenderSpec) or not spec.config.prioritize_verb or tap is None:
+        spec = self.trial.candidate.spec
+        if not isinstance(spec, ExtenderSpec) or not spec.config.prioritize_verb:
             return None
-        pod = pod_manifest(
-            f"{self._prefix}-asked", self.scheduler_name, image=self.trial.cluster.workload_image, cpu="100m"
-        )
-        pod["metadata"]["namespace"] = self.trial.namespace
-        # Past the tap: what we ask is no part of what kube-scheduler asked, and there may be thousands of questions.
-        return ExtenderSurface(
-            tap.connect, spec.config,
-            nodes={node: self._recorder.nodes[node] for node in self.asked_nodes}, pod=pod,
-            script=self._script, life=Lives(self.trial.attachment),
-        )  # fmt: skip
+        return self.asking(self.asked_nodes, self._script)
 
     def _scheduler(self) -> SchedulerSurface | None:
         scores = self._scores()
@@ -104,6 +94,13 @@ class NormalizationCase(NetworkCase):
 
     def _script(self, readings: Readings) -> None:
         self.script_readings(readings)
+
+    @property
+    def news_takes_time(self) -> bool:
+        """Whether the candidate must be waited for until it has new readings, as where it polls or caches them."""
+        if self.trial.waits_for_news is None:
+            self.trial.waits_for_news = self.claims.staleness > 0 and not self.news.come_at_once()
+        return self.trial.waits_for_news
 
     def script_prometheus(self, readings: Readings) -> None:
         """Put the candidate on a real Prometheus of its own, from which a rate over its window is these readings."""

@@ -60,8 +60,8 @@ class Scorers:
         self._closing = contextlib.ExitStack()
         self.rules: Sequence[Mapping[str, Any]] = ()
         """Recording rules of that Prometheus."""
-        self.answers: dict[Readings, Answer] = {}
-        """What the running scheduler has answered so far."""
+        self.answers: dict[str, dict[Readings, Answer]] = {}
+        """What has been answered so far where a question takes long, by surface."""
         self.searches = Searches()
 
     @functools.cached_property

@@ -76,7 +76,8 @@ class ScoringCase(NormalizationCase):
                 found = self._replay(rule, asked, promises)
             else:
                 known = [_renamed(one.case, surface.nodes) for one in earlier if _fits(one.case, surface)]
-                cases = effort.cases(surface.name)
+                # Where each question costs a period of its polls, the corner cases must do.
+                cases = 0 if effort.profile == "quick" and self._is_slow(surface) else effort.cases(surface.name)
                 searches = self.trial.scorers.searches
                 found = searches.search(rule, asked, promises, cases=cases, seed=self.trial.seed, known=known)
             identifier = ""
@@ -117,9 +118,20 @@ class ScoringCase(NormalizationCase):
             and surface.most >= most
             and (shape not in _NOT_BY_PODS or surface.name != "scheduler")
             and (surface.name != NORMALIZE_SCORE or (rule is not None and rule.clause in OF_NORMALIZE_SCORE))
+            and not (surface.name == "scheduler" and rule is not None and self._is_told_by_its_extender())
         ]
         self._recorder.add("surfaces", case=self.clause, names=[surface.name for surface in surfaces])
         return surfaces
+
+    def _is_slow(self, surface: Surface) -> bool:
+        """Whether a question on this surface is asked only once new readings can have been polled."""
+        return surface.name in ("extender", "plugin", "scheduler") and self.news_takes_time
+
+    def _is_told_by_its_extender(self) -> bool:
+        """Whether the running scheduler is not worth the wait: it has its scores from the extender."""
+        effort = self.trial.effort
+        offered = any(surface.name == "extender" for surface in self.surfaces)
+        return effort.profile == "quick" and not effort.surfaces and offered and self.news_takes_time
 
     def _ask(self, surface: Surface, case: Case) -> None:
         answers = tuple(self._remembering(surface).ask(readings) for readings in case)
@@ -132,8 +144,10 @@ class ScoringCase(NormalizationCase):
         return Searched(1, Failing(case, answers, text) if text else None, (case, answers))
 
     def _remembering(self, surface: Surface) -> Surface:
-        """Where each question costs a pod, it is asked once: the corner cases of many clauses are the same ones."""
-        return _Remembering(surface, self.trial.scorers.answers) if surface.name == "scheduler" else surface
+        """Where each question costs a pod, or a wait, it is asked once: the corners of many clauses are the same."""
+        if surface.name != "scheduler" and not self._is_slow(surface):
+            return surface
+        return _Remembering(surface, self.trial.scorers.answers.setdefault(surface.name, {}))
 
     def _note(self, surface: Surface, found: Searched, identifier: str) -> None:
         if found.failing is not None:

@@ -82,6 +82,8 @@ class Trial:
         """Whether probes of the preference are so far apart that no placement before them can count any more."""
         self.binds_nothing: bool | None = None
         """Whether the candidate has bound none of the pods that it was given time for; None while there were none."""
+        self.waits_for_news: bool | None = None
+        """Whether its scoring must be waited for until it has new readings; None while that has not been tried."""
         self.is_over = False
         """Whether all that was to be tried has been."""
         self._closing = contextlib.ExitStack()

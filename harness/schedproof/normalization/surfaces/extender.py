@@ -72,6 +72,15 @@ class ExtenderSurface:
     def ask(self, readings: Readings) -> Answer:
         self._life.revive()
         self._script(readings)
+        return self._answer(readings)
+
+    def ask_for_nothing(self, readings: Readings) -> None:
+        """Ask, whatever the answer: who reads Prometheus when he is asked, has then read it."""
+        waited = self.waited
+        self._answer(readings)
+        self.waited = waited
+
+    def _answer(self, readings: Readings) -> Answer:
         pod = self._fresh_pod()
         asked = [node for node, _ in readings]
         filtered: tuple[str, ...] = ()
@@ -82,6 +91,8 @@ class ExtenderSurface:
             filtered = answer.filtered
         left = [node for node in asked if node not in filtered]
         if not left:
+            return Answer(filtered=filtered)
+        if not self._config.prioritize_verb:
             return Answer(filtered=filtered)
         answer = self._call(self._config.prioritize_verb, pod, left, answer_of_prioritize)
         return dataclasses.replace(answer, filtered=filtered)
