@@ -191,3 +191,34 @@ def test_rights_that_are_not_on_record_cannot_be_judged(clause: str) -> None:
     h = HistoryBuilder(f"controller/rbac-{clause}")
     h.request("list", "nodes", "")
     told(h.verdict(), "invalid", "its rights are not on record")
+
+
+# -- processes of a candidate that have rights of their own
+
+SIDE = "system:serviceaccount:schedproof-system:candidate-c-side"
+
+
+def with_a_process(*rules: dict[str, Any], clause: str) -> HistoryBuilder:
+    h = asking(clause=clause)
+    h.records[0]["rbac"]["processes"] = {SIDE: list(rules)}
+    h.records[0]["users"]["candidate"].append(SIDE)
+    return h
+
+
+def test_what_a_process_is_refused_is_told_of_its_own_rights() -> None:
+    h = with_a_process(rule("list", "queues"), clause="sufficient")
+    h.request("patch", "queues/status", "a", code=403, by=SIDE)
+    told(h.verdict(), "failed", "the rbac of the process that is candidate-c-side says less")
+
+
+def test_a_right_is_used_by_the_identity_that_has_it() -> None:
+    h = with_a_process(rule("list", "queues"), clause="minimal")
+    h.request("list", "queues", "")
+    told(h.verdict(), "failed", "not used in this run: list queues")
+    h.request("list", "queues", "", by=SIDE)
+    told(h.verdict(), "passed", "it declares nothing beyond")
+
+
+def test_a_dangerous_right_of_a_process_fails() -> None:
+    h = with_a_process(rule("*", "pods"), clause="dangerous")
+    told(h.verdict(), "failed", "it may * pods")

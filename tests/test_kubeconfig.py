@@ -1,0 +1,53 @@
+"""A kubeconfig's credentials as a pod finds them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.daemons.kubeconfig import in_cluster, write_kubeconfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Path:
+    ca = tmp_path / "ca.pem"
+    ca.write_text("the authority")
+    server = "https://127.0.0.1:6443"
+    return write_kubeconfig(tmp_path / "it.kubeconfig", server=server, ca=ca, user="it", token="secret")
+
+
+def test_they_are_files_and_variables(kubeconfig: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "account"
+    told = in_cluster(kubeconfig, folder, "mine")
+    assert told == {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
+    found = {file.name: file.read_text() for file in folder.iterdir()}
+    assert found == {"token": "secret", "ca.crt": "the authority", "namespace": "mine"}
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "value"),
+    [
+        ("cluster", "server", "https://127.0.0.1:6443/k8s/clusters/one"),
+        ("cluster", "server", "http://127.0.0.1:8080"),
+        ("cluster", "insecure-skip-tls-verify", True),
+        ("cluster", "proxy-url", "http://127.0.0.1:3128"),
+        ("user", "token", None),
+    ],
+)
+def test_what_a_pod_could_not_be_told_is_left_out(
+    kubeconfig: Path, tmp_path: Path, part: str, field: str, value: object
+) -> None:
+    config = json.loads(kubeconfig.read_text())
+    fields = config[f"{part}s"][0][part]
+    fields[field] = value
+    if value is None:
+        del fields[field]
+    kubeconfig.write_text(json.dumps(config))
+    assert in_cluster(kubeconfig, tmp_path / "account", "mine") == {}
+    assert not (tmp_path / "account").exists()

@@ -1,0 +1,98 @@
+"""When a candidate is known to have new readings."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.candidates.claims import NetworkClaims
+from schedproof.stimulus.news import News
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REFRESH = 1.0
+CLAIMS = NetworkClaims("m", "receive", window=2, resolution=0.1, refresh=REFRESH)
+STALENESS = CLAIMS.staleness
+
+
+class PlayedRecorder:
+    """Keeps what a candidate is played to ask."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        self.changed = threading.Condition()
+
+    def now(self) -> float:
+        return time.monotonic()
+
+    def query(self, text: str, seconds: float = 0.0) -> None:
+        with self.changed:
+            self.records.append({"kind": "query", "at": self.now(), "seconds": seconds, "request": text})
+            self.changed.notify_all()
+
+
+@pytest.fixture
+def recorder() -> PlayedRecorder:
+    return PlayedRecorder()
+
+
+def took(act: Callable[[], object]) -> float:
+    begin = time.monotonic()
+    act()
+    return time.monotonic() - begin
+
+
+def test_who_asks_when_he_is_asked_has_news_at_once(recorder: Any) -> None:
+    News(recorder, CLAIMS, lambda: recorder.query("rate")).wait()
+    assert len(recorder.records) == 2  # what he usually asks, and that again
+
+
+def test_who_never_asks_is_given_his_time(recorder: Any) -> None:
+    assert took(News(recorder, CLAIMS, lambda: None).wait) >= STALENESS
+    assert took(News(recorder, CLAIMS, None).wait) >= STALENESS
+
+
+def test_who_asks_for_several_things_has_news_once_all_are_answered(recorder: Any) -> None:
+    recorder.query("rate")
+    recorder.query("up")
+    asked = iter(["rate", "rate", "rate", "up"])
+    News(recorder, CLAIMS, lambda: recorder.query(next(asked))).wait()
+    assert next(asked, None) is None
+    assert len(recorder.records) == 6
+
+
+def test_an_answer_to_what_was_asked_before_is_no_news(recorder: Any) -> None:
+    recorder.query("rate")
+    # Each was asked before the wait began.
+    news = News(recorder, CLAIMS, lambda: recorder.query("rate", seconds=10.0))
+    assert took(news.wait) >= STALENESS
+
+
+def test_who_caches_has_no_news_at_once(recorder: Any) -> None:
+    last = 0.0
+
+    def nudge() -> None:
+        nonlocal last
+        if time.monotonic() - last >= REFRESH:
+            last = time.monotonic()
+            recorder.query("rate")
+
+    assert not News(recorder, CLAIMS, nudge).come_at_once()
+
+
+def test_of_recording_rules_nobody_has_news_at_once(recorder: Any) -> None:
+    claims = NetworkClaims(
+        "m", "receive", window=2, resolution=0.1, refresh=REFRESH, rules=({"record": "a", "expr": "b"},)
+    )
+    assert took(News(recorder, claims, lambda: recorder.query("rate")).wait) >= claims.staleness
+
+
+def test_without_a_claimed_refresh_nothing_is_waited_for(recorder: Any) -> None:
+    claims = NetworkClaims("m", "receive", window=2, resolution=0.1)
+    asked: list[None] = []
+    News(recorder, claims, lambda: asked.append(None)).wait()
+    assert not asked
