@@ -105,7 +105,9 @@ def test_whatever_is_changed_judging_ends_as_it_should(
 
 
 def test_records_that_are_not_damaged_are_read(tmp_path: Path) -> None:
-    write(tmp_path, eventful().records)
+    history = eventful()
+    history.request("patch", "pods/status", "a", body=[{"op": "add", "path": "/status/phase", "value": "Pending"}])
+    write(tmp_path, history.records)
     assert load_records(tmp_path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -114,6 +114,25 @@ def test_what_does_not_touch_anothers_pod_passes(act: Callable[[HistoryBuilder],
     h = run()
     act(h)
     assert h.verdict(OWN).outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("body", "outcome"),
+    [
+        ({"metadata": {"labels": {"a": "b"}}}, "passed"),
+        ({"apiVersion": "v1", "kind": "Pod", "metadata": {"annotations": {"a": None}}}, "passed"),
+        ([{"op": "add", "path": "/metadata/labels/a", "value": "b"}], "passed"),
+        ({"metadata": {"labels": {"a": "b"}}, "spec": {"schedulingGates": None}}, "failed"),
+        ([{"op": "add", "path": "/metadata/labels/a", "value": "b"}, {"op": "remove", "path": "/spec/x"}], "failed"),
+        (None, "failed"),
+    ],
+)
+def test_a_patch_of_metadata_is_told_and_any_other_fails(body: Any, outcome: str) -> None:
+    h = run()
+    h.request("patch", "pods", "bystander", body=body)
+    verdict = h.verdict(OWN)
+    assert verdict.outcome == outcome
+    assert "patch pods sp-tested/bystander" in verdict.summary
 
 
 def test_without_a_bystander_there_was_nothing_to_leave_alone() -> None:

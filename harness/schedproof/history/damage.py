@@ -21,6 +21,7 @@ _TYPES: Mapping[str, tuple[tuple[type, ...], str]] = {
     "bool": ((bool,), "true or false"),
     "list": ((list,), "a list"),
     "dict": ((dict,), "an object"),
+    "body": ((dict, list), "an object or a list"),  # a JSON patch is one
 }
 _POD = "case:text pod:text uid:text"
 # Fields with their types; `a.b` is the field b of the field a; with `?` it may be missing or null.
@@ -35,7 +36,7 @@ _FIELDS: Mapping[str, str] = {
     "object": "resource:text type:text rv:int object.metadata.name:text object.metadata.uid?:text object.spec?:dict",
     "request": (
         "user:text verb:text resource:text namespace:text name:text code:int received:number completed:number"
-        " line?:int body?:dict uid?:text path?:text call?:text dry_run?:bool"
+        " line?:int body?:body uid?:text path?:text call?:text dry_run?:bool"
     ),
     "mark": "mark:int answered:number line:int received:number completed:number",
     "admission": f"{_POD} node:text user:text code:int held:bool effective:bool call?:text",

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["history_schema"]
 
 _TYPES = {
-    "text": "string", "int": "integer", "number": "number", "bool": "boolean", "list": "array", "dict": "object",
+    "text": ["string"], "int": ["integer"], "number": ["number"], "bool": ["boolean"], "list": ["array"],
+    "dict": ["object"], "body": ["object", "array"],
 }  # fmt: skip
 
 
@@ -37,7 +38,8 @@ def _record(fields: Iterable[tuple[str, ...]]) -> Schema:
         for step in outer:
             _require(inside, step)
             inside = inside["properties"].setdefault(step, {"type": "object", "properties": {}, "required": []})
-        inside["properties"][last] = {"type": [_TYPES[type_], "null"] if name.endswith("?") else _TYPES[type_]}
+        types = [*_TYPES[type_], *(["null"] if name.endswith("?") else [])]
+        inside["properties"][last] = {"type": types if len(types) > 1 else types[0]}
         if not name.endswith("?"):
             _require(inside, last)
     return record

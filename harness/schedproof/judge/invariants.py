@@ -24,18 +24,39 @@ _READING = frozenset({"get", "list", "watch"})
 
 
 def judge_own_pods(history: History, _case: str) -> Finding:
-    """No request of the candidate but reads concerned a pod of another schedulerName."""
+    """No request of the candidate but reads concerned a pod of another schedulerName.
+
+    A patch of a pod's metadata is told, and does not fail: controllers that belong to a scheduler label and annotate
+    pods, and that decides nothing about them.
+    """
     own = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.own_pods().values()}
     foreign = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.manifests.values()} - own
     if not foreign:
         return invalid("there was no pod of another scheduler to leave alone")
-    touched = [request for request in writes(history) if f"{request['namespace']}/{request['name']}" not in own]
+    written = [request for request in writes(history) if f"{request['namespace']}/{request['name']}" not in own]
+    touched = [request for request in written if not _is_about_metadata(request)]
     if touched:
         return failed(
             f"{_request(touched[0])}, a pod of another scheduler (and {len(touched) - 1} more such requests)",
             timeline=[_request(request) for request in touched[:20]],
         )
+    if written:
+        return passed(
+            f"{len(foreign)} pods of other schedulers were left alone, but for metadata: {_request(written[0])} (and "
+            f"{len(written) - 1} more such requests)",
+            timeline=[_request(request) for request in written[:20]],
+        )
     return passed(f"{len(foreign)} pods of other schedulers were left alone")
+
+
+def _is_about_metadata(request: Record) -> bool:
+    """Whether it patches a pod's labels, annotations and the like, and nothing else."""
+    body = request["body"]
+    if request["verb"] != "patch" or request["resource"] != "pods" or not body:
+        return False
+    if isinstance(body, list):
+        return all(str(step.get("path", "")).startswith("/metadata/") for step in body)
+    return {*body} - {"apiVersion", "kind"} == {"metadata"}
 
 
 def writes(history: History) -> list[Record]:
