@@ -245,7 +245,7 @@ def test_a_record_is_refused_where_a_saved_history_would_be(field: tuple[str, st
     assert VALIDATORS["history"].is_valid(record) == (not damage(record))
 
 
-RIGHT: dict[str, Any] = {"text": "a", "int": 1, "number": 0.5, "bool": True, "list": [], "dict": {}}
+RIGHT: dict[str, Any] = {"text": "a", "int": 1, "number": 0.5, "bool": True, "list": [], "dict": {}, "body": [{}]}
 
 
 def put(record: dict[str, Any], name: str, value: object) -> None:
