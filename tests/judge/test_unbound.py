@@ -44,6 +44,19 @@ def test_a_refused_binding_is_named_with_its_remedy() -> None:
     assert "spec.rbac" in said
 
 
+@pytest.mark.parametrize(("uid", "told_of"), [(True, True), (False, True), ("another", False)])
+def test_a_binding_in_another_namespace_is_shown_as_such(uid: bool | str, told_of: bool) -> None:
+    h = HistoryBuilder(FIT)
+    h.pod("probe")
+    h.attempt("probe", "node-1", code=404)
+    request = h.records[-1]
+    request["namespace"] = "default"
+    if uid != True:  # noqa: E712 - a text is another one's
+        request["body"]["metadata"] = {"uid": uid} if uid else {}
+    said = unbound(h)
+    assert ("sent to namespace default" in said) == told_of
+
+
 def test_what_it_was_answered_meanwhile_is_told_once_and_by_how_often() -> None:
     h = HistoryBuilder(FIT)
     h.query("earlier", status=503)

@@ -22,7 +22,12 @@ _QUOTED = 240
 def why_unbound(history: History, pod: TestPod, until: float) -> str:
     """What is on record about a pod from its creation to a moment, as one phrase; "" where there is nothing."""
     return "; ".join(
-        [*_condition(history, pod), *_refusals(history, pod), *_answers(history, pod, until)]
+        [
+            *_condition(history, pod),
+            *_refusals(history, pod),
+            *_strays(history, pod, until),
+            *_answers(history, pod, until),
+        ]
         or [_nothing(history, pod, until)]
     )
 
@@ -41,6 +46,22 @@ def _refusals(history: History, pod: TestPod) -> Iterator[str]:
     for code, times in codes.most_common(1):
         need = ": declare `create pods/binding` in spec.rbac" if code == HTTPStatus.FORBIDDEN else ""
         yield f"its Binding was answered with {code}{f' {times} times' if times > 1 else ''}{need}"
+
+
+def _strays(history: History, pod: TestPod, until: float) -> Iterator[str]:
+    """Bindings of its name, or its uid, in another namespace."""
+    namespace, _, name = pod.name.partition("/")
+    codes: collections.Counter[tuple[str, int]] = collections.Counter()
+    for attempt in history.attempts:
+        place, _, what = attempt.pod.partition("/")
+        about = attempt.uid == pod.uid if attempt.uid else what == name
+        if place != namespace and about and attempt.user in history.candidate_users and attempt.completed <= until:
+            codes[place, attempt.code] += 1
+    for (place, code), times in codes.most_common(1):
+        yield (
+            f"a Binding of it was sent to namespace {place or '(none)'}, and it is in {namespace}: answered with {code}"
+            + (f" {times} times" if times > 1 else "")
+        )
 
 
 def _answers(history: History, pod: TestPod, until: float) -> Iterator[str]:
