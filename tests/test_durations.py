@@ -41,8 +41,8 @@ def seconds(candidate: Candidate, clause: str, effort: Effort = Effort()) -> flo
 
 
 def test_a_claimed_refresh_makes_property_tests_of_scores_long_and_is_named() -> None:
-    text = told(claiming(refresh=1.0), *SCORES)
-    assert "refresh of 1 s" in text
+    text = told(claiming(refresh=5.0), *SCORES)
+    assert "refresh of 5 s" in text
     assert "min" in text
     assert "window" not in text, "that waits for no window"
 
@@ -53,12 +53,13 @@ def test_without_a_refresh_there_is_nothing_to_wait_for() -> None:
 
 
 def test_recording_rules_are_waited_for_as_well() -> None:
-    assert "recording rules" in told(claiming(refresh=0.0, rules=({"record": "a", "expr": "b"},)), *SCORES)
+    candidate = claiming(refresh=0.0, rules=({"record": "a", "expr": "b"},))
+    assert "recording rules" in told(candidate, *SCORES, effort=Effort("ci"))
 
 
 def test_what_is_asked_once_is_waited_for_once() -> None:
     candidate = claiming(refresh=1.0)
-    assert seconds(candidate, "normalize/range") > 100
+    assert seconds(candidate, "normalize/range") > 15
     assert seconds(candidate, "normalize/order") < 10, "judged by the same answers"
     assert seconds(candidate, "normalize/permutation") > seconds(candidate, "normalize/range"), "two questions a case"
 

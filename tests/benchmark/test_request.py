@@ -81,3 +81,8 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path) -> None:
     (tmp_path / "report").write_text("a file")
     with pytest.raises(HostError, match="cannot keep results"):
         _prepare(tmp_path)
+
+
+def test_what_pods_need_besides_the_workload_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"spec\.world"):
+        _prepare(tmp_path, candidates=["unusual/opens-queues"])

@@ -10,6 +10,7 @@ import pytest
 
 from schedproof.candidates.deploy import image
 from schedproof.candidates.descriptor.descriptor import Candidate, load_candidate
+from schedproof.candidates.kinds import CommandSpec
 from schedproof.clusters.kind.docker import DockerError
 from schedproof.foundation.errors import CandidateError, UsageError
 
@@ -56,6 +57,11 @@ def candidate(folder: Path, more: str = "") -> Candidate:
     return load_candidate(folder)
 
 
+def command_of(candidate: Candidate) -> CommandSpec:
+    assert isinstance(candidate.spec, CommandSpec)
+    return candidate.spec
+
+
 def contents(packed: bytes) -> dict[str, bytes]:
     with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
         return {member.name: archive.extractfile(member).read() for member in archive}  # type: ignore[union-attr]
@@ -66,7 +72,7 @@ def test_files_keep_their_paths_and_what_nobody_runs_is_left_out(tmp_path: Path,
     for name in (".venv/bin/python", "__pycache__/run.pyc", ".secret"):
         (tmp_path / "mine" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "mine" / name).write_text("x")
-    ref = image.command_image(mine, "base:1")
+    ref = image.command_image(mine, command_of(mine), "base:1")
     packed = contents(docker.built[ref])
     assert packed.pop("Dockerfile").startswith(b"FROM base:1\n")
     assert set(packed) == {f"files{tmp_path}/mine/{name}" for name in ("candidate.yaml", "run.py")}
@@ -74,10 +80,10 @@ def test_files_keep_their_paths_and_what_nobody_runs_is_left_out(tmp_path: Path,
 
 def test_the_tag_tells_the_content_so_nothing_is_built_twice(tmp_path: Path, docker: Docker) -> None:
     mine = candidate(tmp_path / "mine")
-    refs = [image.command_image(mine, "base:1") for _ in range(2)]
+    refs = [image.command_image(mine, command_of(mine), "base:1") for _ in range(2)]
     (tmp_path / "mine" / "run.py").write_text("print('changed')\n")
-    refs.append(image.command_image(mine, "base:1"))
-    refs.append(image.command_image(mine, "base:2"))
+    refs.append(image.command_image(mine, command_of(mine), "base:1"))
+    refs.append(image.command_image(mine, command_of(mine), "base:2"))
     assert refs[0] == refs[1]
     assert len(set(refs)) == len(docker.built) == 3
 
@@ -93,12 +99,15 @@ def test_a_scheduler_that_needs_a_c_library_gets_one(tmp_path: Path, docker: Doc
 def test_a_command_outside_its_image_is_refused_with_the_folder_to_name(tmp_path: Path) -> None:
     (tmp_path / "shared.py").touch()
     mine = candidate(tmp_path / "mine")
-    image.check_paths(mine, (f"{tmp_path}/mine/run.py", "/usr/bin/env", "--x=/nowhere/at-all", "word"))
+    image.check_paths(
+        mine, command_of(mine), (f"{tmp_path}/mine/run.py", "/usr/bin/env", "--x=/nowhere/at-all", "word")
+    )
     for text in (f"{tmp_path}/mine/../shared.py", f"--rules={tmp_path}/shared.py"):
         with pytest.raises(UsageError, match=r"shared\.py") as caught:
-            image.check_paths(mine, (text,))
+            image.check_paths(mine, command_of(mine), (text,))
         assert "spec.image.context" in caught.value.remedy
-    image.check_paths(candidate(tmp_path / "mine", "  image: {context: ..}\n"), (f"{tmp_path}/shared.py",))
+    wider = candidate(tmp_path / "mine", "  image: {context: ..}\n")
+    image.check_paths(wider, command_of(wider), (f"{tmp_path}/shared.py",))
 
 
 def test_an_image_of_one_s_own_must_be_there(tmp_path: Path, docker: Docker) -> None:

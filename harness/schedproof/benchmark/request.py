@@ -14,6 +14,7 @@ from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.benchmark.workloads.scheduler_perf import import_case
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
+from schedproof.candidates.kinds import WorldSpec
 from schedproof.candidates.shipped import find_candidate
 from schedproof.clusters.embedded import minimal as lean
 from schedproof.clusters.kind import minimal as lean_kind
@@ -89,6 +90,13 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
     _check_cluster(request)
     baseline = find_candidate(request.baseline, known=CLAIMABLE)
     found = [find_candidate(text, known=CLAIMABLE) for text in request.candidates]
+    for candidate in (baseline, *found):
+        if candidate.world != WorldSpec():
+            raise UsageError(
+                f"{candidate.path}: spec.world is for clauses; pods and nodes of a benchmark are the workload's alone",
+                remedy="write what its pods and nodes must have into a workload of your own (--workload), and leave "
+                "spec.world out of a candidate.yaml that `extends` this one (`world: null`)",
+            )
     families: dict[str, str] = {}
     names = request.workloads or (DEFAULT_WORKLOAD,)
     workloads = [one for name in names for one in _workloads(name, request, families)]

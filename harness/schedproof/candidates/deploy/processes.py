@@ -73,7 +73,8 @@ class ProcessDeployer:
             self.values["port"] = self._reserve("", candidate.spec, f"spec.{candidate.kind}")
         for number, process in enumerate(candidate.processes):
             self._reserve(process.name, process, f"spec.processes[{number}]")
-        self.values["files"] = str(self._own_folder / "files")
+        if candidate.files or candidate.wants_certificates:
+            self.values["files"] = str(self._own_folder / "files")
 
     def _reserve(self, name: str, spec: CommandSpec, field: str) -> str:
         ports, wanted_by = self._host.ports, f"{self._candidate.path}: {field}.port"
@@ -117,7 +118,7 @@ class ProcessDeployer:
         name, field = "", f"spec.{self._candidate.kind}"
         if isinstance(spec, ProcessSpec):
             name, field = spec.name, f"spec.processes[{self._candidate.processes.index(spec)}]"
-        own = _written(Path(values["files"]), files)
+        own = _written(Path(values["files"]), files) if files else ()
         account, told = self._account(identity)
         command = Command(
             name=f"candidate {self._candidate.name}{f' {name}' if name else ''}", argv=fill(spec.command, values),
@@ -158,7 +159,7 @@ class ProcessDeployer:
         self, configuration: Mapping[str, Any], identity: Identity, binary: str, files: Mapping[str, str]
     ) -> _ProcessComponent:
         name = f"scheduler-{self._candidate.name}"
-        own = _written(Path(self.values["files"]), files)
+        own = _written(Path(self.values["files"]), files) if files else ()
         account, told = self._account(identity)
         try:
             scheduler = start_scheduler(
@@ -237,12 +238,12 @@ def _at_once() -> None:
 
 
 def _written(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
-    """The folder with these files in it, as a program is to find them at its start; none where there are none."""
+    """The folder with these files in it, as a program is to find them at its start."""
     for name, text in files.items():
         make_private((folder / name).parent)
         (folder / name).unlink(missing_ok=True)
         write_private(folder / name, text)
-    return (folder,) if files else ()
+    return (folder,)
 
 
 _REDIRECTING = re.compile(

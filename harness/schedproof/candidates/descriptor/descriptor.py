@@ -64,7 +64,7 @@ _UNAVAILABLE = {
     "port": "only an extender and a controller are given a port to listen on",
     "address": "only an extender and a controller are given an address to listen on",
     "window": "claim a window in spec.claims.network, or write the value itself",
-    "files": "it is for what is started: a command, its env, args, schedulerConfig",
+    "files": "write what it is to hold in spec.files",
     **dict.fromkeys(CERTIFICATES, "the harness makes certificates for an extender with `config: {enableHTTPS: true}`"),
 }
 
@@ -259,7 +259,7 @@ def _placeholder_check(
     unavailable = dict(_UNAVAILABLE)
     if own or kind in ("extender", "controller"):
         del unavailable["port"], unavailable["address"]
-    if kind != "attached":
+    if own or "files" in section:
         del unavailable["files"]
     if isinstance(claims, dict) and "network" in claims:
         del unavailable["window"]
