@@ -100,7 +100,8 @@ class AppliedObjects:
         return False
 
     def _established(self, path: str) -> None:
-        conditions = self._api.read(path).get("status", {}).get("conditions", ())
+        # Both are null for a moment.
+        conditions = (self._api.read(path).get("status") or {}).get("conditions") or ()
         if not any(one["type"] == "Established" and one["status"] == "True" for one in conditions):
             raise NotYet(", ".join(f"{one['type']}={one['status']}" for one in conditions) or "no condition yet")
 
