@@ -6,9 +6,12 @@ import pytest
 
 from schedproof.judge.preference import ROTATIONS
 from schedproof.normalization.surfaces.scheduler import confined
+from schedproof.stimulus.node_changes import LOOKALIKES, UNUSUAL_NAMES
 
 BURST = 3
 """Pods for each node."""
+TIED = 100_000.0
+"""Bytes per second of each of several nodes."""
 
 
 @pytest.mark.clause("network/least-traffic")
@@ -93,10 +96,32 @@ def test_real_traffic(case):
 @pytest.mark.clause("network/joins")
 def test_joins(case):
     """Of three nodes one has a name and an address with which those of the others begin."""
-    alike = case.add_lookalikes()
-    count = case.probes_among([len(alike)] * 2)
-    for node in alike[:2]:
-        load = case.traffic(node, among=alike)
+    names = case.add_named(LOOKALIKES)
+    probe_among(case, names, names[:2])
+
+
+@pytest.mark.clause("network/node-names")
+def test_node_names(case):
+    """Nodes with dots and dashes, one of which is a regular expression for the others; and two of 253 characters."""
+    names = case.add_named(UNUSUAL_NAMES)
+    dotted, _, _, _, long = names
+    probe_among(case, names, [dotted, long])
+
+
+def probe_among(case, nodes, quietest):
+    """Some of these nodes are the quietest in turn; pods fit on these nodes only."""
+    count = case.probes_among([len(nodes)] * len(quietest))
+    for node in quietest:
+        load = case.traffic(node, among=nodes)
         phase = case.script(dict.fromkeys(case.nodes, max(load.values())) | load)
         case.settle()
-        case.probe(phase, count=count, among=alike, affinity=confined(alike))
+        case.probe(phase, count=count, among=nodes, affinity=confined(nodes))
+
+
+@pytest.mark.clause("network/tie")
+def test_tie(case):
+    """All nodes have the same traffic; pods come one by one, and each is gone before the next one."""
+    nodes = case.nodes
+    phase = case.script(dict.fromkeys(nodes, TIED))
+    for _ in range(case.enough_for_all(len(nodes))):
+        case.delete([case.ask("tie", phase)])

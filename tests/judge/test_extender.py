@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from .histories import CLAIMS, EXTENDER, NODES, HistoryBuilder, told
+from .histories import CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -327,6 +327,20 @@ def test_a_node_that_deserves_a_score_has_one(scores: Any, words: str) -> None:
 
 def test_a_difference_within_the_resolution_deserves_nothing() -> None:
     assert completed([["node-2", 3]], {"node-1": 100.0, "node-2": 105.0}).verdict().outcome == "passed"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "claim", "outcome"),
+    [(0.0, "counted", "passed"), (0.0, None, "passed"), (0.0, "ignored", "failed"), (30.0, "counted", "failed")],
+)
+def test_a_node_that_has_just_got_a_pod_may_be_left_out(seconds: float, claim: Any, outcome: str) -> None:
+    network = dataclasses.replace(NETWORK, own_placements=claim)
+    h = HistoryBuilder(COMPLETE, nodes=MANY, claims=dataclasses.replace(CLAIMS, network=network))
+    h.pod("before", role="")
+    h.bind("before", "node-1")
+    h.wait(seconds)
+    h.load(0, TRAFFIC)
+    assert cycle(h, prioritize={"scores": RANKED[1:]}).verdict().outcome == outcome
 
 
 def test_where_nothing_differs_or_is_claimed_nothing_deserves_a_score() -> None:

@@ -177,9 +177,14 @@ def test_a_load_in_which_no_node_or_every_node_is_missing_shows_nothing(load: di
     told(missing("avoid", "node-1", load=load).verdict(), "invalid", "while a node that it fits on had no samples")
 
 
-def paired(policy: str | None, choose: Callable[[int, str, str], str], count: int = 10) -> HistoryBuilder:
-    """Pods that fit on two nodes, of which one and then the other has no samples, and the known one is the loudest."""
-    h = HistoryBuilder(MISSING, claims=claiming(on_missing=policy))
+def paired(
+    policy: str | None, choose: Callable[[int, str, str], str], count: int = 10, *, apart: int = -1, **network: Any
+) -> HistoryBuilder:
+    """Pods that fit on two nodes, of which one and then the other has no samples, and the known one is the loudest.
+
+    `apart`: the number of the one before which nothing was placed for as long as a placement may count.
+    """
+    h = HistoryBuilder(MISSING, claims=claiming(on_missing=policy, **network))
     for node in ("node-3", "node-4"):
         h.node(node, labels={"pair": "yes"})
     h.seen()
@@ -187,11 +192,28 @@ def paired(policy: str | None, choose: Callable[[int, str, str], str], count: in
         h.load(phase, {"node-1": 1e5, "node-2": 2e5, known: 3e5})
         for number in range(count):
             pod = f"probe-{phase}-{number}"
+            if number == apart:
+                h.wait(NETWORK.counting)
             h.pod(pod, phase=phase, nodeSelector={"pair": "yes"})
             h.bind(pod, choose(number, lost, known))
             h.expect(pod, "bound")
             h.delete(pod)
     return h
+
+
+def late(number: int, lost: str, known: str) -> str:
+    return lost if number in (3, 5) else known
+
+
+@pytest.mark.parametrize(
+    ("apart", "claim", "outcome"),
+    [(9, "counted", "passed"), (9, None, "passed"), (9, "ignored", "failed"), (-1, "counted", "failed"),
+     (5, "counted", "failed")],
+)  # fmt: skip
+def test_what_earlier_placements_may_have_decided_is_excused_by_a_later_pod(
+    apart: int, claim: Any, outcome: str
+) -> None:
+    assert paired("avoid", late, apart=apart, own_placements=claim).verdict().outcome == outcome
 
 
 def test_who_claims_neutral_and_always_avoids_fails() -> None:

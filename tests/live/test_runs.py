@@ -40,7 +40,7 @@ MORE = {
 NO_PREFERENCE = {
     "network/least-traffic", "network/flip", "network/ranking", "network/real-traffic", "network/missing-node",
     "network/large-counters", "network/prometheus-down", "network/prometheus-slow", "network/window",
-    "network/rate-not-total", "network/counter-reset", "network/interface",
+    "network/rate-not-total", "network/counter-reset", "network/interface", "network/node-names",
     "network/direction", "network/joins", "network/some-without", "network/missing-all", "network/no-samples",
     "network/prometheus-error", "network/nan", "network/stale-series", "network/near-zero", "network/duplicate-series",
 }  # fmt: skip

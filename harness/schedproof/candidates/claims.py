@@ -117,6 +117,14 @@ class NetworkClaims:
         return self.window + self.staleness
 
     @property
+    def counting(self) -> float:
+        """Seconds after which a placement counts no longer as load, where the candidate counts its own.
+
+        It counts from when it sees a pod bound, and a watch may be slow: a second is added.
+        """
+        return self.look_back + 1.0
+
+    @property
     def staleness(self) -> float:
         """Seconds after which its readings are news, by its claim.
 

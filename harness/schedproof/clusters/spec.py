@@ -55,7 +55,8 @@ class NodeSpec:
             "metadata": {
                 "name": self.name,
                 "labels": {
-                    "kubernetes.io/hostname": self.name, "kubernetes.io/os": "linux",
+                    # A label's value has 63 characters at most: a kubelet with a longer name has a shorter label, too.
+                    "kubernetes.io/hostname": self.name[:63].rstrip("-."), "kubernetes.io/os": "linux",
                     "kubernetes.io/arch": "amd64", **self.labels,
                 },
             },

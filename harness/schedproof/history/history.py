@@ -221,16 +221,16 @@ class History:
         return tuple(found.values())
 
     @functools.cached_property
-    def placements(self) -> tuple[float, ...]:
-        """When pods came to nodes, by any client's request, in order of time."""
+    def placements(self) -> tuple[tuple[float, str], ...]:
+        """When pods came to which nodes, by any client's request, in order of time."""
         seen: set[str] = set()
         moments = []
         for event in self.of("object"):
-            if event["resource"] == "pods" and event["object"]["spec"].get("nodeName"):
+            if event["resource"] == "pods" and (node := event["object"]["spec"].get("nodeName")):
                 uid = event["object"]["metadata"]["uid"]
                 if uid not in seen:
                     seen.add(uid)
-                    moments.append(event["at"])
+                    moments.append((event["at"], node))
         return tuple(moments)
 
     @functools.cached_property

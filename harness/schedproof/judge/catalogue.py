@@ -30,6 +30,8 @@ from schedproof.judge import (
     reconnecting,
     rights,
     start,
+    tie,
+    wishes,
 )
 from schedproof.judge.clause import Clause
 from schedproof.judge.own import is_own, own_clause
@@ -46,6 +48,7 @@ _FAMILIES = (
     placement.CLAUSES,
     priority.CLAUSES,
     preemption.CLAUSES,
+    wishes.CLAUSES,
     binding.CLAUSES,
     freshness.CLAUSES,
     reconnecting.CLAUSES,
@@ -53,6 +56,7 @@ _FAMILIES = (
     readings.CLAUSES,
     missing.CLAUSES,
     herd.CLAUSES,
+    tie.CLAUSES,
     extender.CLAUSES,
     extender_scores.CLAUSES,
     extender_bind.CLAUSES,

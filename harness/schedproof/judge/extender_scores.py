@@ -112,7 +112,8 @@ def _wrongly_left_out(history: History, case: str, call: Record) -> str:
     traffic, claims = _traffic(history, case, call), history.claims.network
     if flaw(call, _NAME) or claims is None or not traffic:
         return ""
-    asked = [node for node in call["asked"] or () if node in traffic]
+    # What it has just placed may count as load of a node until readings can show it.
+    asked = [node for node in call["asked"] or () if node in traffic and node not in _just_used(history, call)]
     scored = {host: score for host, score in call["scores"] if score}
     left = sorted((node for node in asked if node not in scored), key=traffic.__getitem__)
     above = sorted((node for node in asked if scored.get(node, 0) > 0), key=traffic.__getitem__)
@@ -132,6 +133,14 @@ def _wrongly_left_out(history: History, case: str, call: Record) -> str:
 def _traffic(history: History, case: str, call: Record) -> Mapping[str, float]:
     loads = [record["traffic"] for record in history.of("load", case) if record["at"] <= call["at"]]
     return loads[-1] if loads else {}
+
+
+def _just_used(history: History, call: Record) -> set[str]:
+    """Nodes whose score may count pods that no reading could show yet when it was asked."""
+    network = history.claims.network
+    if network is None or network.own_placements == "ignored":
+        return set()
+    return {node for at, node in history.placements if call["at"] - network.counting <= at <= call["at"]}
 
 
 def _unproved(history: History, case: str, made: list[Record]) -> Finding | None:

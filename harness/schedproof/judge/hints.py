@@ -67,6 +67,11 @@ _HINTS = {
     "core/priority-order": (
         "List all waiting pods before the first decision, and take the one with the highest spec.priority (none: 0)."
     ),
+    "core/prefer-no-schedule": "Score nodes by the PreferNoSchedule taints that a pod does not tolerate.",
+    "core/prefer-node-affinity": "Per node, add up the weights of the preferred terms that match it: count no terms.",
+    "core/prefer-pod-affinity": "Per topology value, add up the weights of the preferred terms for each pod they mean.",
+    "core/prefer-pod-anti-affinity": "Take the weights of preferred anti-affinity away from what affinity gives.",
+    "core/prefer-spread": "Per topology value, count the pods that a ScheduleAnyway constraint selects.",
     "core/preemption-lands": "Try the pod again once those that were evicted are gone. RBAC: delete pods.",
     "core/preemption-lower": "Compare spec.priority: only a lower one may be evicted; an equal one is not lower.",
     "core/preemption-spares": "Take away all of lower priority, then give back whoever leaves room, highest first.",
@@ -115,6 +120,10 @@ _HINTS = {
     "network/joins": (
         "Match a node's name or address as a whole: a regular expression without an end matches longer ones."
     ),
+    "network/node-names": (
+        "Escape a node's name in a regular expression, or compare it as it is; keep all of its 253 characters."
+    ),
+    "network/tie": "Draw among the nodes that have the best score, or take them in turn: the first one is no draw.",
     "network/query-cost": (
         "Ask one query for all nodes (sum by (node) ...), or keep the answer for a refresh interval."
     ),

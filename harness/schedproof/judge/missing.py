@@ -63,7 +63,7 @@ def judge_missing_node(history: History, case: str) -> Finding:
         wrong = _against_policy(policy, one, quietest)
         if wrong and (one.pod.uid not in excused or one.ruling.reasons):
             text = f"{one.pod.name} went to {one.chosen}; claimed on-missing {policy}: a node without samples {wrong}"
-        elif wrong := _scored_against(policy, one, scores.get(one.pod.name, {})):
+        elif one.pod.uid not in excused and (wrong := _scored_against(policy, one, scores.get(one.pod.name, {}))):
             text = f"{one.pod.name}: claimed on-missing {policy}: {wrong}"
         else:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import dataclasses
 import math
+import operator
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -202,8 +203,8 @@ def excused_pods(history: History, pods: Sequence[TestPod]) -> set[str]:
 
 def _is_apart(history: History, pod: TestPod, look_back: float) -> bool:
     """Whether nothing was placed for so many seconds before a pod was created."""
-    before = bisect.bisect_left(history.placements, pod.at)
-    return not before or pod.at - history.placements[before - 1] >= look_back
+    before = bisect.bisect_left(history.placements, pod.at, key=operator.itemgetter(0))
+    return not before or pod.at - history.placements[before - 1][0] >= look_back
 
 
 def _counts(excused: int) -> str:
@@ -345,6 +346,11 @@ CLAUSES = (
         "network/joins",
         "Whichever usual way leads from a series to its node, names and addresses that begin alike are kept apart.",
         "Prometheus: vector matching; node_exporter: node_uname_info", judge_flip,
+        needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
+    ),
+    Clause(
+        "network/node-names", "Names are compared as they are: with dots, of 253 characters, and as no expression.",
+        "Kubernetes: names of objects (RFC 1123 subdomains)", judge_flip,
         needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
     ),
     Clause(

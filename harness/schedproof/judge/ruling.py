@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any
 from schedproof.judge.configuration import as_configured
 from schedproof.oracle.coverage import rules_about_others
 from schedproof.oracle.feasibility import check, unmodelled
+from schedproof.oracle.preferences import wishes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from schedproof.history.history import Binding, History
+    from schedproof.oracle.preferences import Wishes
 
 __all__ = ["Ruling", "rule_binding"]
 
@@ -41,6 +43,14 @@ class Ruling:
     def feasible(self) -> tuple[str, ...]:
         """The nodes on which the pod could run, in that view."""
         return tuple(sorted(node for node, why in self.per_node.items() if not why))
+
+    @functools.cached_property
+    def wishes(self) -> dict[str, Wishes]:
+        """How well each node meets the pod's preferences, in that view."""
+        view = self.history.world.view(self.nodes, self.pods)
+        others = {**view.pods, **_own_placements(self.history, self.binding, view.pods)}
+        pod = as_configured(self.history, self.binding.manifest)
+        return wishes(pod, view.nodes.values(), others.values(), view.namespaces)
 
     @functools.cached_property
     def unmodelled(self) -> tuple[str, ...]:

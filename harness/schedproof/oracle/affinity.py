@@ -14,7 +14,7 @@ from schedproof.oracle.manifest import Manifest, labels, spec
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["matches", "mismatches"]
+__all__ = ["matches", "mismatches", "selects_node"]
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 
@@ -38,6 +38,11 @@ def mismatches(pod: Manifest, node: Manifest) -> tuple[str, ...]:
         if all(failures):
             reasons.append(f"required node affinity: {' or '.join(failures) or 'it has no terms'}")
     return tuple(reasons)
+
+
+def selects_node(term: Manifest, node: Manifest) -> bool:
+    """Whether one term of a node affinity selects the node."""
+    return not _failure(term, node)
 
 
 def _failure(term: Manifest, node: Manifest) -> str:

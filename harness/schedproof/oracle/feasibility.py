@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.oracle.affinity import mismatches
 from schedproof.oracle.coverage import unmodelled
-from schedproof.oracle.manifest import Manifest, identity, occupants, spec
+from schedproof.oracle.manifest import Manifest, identity, located, occupants, spec
 from schedproof.oracle.neighbours import Neighbours
 from schedproof.oracle.ports import port_conflicts
 from schedproof.oracle.resources import held, needed, shortages
@@ -53,7 +53,7 @@ def check(
         return {node["metadata"]["name"]: gated for node in nodes}
     others = occupants(other for other in pods if identity(other) != identity(pod))
     there = {node["metadata"]["name"]: node for node in nodes}
-    placed, coming = _located(others, there), _located(occupants(under_way), there)
+    placed, coming = located(others, there), located(occupants(under_way), there)
     neighbours = Neighbours(pod, placed, namespaces, coming)
     spread = Spread(pod, nodes, placed, coming)
     need = needed(pod)
@@ -68,10 +68,3 @@ def check(
         )
         for name, node in there.items()
     }
-
-
-def _located(
-    occupants: Mapping[str, Iterable[Manifest]], nodes: Mapping[str, Manifest]
-) -> list[tuple[Manifest, Manifest]]:
-    """Pods with the nodes that they are on. Where a node is gone, its pods are at no place."""
-    return [(pod, nodes[name]) for name, pods in occupants.items() if name in nodes for pod in pods]

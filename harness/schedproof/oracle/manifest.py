@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 __all__ = [
-    "Manifest", "containers", "full_name", "identity", "init_containers", "is_sidecar", "labels", "namespace",
-    "occupants", "spec", "status",
+    "Manifest", "containers", "full_name", "identity", "init_containers", "is_sidecar", "labels", "located",
+    "namespace", "occupants", "spec", "status",
 ]  # fmt: skip
 
 Manifest: TypeAlias = Mapping[str, Any]
@@ -68,3 +68,10 @@ def occupants(pods: Iterable[Manifest]) -> dict[str, list[Manifest]]:
         if node and status(pod).get("phase") not in ("Succeeded", "Failed"):
             result.setdefault(node, []).append(pod)
     return result
+
+
+def located(
+    occupants: Mapping[str, Iterable[Manifest]], nodes: Mapping[str, Manifest]
+) -> list[tuple[Manifest, Manifest]]:
+    """Pods with the nodes that they are on. Where a node is gone, its pods are at no place."""
+    return [(pod, nodes[name]) for name, pods in occupants.items() if name in nodes for pod in pods]

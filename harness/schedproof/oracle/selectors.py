@@ -33,10 +33,23 @@ def required_terms(pod: Manifest, kind: str) -> Sequence[Manifest]:
     return terms
 
 
+def preferred_terms(pod: Manifest, kind: str) -> Sequence[Manifest]:
+    """The preferred terms of a pod's `podAffinity` or `podAntiAffinity`, with their weights."""
+    affinity = (spec(pod).get("affinity") or {}).get(kind) or {}
+    terms: Sequence[Manifest] = affinity.get("preferredDuringSchedulingIgnoredDuringExecution") or ()
+    return terms
+
+
 def hard_constraints(pod: Manifest) -> list[Manifest]:
     """The topology spread constraints that keep a pod off nodes; DoNotSchedule is the default."""
     constraints = spec(pod).get("topologySpreadConstraints") or ()
     return [constraint for constraint in constraints if constraint.get("whenUnsatisfiable") != "ScheduleAnyway"]
+
+
+def soft_constraints(pod: Manifest) -> list[Manifest]:
+    """The topology spread constraints that keep a pod off no node, but prefer some."""
+    constraints = spec(pod).get("topologySpreadConstraints") or ()
+    return [constraint for constraint in constraints if constraint.get("whenUnsatisfiable") == "ScheduleAnyway"]
 
 
 def means(term: Manifest, owner: Manifest, other: Manifest, namespaces: Mapping[str, Mapping[str, str]] | None) -> bool:

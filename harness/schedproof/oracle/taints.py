@@ -13,7 +13,7 @@ from schedproof.oracle.manifest import Manifest, spec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["repulsions", "tolerates", "untolerated"]
+__all__ = ["repulsions", "tolerates", "untolerated", "unwelcome"]
 
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
@@ -38,6 +38,15 @@ def untolerated(tolerations: Sequence[Manifest], node: Manifest) -> list[Manifes
         taint
         for taint in spec(node).get("taints") or ()
         if taint["effect"] in ("NoSchedule", "NoExecute") and _repels(taint, tolerations)
+    ]
+
+
+def unwelcome(tolerations: Sequence[Manifest], node: Manifest) -> list[Manifest]:
+    """The taints of a node, PreferNoSchedule, that these tolerations do not cover."""
+    return [
+        taint
+        for taint in spec(node).get("taints") or ()
+        if taint["effect"] == "PreferNoSchedule" and _repels(taint, tolerations)
     ]
 
 

@@ -50,8 +50,11 @@ _CASES: dict[str, type[Case]] = {
 
 
 def _case_class(candidate: Candidate, clause: str) -> type[Case]:
-    """By the first part of a clause's id. Tests of the user's own have traffic too, where the candidate claims any."""
-    if is_own(clause):
+    """By the first part of a clause's id. Where the candidate claims any, there is traffic in some others, too.
+
+    These are tests of the user's own, and what pods prefer, which readings could outweigh.
+    """
+    if is_own(clause) or clause.startswith("core/prefer-"):
         return Case if candidate.claims.network is None else NetworkCase
     return _CASES.get(clause.partition("/")[0], Case)
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ApartCase"]
 
-_MARGIN = 1.0
-"""Seconds beyond the claimed window and refresh: it counts from when it sees a pod bound, and a watch may be slow."""
 _AFRESH = 2
 """Probes more where a phase is begun anew: a chooser at random has one more chance in each phase."""
 
@@ -35,7 +33,7 @@ class ApartCase(Case):
 
     def keep_apart(self) -> bool:
         """Wait where probes are to be apart; whether the next one is."""
-        due = self._recorder.placed_at + self.claims.look_back + _MARGIN - self._recorder.now()
+        due = self._recorder.placed_at + self.claims.counting - self._recorder.now()
         if due > 0 and self.trial.probes_apart and not self._settled:
             until(time.monotonic() + due)
             return True

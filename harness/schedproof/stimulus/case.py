@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
 import time
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -11,6 +12,7 @@ from schedproof.candidates.timing import ClaimedDeadlines
 from schedproof.foundation.deadlines import FIRST_SCRAPE, LATE
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until, wait_for
+from schedproof.judge.preference import RANDOM_LIMIT
 from schedproof.stimulus.binding_webhook import BindingGate
 from schedproof.stimulus.pod_changes import PodChanges
 from schedproof.stimulus.pods import TOLERATE_ALL
@@ -300,7 +302,22 @@ class Case(PodChanges):
         """Where the watch has shown it; "" while it is not bound."""
         return str(self._recorder.pods.get(pod.uid, {}).get("spec", {}).get("nodeName", ""))
 
+    def probes(self, phases: int) -> int:
+        """So many probes in each of `phases` phases that a chooser at random passes them all too rarely to matter."""
+        return self.probes_among([len(self.trial.cluster.nodes)] * phases)
+
+    def probes_among(self, choices: Sequence[int]) -> int:
+        """The same, for phases with so many nodes to choose from."""
+        return math.floor(math.log(RANDOM_LIMIT) / -sum(map(math.log, choices))) + 1
+
+    def enough_for_all(self, nodes: int) -> int:
+        """So many pods that by chance each of these nodes gets one, but for a chance too small to matter."""
+        return math.floor(math.log(RANDOM_LIMIT / nodes) / math.log(1 - 1 / nodes)) + 1
+
     # -- the world
+
+    def even_out(self) -> None:
+        """Let nodes differ in nothing that the candidate may read. Without claimed readings, nothing is to do."""
 
     def age(self, node: str) -> None:
         """Wait until the candidate must have heeded, by its claim, what the watch has shown of a node by now."""

@@ -15,12 +15,11 @@ from schedproof.candidates.timing import RECOVERY
 from schedproof.daemons.scrape import opposite
 from schedproof.foundation.deadlines import BIND, SCRAPED, Deadline
 from schedproof.foundation.waiting import NotYet, until, wait_for
-from schedproof.judge.preference import RANDOM_LIMIT, ROTATIONS
+from schedproof.judge.preference import ROTATIONS
 from schedproof.normalization.surfaces.extender import ExtenderSurface
 from schedproof.normalization.surfaces.life import Lives
 from schedproof.stimulus.apart import ApartCase
 from schedproof.stimulus.news import News
-from schedproof.stimulus.node_changes import LOOKALIKES
 from schedproof.stimulus.pods import pod_manifest
 from schedproof.stimulus.trial import CONTROL
 from schedproof.traffic.readings import NODE_LABEL, node_labels, traffic_query
@@ -90,10 +89,10 @@ class NetworkCase(ApartCase):
         self._control_failed = False
         """Whether the control was wrong once: only then the probes tell who knows of traffic."""
 
-    def add_lookalikes(self) -> list[str]:
+    def add_named(self, addresses: Mapping[str, str]) -> list[str]:
         """As for every case; and each of them has readings, which are joined with their names in all the usual ways."""
-        names = super().add_lookalikes()
-        self._targets = {node: node_labels(node, LOOKALIKES[node]) for node in names}
+        names = super().add_named(addresses)
+        self._targets = {node: node_labels(node, addresses[node]) for node in names}
         rate = f'rate({self.claims.metric}{{device="{self._device}"}}[{round(self.claims.window * 1000)}ms])'
         named = f"{rate} * on(instance) group_left(nodename) node_uname_info"
         self._joins = [
@@ -134,6 +133,10 @@ class NetworkCase(ApartCase):
         steps = [1 + n % 6 if packets else min(1 + n, ROTATIONS) for n in range(len(others))]
         least = min(quiet, _LOUDEST / step ** max(steps, default=0))
         return {quietest: least, **{node: least * step**n for node, n in zip(others, steps, strict=True)}}
+
+    def even_out(self) -> None:
+        """Let all nodes have the same readings: what is chosen then is chosen for another reason."""
+        self.script(dict.fromkeys(self.nodes, _QUIETEST))
 
     def undecided(self, first: str, second: str) -> dict[str, float]:
         """Loads of which the two least differ by just less than the claimed resolution: either node is right."""
@@ -298,12 +301,16 @@ class NetworkCase(ApartCase):
         load = self._loads[phase]
         quietest = min(load, key=lambda node: load[node])
         in_a_row = 0
-        while time.monotonic() < due and in_a_row < self.probes(1):
+        while in_a_row < self.probes(1):
             self.keep_apart()
+            if time.monotonic() >= due:
+                break
             pod = self.pod("recovery", role="recovery", phase=phase, cpu="100m")
             self._wait_bound([pod], Deadline(RECOVERY, max(0.0, due - time.monotonic()), _CLAIMED))
             in_a_row = in_a_row + 1 if self.node_of(pod) == quietest else 0
             self.delete([pod])
+            # One that is deleted before it is bound may have been decided, and count, all the same.
+            self._recorder.placed_at = self._recorder.now()
 
     def send(self, load: Mapping[str, float]) -> int:
         """Put real packets on the nodes, and wait until a window holds nothing older. Returns the phase's number."""
@@ -403,14 +410,6 @@ class NetworkCase(ApartCase):
             for query in (self.query, *self._joins):
                 reading = self._reader().traffic(query, moment)
                 self._recorder.add("reading", case=self.clause, pod=name, query=query, traffic=reading)
-
-    def probes(self, phases: int) -> int:
-        """So many probes in each of `phases` phases that a chooser at random passes them all too rarely to matter."""
-        return self.probes_among([len(self.trial.cluster.nodes)] * phases)
-
-    def probes_among(self, choices: Sequence[int]) -> int:
-        """The same, for phases with so many nodes to choose from."""
-        return math.floor(math.log(RANDOM_LIMIT) / -sum(map(math.log, choices))) + 1
 
     def _note_load(self, load: Mapping[str, float], source: str) -> int:
         phase = len(self._loads)

@@ -17,13 +17,22 @@ if TYPE_CHECKING:
     from schedproof.clusters.api import Manifest
     from schedproof.stimulus.trial import Trial
 
-__all__ = ["LOOKALIKES", "NodeChanges"]
+__all__ = ["LOOKALIKES", "UNUSUAL_NAMES", "NodeChanges"]
 
 
 LOOKALIKES: Mapping[str, str] = MappingProxyType(
     {"alike-1": "198.51.100.1", "alike-11": "198.51.100.11", "alike-1.zone": "198.51.100.111"}
 )
 """Nodes and addresses (of TEST-NET-2, RFC 5737) of which one is how the others begin."""
+_LONGEST = 253
+"""Characters of a node's name: a DNS subdomain (RFC 1123)."""
+UNUSUAL_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "v1.zone": "198.51.100.2", "v1-zone": "198.51.100.22", "v1xzone": "198.51.100.222",
+        **{"long.".ljust(_LONGEST - 1, "n") + end: f"198.51.100.{3 + n}" for n, end in enumerate("ab")},
+    }
+)  # fmt: skip
+"""Nodes and addresses: one is a regular expression that matches others whole, and two differ at their ends only."""
 
 
 class NodeChanges:
@@ -141,11 +150,11 @@ class NodeChanges:
         self._dress(names)
         return names
 
-    def add_lookalikes(self) -> list[str]:
-        """Let idle nodes join whose names and addresses begin alike; their names. Needs the capability `idle-nodes`."""
-        names = list(LOOKALIKES)
+    def add_named(self, addresses: Mapping[str, str]) -> list[str]:
+        """Let idle nodes of these names and addresses join; their names. Needs the capability `idle-nodes`."""
+        names = list(addresses)
         self._added += names
-        self._cluster.add_idle_nodes(names, LOOKALIKES)
+        self._cluster.add_idle_nodes(names, addresses)
         for name in names:
             self._await_recorded(name, is_ready)
         self._dress(names)

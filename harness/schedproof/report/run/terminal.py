@@ -38,8 +38,8 @@ _CONCLUSIONS = {
     "PASSED": "bold green", "FAILED": "bold red", "UNPROVED": "bold magenta", "ERROR": "bold red",
     "INTERRUPTED": "bold yellow",
 }  # fmt: skip
-_REASONS = 100
-"""Columns of the reasons why a pod does not fit, at most: more are on further lines."""
+_WIDTHS = {"node": 40, "feasible": 100}
+"""Columns of a node's name, and of the reasons why a pod does not fit, at most: more are on further lines."""
 _HEADING = 100
 """Columns of the line that a failure begins with, at most."""
 
@@ -207,7 +207,7 @@ def _decision(decision: dict[str, Any]) -> Table:
     table = Table(title=title, title_justify="left")
     for column in ("node", "feasible", "traffic B/s", *(f"score {scorer}" for scorer in shown), "expected", "chosen"):
         justify: Literal["left", "right"] = "right" if column.startswith(("traffic", "score")) else "left"
-        table.add_column(Text(column), justify=justify, max_width=_REASONS if column == "feasible" else None)
+        table.add_column(Text(column), justify=justify, max_width=_WIDTHS.get(column), overflow="fold")
     for row in rows:
         cells = (
             row["node"], "yes" if row["feasible"] else "no: " + "; ".join(row["reasons"]),

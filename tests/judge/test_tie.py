@@ -1,0 +1,54 @@
+"""network/tie: whether equally quiet nodes all get pods."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from schedproof.judge.tie import chi_square_tail
+
+from .histories import CLAIMS, NODES, HistoryBuilder, told
+
+CLAIMED = dataclasses.replace(CLAIMS, features=("tie-spread",))
+
+
+def tied(*shares: int) -> HistoryBuilder:
+    """So many pods on each of the nodes, which have the same traffic."""
+    h = HistoryBuilder("network/tie", claims=CLAIMED)
+    h.load(0, dict.fromkeys(NODES, 1e5))
+    for node, share in zip(NODES, shares, strict=True):
+        for number in range(share):
+            pod = f"tie-{node}-{number}"
+            h.pod(pod, role="tie", phase=0, cpu="100m")
+            h.bind(pod, node)
+            h.expect(pod, "bound")
+            h.delete(pod)
+    return h
+
+
+@pytest.mark.parametrize("shares", [(14, 13, 13, 13), (22, 13, 10, 8)], ids=["in turn", "by lot"])
+def test_shares_that_chance_gives_pass(shares: tuple[int, ...]) -> None:
+    told(tied(*shares).verdict(), "passed", "53 pods on 4 equally quiet nodes: node-1")
+
+
+def test_a_node_that_gets_nothing_fails() -> None:
+    told(tied(18, 18, 0, 17).verdict(), "failed", "node-3 got none, although it was as quiet as any")
+
+
+def test_a_favourite_fails() -> None:
+    told(tied(50, 1, 1, 1).verdict(), "failed", "were not spread over equally quiet nodes")
+
+
+def test_too_few_pods_show_nothing() -> None:
+    told(tied(10, 0, 0, 0).verdict(), "invalid", "too few")
+    told(tied(0, 0, 0, 0).verdict(), "invalid", "")
+
+
+@pytest.mark.parametrize(
+    ("statistic", "freedom", "tail"),
+    # From tables of the distribution's critical values.
+    [(0.0, 1, 1.0), (3.841, 1, 0.05), (5.991, 2, 0.05), (7.815, 3, 0.05), (16.266, 3, 0.001), (18.307, 10, 0.05)],
+)  # fmt: skip
+def test_the_tail_is_that_of_the_tables(statistic: float, freedom: int, tail: float) -> None:
+    assert chi_square_tail(statistic, freedom) == pytest.approx(tail, rel=2e-3)
