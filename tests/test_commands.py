@@ -222,7 +222,8 @@ def test_a_sound_candidate_is_described(tmp_path: Path, capsys: pytest.CaptureFi
     assert f"{file}: mine, extender, schedulerName mine" in out
     assert "excluded: core/cordon (not yet)" in out
     features = (
-        "events, in-place-resize, pod-affinity, pod-level-resources, preemption, priority, scoring, topology-spread"
+        "events, in-place-resize, leader-election, pod-affinity, pod-level-resources, preemption, priority, scoring, "
+        "topology-spread"
     )
     assert f"could also be claimed: {features}\n" in out
     assert "expected to take about" in out

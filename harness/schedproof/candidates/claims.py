@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "BOUND_TO_KIND", "CLAUSE_PROFILES", "DIRECTIONS", "ON_MISSING", "ON_OUTAGE", "OWN", "OWN_PLACEMENTS", "PROFILES",
-    "RULE_INTERVAL",
+    "BOUND_TO_KIND", "CLAUSE_PROFILES", "DIRECTIONS", "LEADER_ELECTION", "ON_MISSING", "ON_OUTAGE", "OWN",
+    "OWN_PLACEMENTS", "PROFILES", "RULE_INTERVAL",
     "Claimable", "Claims", "Direction", "Example", "Exclusion", "NetworkClaims", "OnMissing", "OnOutage",
     "OwnPlacements", "claims_from_dict", "profile_of",
 ]  # fmt: skip
@@ -26,6 +26,9 @@ DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 ON_MISSING: tuple[OnMissing, ...] = get_args(OnMissing)
 ON_OUTAGE: tuple[OnOutage, ...] = get_args(OnOutage)
 OWN_PLACEMENTS: tuple[OwnPlacements, ...] = get_args(OwnPlacements)
+
+LEADER_ELECTION = "leader-election"
+"""The feature of a scheduler of which a second instance stands by."""
 
 PROFILES = ("core", "network-aware", "normalization", "extender", "plugin", "controller")
 

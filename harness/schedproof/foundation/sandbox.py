@@ -12,6 +12,7 @@ import dataclasses
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from schedproof.foundation.deadlines import SANDBOX_REPLY
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
 from schedproof.foundation.last_words import cause_of_end
 from schedproof.foundation.private import make_private
-from schedproof.foundation.process_tree import children, namespace_pids
+from schedproof.foundation.process_tree import below, children, namespace_pids
 from schedproof.foundation.redaction import SECRETS
 from schedproof.foundation.visible import visible
 from schedproof.foundation.waiting import NotYet, wait_for
@@ -125,12 +126,24 @@ class Process:
 
     def stop(self, grace: float) -> None:
         """SIGTERM to its process group, then after `grace` seconds SIGKILL; to all that it has forked, if contained."""
-        import signal
-
         self._group(signal.SIGTERM)
         if not self.wait(grace):
             self._group(signal.SIGKILL)
             self.wait(SANDBOX_REPLY.seconds)
+
+    def freeze(self) -> None:
+        """Halt it and all that it has forked, as they are, until `thaw`."""
+        self._each(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on after `freeze`."""
+        self._each(signal.SIGCONT)
+
+    def _each(self, number: int) -> None:
+        # From outside: process 1 of its namespace cannot hand on what it does not live to see.
+        for pid in (*below(self.outside_pid()),):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def _group(self, number: int) -> None:
         if self.command.contained:

@@ -45,6 +45,7 @@ _FIELDS: Mapping[str, str] = {
     "missed": "case:text what:text within:number deadline?:text",
     "seen": "rv:int shown_at_rv:int pod:text nodes?:int pods?:int",
     "aged": "case:text node:text rv:int seconds:number",
+    "election": "case:text event:text user:text",
     "unseen": "reason:text rv:int",
     "trouble": "case:text text:text",
     "asserted": "case:text text:text",

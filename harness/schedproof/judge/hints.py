@@ -72,6 +72,9 @@ _HINTS = {
     "core/prefer-pod-affinity": "Per topology value, add up the weights of the preferred terms for each pod they mean.",
     "core/prefer-pod-anti-affinity": "Take the weights of preferred anti-affinity away from what affinity gives.",
     "core/prefer-spread": "Per topology value, count the pods that a ScheduleAnyway constraint selects.",
+    "core/leader": (
+        "Stand by until the lease is yours, renew it from a thread of its own, and end the process once it is lost."
+    ),
     "core/preemption-lands": "Try the pod again once those that were evicted are gone. RBAC: delete pods.",
     "core/preemption-lower": "Compare spec.priority: only a lower one may be evicted; an equal one is not lower.",
     "core/preemption-spares": "Take away all of lower priority, then give back whoever leaves room, highest first.",

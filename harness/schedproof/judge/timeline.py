@@ -154,6 +154,7 @@ _LINES: Mapping[str, Callable[[Record], str]] = {
     "fault": _fault,
     "halted": lambda _: "harness stops the candidate",
     "resumed": lambda _: "harness starts the candidate again",
+    "election": lambda r: f"harness: {r['event'].replace('-', ' ')} (the second instance is {r['user']})",
     "emptied": lambda _: "harness takes all nodes away",
     "lift": lambda r: f"harness removes the scheduling gates of {r['pod']}",
     "calm": lambda r: f"harness does nothing for {r['seconds']:g} s",

@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from schedproof.candidates.timing import ClaimedDeadlines
-from schedproof.foundation.deadlines import FIRST_SCRAPE, LATE
+from schedproof.foundation.deadlines import CANDIDATE_READY, FIRST_SCRAPE, LATE
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.judge.preference import RANDOM_LIMIT
@@ -75,6 +75,49 @@ class Case(PodChanges):
         mark = self._recorder.mark()
         attachment.resume()
         self._recorder.add("resumed", case=self.clause, **mark)
+
+    @contextlib.contextmanager
+    def second_instance(self) -> Iterator[None]:
+        """A context in which a second instance of the candidate runs, and has asked the apiserver something.
+
+        At its end both are ended, and the first is started anew: whoever led, its lease may have to run out.
+        """
+        attachment = self.trial.attachment
+        attachment.start_second()
+        self._note_election("second-started")
+        try:
+            user = attachment.second_user
+
+            def heard() -> None:
+                self._recorder.catch_up()
+                if not any(one["kind"] == "request" and one["user"] == user for one in self._recorder.records):
+                    raise NotYet(f"{user} has made no request")
+
+            if not self._patiently(heard, CANDIDATE_READY, "the second instance to ask something"):
+                reason = "its second instance asked the apiserver nothing"
+                self._recorder.add("unseen", case=self.clause, rv=self._recorder.rv, reason=reason)
+                self._end_early()
+            yield
+            self._note_election("second-ends")
+        finally:
+            attachment.halt()
+            attachment.resume()
+
+    @contextlib.contextmanager
+    def first_frozen(self) -> Iterator[None]:
+        """A context in which the first instance is halted as it is; it knows nothing of it.
+
+        Returns when it has had the time, by its claim, to heed what happened meanwhile.
+        """
+        with self.trial.attachment.first_frozen():
+            self._note_election("first-frozen")
+            yield
+        self._note_election("first-thawed")
+        self.await_heeded()
+        self._note_election("first-awake")
+
+    def _note_election(self, event: str) -> None:
+        self._recorder.add("election", case=self.clause, event=event, user=self.trial.attachment.second_user)
 
     @contextlib.contextmanager
     def apiserver_away(self) -> Iterator[None]:

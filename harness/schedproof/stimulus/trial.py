@@ -169,7 +169,7 @@ class Trial:
                 "schedulers": self._rules(_SCHEDULER_ROLES),
                 "processes": {
                     self.attachment.process_users[process.name]: self._rights(process.rbac)
-                    for process in self.candidate.processes
+                    for process in self.attachment.programs
                     if process.rbac is not None and process.name in self.attachment.process_users
                 },
             },

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
+from schedproof.candidates.claims import LEADER_ELECTION
 from schedproof.candidates.deploy.api_line import ApiLine
 from schedproof.candidates.deploy.choice import choose_deployer
 from schedproof.candidates.deploy.exchanges import describe_extender_call, describe_query, only_asks
@@ -25,7 +26,7 @@ from schedproof.candidates.deploy.scheduler_config import (
 )
 from schedproof.candidates.deploy.tap_tls import made_certificates, own_certificate, trust_of
 from schedproof.candidates.deploy.taps import Tap
-from schedproof.candidates.kinds import ControllerSpec, ExtenderSpec, PluginSpec
+from schedproof.candidates.kinds import ControllerSpec, ExtenderSpec, PluginSpec, ProcessSpec
 from schedproof.candidates.plugin_build.plugin_build import scheduler_binary
 from schedproof.candidates.plugin_build.start_errors import explain_start
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
@@ -38,14 +39,14 @@ from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.progress import SilentProgress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from schedproof.candidates.deploy.component import Component
     from schedproof.candidates.deploy.deployer import DeployMode, Served
     from schedproof.candidates.deploy.taps import Exchange
     from schedproof.candidates.descriptor.descriptor import Candidate
-    from schedproof.candidates.kinds import CommandSpec, ProcessSpec
+    from schedproof.candidates.kinds import CommandSpec
     from schedproof.clusters.cluster import Identity, Site
 
 __all__ = ["Attachment", "Recording", "discard"]
@@ -90,6 +91,8 @@ class Attachment:
         self._cluster = cluster
         self._logs = logs
         self._components: list[Component] = []
+        self._deposed: tuple[Component, ...] = ()
+        """Those that were halted while another instance took over: they may end once they see that."""
         self._reported: list[Component] = []
         self._cleanup = contextlib.ExitStack()
         self._record: Recording = discard
@@ -108,15 +111,20 @@ class Attachment:
         self._scheduler: Identity | None = None
         if isinstance(candidate.spec, ExtenderSpec):
             self._scheduler = self._identity(f"scheduler-{candidate.name}", SCHEDULER_RBAC, tapped=tapped)
+        self._second = _second_instance(candidate)
+        self.programs = (*candidate.processes, *((self._second,) if self._second is not None else ()))
+        """All but its scheduler; among them the second instance of it, where there may be one."""
         self._processes = {
             process.name: self._own
             if process.rbac is None
             else self._identity(
                 f"candidate-{candidate.name}-{process.name}", _declared(process.rbac.as_dict(), Rbac()), tapped=tapped
             )
-            for process in candidate.processes
+            for process in self.programs
         }
-        self._deployer = choose_deployer(cluster, candidate, self._own, logs, deploy, flags=flags)
+        self._deployer = choose_deployer(
+            cluster, dataclasses.replace(candidate, processes=self.programs), self._own, logs, deploy, flags=flags
+        )
         self._cleanup.callback(self._deployer.close)
         self._tapped = tapped
         self._watched = watched
@@ -190,7 +198,8 @@ class Attachment:
     @property
     def ended(self) -> bool:
         """Whether any of its components has ended, or could not be started again."""
-        return not self._components or any(component.exit_code is not None for component in self._components)
+        needed = [component for component in self._components if component not in self._deposed]
+        return not needed or any(component.exit_code is not None for component in needed)
 
     def _identity(self, name: str, rbac: Rbac, *, tapped: bool) -> Identity:
         """An identity; where it can be cut, its kubeconfig leads through our line to the apiserver."""
@@ -402,13 +411,39 @@ class Attachment:
         if self._watched:
             component.watch(self._record)
 
+    @property
+    def second_user(self) -> str:
+        """How the audit log names the second instance of a candidate that elects a leader; "" where there is none."""
+        return "" if self._second is None else self._processes[self._second.name].user
+
+    def start_second(self) -> None:
+        """Start a second instance of its program, which is to stand by. `halt` ends it as well."""
+        assert self._second is not None
+        identity = self._processes[self._second.name]
+        values = {**self._values, **self._deployer.own_values(self._second, identity)}
+        served = self._deployer.start_command(self._second, identity, values, fill(dict(self._second.files), values))
+        self._started(served.component)
+
+    @contextlib.contextmanager
+    def first_frozen(self) -> Iterator[None]:
+        """A context in which all that ran before the second instance was started is halted as it is."""
+        self._deposed = tuple(self._components[:-1])
+        for component in self._deposed:
+            component.freeze()
+        try:
+            yield
+        finally:
+            for component in self._deposed:
+                component.thaw()
+
     def report_exits(self) -> None:
         """Record the components that ended since the last call."""
         for component in self._components:
             if component.exit_code is not None and component not in self._reported:
                 self._reported.append(component)
+                event = "stood-down" if component in self._deposed else "exited"
                 self._record(
-                    "process", name=component.name, event="exited", code=component.exit_code, cause=component.cause(),
+                    "process", name=component.name, event=event, code=component.exit_code, cause=component.cause(),
                     log=component.log_tail(20).splitlines(),
                 )  # fmt: skip
 
@@ -439,6 +474,7 @@ class Attachment:
     def halt(self) -> None:
         """End its components, as when its node is drained. Its taps and identities stay."""
         self.report_exits()
+        self._deposed = ()
         # The kube-scheduler was started last and goes first: its extender must not fail under it.
         while self._components:
             component = self._components.pop()
@@ -457,6 +493,20 @@ class Attachment:
         self._record = discard
         with self._cleanup:
             self.halt()
+
+
+def _second_instance(candidate: Candidate) -> ProcessSpec | None:
+    """The program of a controller that claims to elect a leader, once more, with the same rights as another identity.
+
+    Its name is no name that a descriptor can give.
+    """
+    spec = candidate.spec
+    if not isinstance(spec, ControllerSpec) or LEADER_ELECTION not in candidate.claims.features:
+        return None
+    return ProcessSpec(
+        command=spec.command, workdir=spec.workdir, env=spec.env, ready=spec.ready, name="second--instance",
+        rbac=candidate.rbac, files=candidate.files,
+    )  # fmt: skip
 
 
 _NOISE = re.compile(r" score=|missing content for CA bundle")

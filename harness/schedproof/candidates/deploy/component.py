@@ -64,6 +64,12 @@ class Component(Protocol):
             DeadlineExceededError: with what was seen last.
         """
 
+    def freeze(self) -> None:
+        """Halt it as it is, until `thaw`. Only where it is processes of this machine."""
+
+    def thaw(self) -> None:
+        """Let it go on after `freeze`."""
+
     def stop(self, grace: float) -> None:
         """SIGTERM, then after `grace` seconds SIGKILL; returns when it is gone."""
 

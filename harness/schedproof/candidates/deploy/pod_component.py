@@ -10,7 +10,7 @@ from schedproof.candidates.deploy.container_log import ContainerLog
 from schedproof.candidates.deploy.manifests import COMPONENT_LABEL
 from schedproof.clusters.api import ApiError
 from schedproof.foundation.deadlines import CANDIDATE_READY, POD_GONE, POD_STARTED
-from schedproof.foundation.errors import CandidateError, DeadlineExceededError
+from schedproof.foundation.errors import CandidateError, DeadlineExceededError, HostError
 from schedproof.foundation.last_words import cause_of_end
 from schedproof.foundation.private import make_private
 from schedproof.foundation.sandbox import last_lines
@@ -185,6 +185,11 @@ class PodComponent:
         with self._changed:
             self._ended, self.exit_code = how, code
             self._changed.notify_all()
+
+    def freeze(self) -> None:
+        raise HostError(f"{self.name} is a pod, whose processes are not ours to halt")
+
+    thaw = freeze
 
     def stop(self, grace: float) -> None:  # noqa: ARG002 - the pod's own grace period is the same
         self._closing.set()  # what ends from here on, is our doing

@@ -211,6 +211,8 @@ class _ProcessComponent:
         self.pid = process.pid
         self.log_tail = process.log_tail
         self.cause = process.cause
+        self.freeze = process.freeze
+        self.thaw = process.thaw
 
     @property
     def exit_code(self) -> int | None:

@@ -1,0 +1,23 @@
+"""core: two instances of one scheduler, of which one leads."""
+
+import pytest
+
+PODS = 10
+"""One by one: where both instances schedule, each of them is the first one to try once in a while."""
+
+
+@pytest.mark.clause("core/leader")
+def test_leader(case):
+    """A second instance stands by; the first one is frozen, and thawed when the second one leads; then both end."""
+
+    def one_by_one(name):
+        for _ in range(PODS):
+            case.expect_bound([case.pod(name, cpu="50m")])
+
+    one_by_one("alone")
+    with case.second_instance():
+        one_by_one("beside")
+        with case.first_frozen():
+            case.expect_bound([case.pod("taken-over", cpu="50m") for _ in range(2)], case.deadlines.takeover)
+        one_by_one("after")
+    case.expect_bound([case.pod("last", cpu="50m")], case.deadlines.takeover)
