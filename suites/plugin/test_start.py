@@ -25,6 +25,12 @@ def test_args_unknown(case):
     case.try_unknown_args()
 
 
+@pytest.mark.clause("plugin/args-defaults")
+def test_args_defaults(case):
+    """It is started beside itself without one of its args, then without any."""
+    case.try_left_out_args()
+
+
 @pytest.mark.clause("plugin/profiles")
 def test_profiles(case):
     """A pod for each schedulerName that its configuration serves."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 VERSION, NAME, TYPED, PROFILES = (
     "plugin/config-version", "plugin/registered-name", "plugin/args-typed", "plugin/profiles",
 )  # fmt: skip
-UNKNOWN_ARGS = "plugin/args-unknown"
+UNKNOWN_ARGS, DEFAULTS = "plugin/args-unknown", "plugin/args-defaults"
 PLUGIN = "LeastTraffic"
 ARGS = {PLUGIN: {"timeRange": "30s", "resolutionPercent": 10}}
 
@@ -163,6 +163,25 @@ def test_an_unknown_arg_is_to_fail_the_start_by_name(attempt: dict[str, Any] | N
     assert h.verdict().outcome == outcome
     assert started(UNKNOWN_ARGS, said=OTHER).verdict().outcome == "invalid"
     assert started(UNKNOWN_ARGS, args={PLUGIN: {}}).verdict().outcome == "not-claimed"
+
+
+@pytest.mark.parametrize(
+    ("attempt", "outcome"),
+    [
+        ({"code": 1, "log": ['E1124 plugin "NetworkTraffic": args are missing']}, "passed"),
+        ({"code": None, "log": ["ready"]}, "passed"),
+        ({"code": 2, "log": ["panic: interface conversion: interface is nil"]}, "failed"),
+        ({"code": -11, "log": ["unexpected fault address"]}, "failed"),
+        (None, "invalid"),
+    ],
+)
+def test_without_an_arg_it_is_not_to_crash(attempt: dict[str, Any] | None, outcome: str) -> None:
+    h = started(DEFAULTS)
+    for arg in ("", "timeRange") if attempt is not None else ():
+        h.add("tried", case=DEFAULTS, arg=arg, value=None, **(attempt or {}))
+    assert h.verdict().outcome == outcome
+    assert started(DEFAULTS, said=OTHER).verdict().outcome == "invalid"
+    assert started(DEFAULTS, args={}).verdict().outcome == "not-claimed"
 
 
 def test_who_does_not_take_its_own_args_fails() -> None:

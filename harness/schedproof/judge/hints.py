@@ -72,6 +72,7 @@ _HINTS = {
     "core/prefer-pod-affinity": "Per topology value, add up the weights of the preferred terms for each pod they mean.",
     "core/prefer-pod-anti-affinity": "Take the weights of preferred anti-affinity away from what affinity gives.",
     "core/prefer-spread": "Per topology value, count the pods that a ScheduleAnyway constraint selects.",
+    "plugin/args-defaults": "The configuration is nil where there is no pluginConfig: check for that first.",
     "core/leader": (
         "Stand by until the lease is yours, renew it from a thread of its own, and end the process once it is lost."
     ),

@@ -19,12 +19,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLAUSES",
+    "judge_args_defaults",
     "judge_args_typed",
     "judge_args_unknown",
     "judge_config_version",
     "judge_profiles",
     "judge_registered_name",
 ]
+
+
+_PANIC = re.compile(r"panic: |fatal error: ")
 
 
 def _names(log: Sequence[str], arg: str) -> bool:
@@ -125,6 +129,31 @@ def judge_args_unknown(history: History, case: str) -> Finding:
     return passed("an arg that it does not know fails the start by name")
 
 
+def judge_args_defaults(history: History, case: str) -> Finding:
+    """Without an arg, or without any, it starts by defaults, or ends with an error: it does not crash.
+
+    kube-scheduler tells which plugin's factory has returned an error. A factory is called with nil where there is no
+    pluginConfig for its plugin.
+    """
+    if not history.configuration:
+        return invalid("no scheduler was started")
+    if not any(True for _ in own_args(history.configuration)):
+        return not_claimed("its configuration has no args for a plugin of its own")
+    if any(history.of("start-failed")):
+        return invalid("the candidate does not start (see core/alive)")
+    tried = list(history.of("tried", case))
+    if not tried:
+        return invalid("no arg was left out")
+    for attempt in tried:
+        crash = next((line for line in attempt["log"] if _PANIC.match(line)), "")
+        signalled = attempt["code"] is not None and attempt["code"] < 0
+        if crash or signalled:
+            without = attempt["arg"] or "a pluginConfig"
+            end = crash or f"signal {-attempt['code']}"
+            return failed(f"without {without} it crashes: {end}", logs={f"without {without}": attempt["log"]})
+    return passed(f"started {len(tried)} times with something left out: it does without, or ends with an error")
+
+
 def judge_profiles(history: History, case: str) -> Finding:
     """All profiles of its configuration start in one process, and each schedules the pods that name it.
 
@@ -160,6 +189,11 @@ CLAUSES = (
         "plugin/args-unknown", "An arg that its plugin does not know fails the start, with a message that names it.",
         "scheduler framework: PluginFactory; frameworkruntime.DecodeInto is lenient", judge_args_unknown,
         level="recommended", at_start=True,
+    ),
+    Clause(
+        "plugin/args-defaults", "Where args are left out, it starts by defaults, or ends with an error: no crash.",
+        "scheduler framework: PluginFactory, whose configuration is nil without pluginConfig", judge_args_defaults,
+        at_start=True,
     ),
     Clause(
         "plugin/profiles", "All profiles of its configuration start, and each schedules the pods that name it.",

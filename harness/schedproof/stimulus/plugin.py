@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.deploy.scheduler_config import ill_typed, misspelled
+from schedproof.candidates.deploy.scheduler_config import ill_typed, incomplete, misspelled
 from schedproof.stimulus.case import Case
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ class PluginCase(Case):
     def try_unknown_args(self) -> None:
         """Start it once for each of its plugins that has args, with one arg more."""
         self._try(misspelled)
+
+    def try_left_out_args(self) -> None:
+        """Start it once without each of its args, and once for each of its plugins without its pluginConfig."""
+        self._try(incomplete)
 
     def _try(self, changed: Callable[[Mapping[str, Any]], list[tuple[str, Any, dict[str, Any]]]]) -> None:
         attachment = self.trial.attachment

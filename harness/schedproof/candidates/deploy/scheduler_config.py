@@ -188,12 +188,29 @@ def misspelled(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[st
     ]
 
 
+def incomplete(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[str, Any]]]:
+    """As `ill_typed`: the configuration without each of these args, then without the whole pluginConfig (arg "")."""
+    return [
+        (arg, None, _with_arg(configuration, number, index, arg, None))
+        for number, index, args in own_args(configuration)
+        for arg in ("", *args)
+        if arg not in ("apiVersion", "kind")
+    ]
+
+
 UNKNOWN_ARG = "schedproofUnknown"
 
 
 def _with_arg(configuration: Mapping[str, Any], number: int, index: int, arg: str, value: Any) -> dict[str, Any]:
+    """The configuration with an arg, without it (value None), or without the pluginConfig (arg "")."""
     document = copy.deepcopy(dict(configuration))
-    document["profiles"][number]["pluginConfig"][index]["args"][arg] = value
+    entries = document["profiles"][number]["pluginConfig"]
+    if not arg:
+        del entries[index]
+    elif value is None:
+        del entries[index]["args"][arg]
+    else:
+        entries[index]["args"][arg] = value
     for other, changed in enumerate(document["profiles"]):
         changed["schedulerName"] = f"schedproof-tried-{other}"
     return document
