@@ -202,7 +202,7 @@ claims: {profiles: core}         | .claims.profiles   | expected a list      | `
 claims: {profiles: [core, core]} | .claims.profiles[1] | listed twice        | keep one
 claims: {profiles: [plugin]}     | .claims.profiles[0] | of kind plugin      | leave it out
 claims: {features: [scale-fre]}  | .claims.features[0] | no clause judges    | mean scale-free?
-claims: {features: [dra]}        | .claims.features[0] | no clause judges    | What is judged: events, full-scale
+claims: {features: [dra]}        | .claims.features[0] | no clause judges    | What is judged: both-cache-modes, events
 claims: {features: [strict]}     | .claims.features[0] | normalization is not claimed | add normalization
 claims: {examples: [{readings: {a: 1}, scores: {a: 1}}]} | .claims.examples | only the profile normalization | add
 claims: {profiles: [network-aware]} | .claims.network | missing              | metric: node_network

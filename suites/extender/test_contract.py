@@ -106,6 +106,27 @@ def test_unknown_fields(case):
         case.call(verb, json.dumps(strange).encode(), what="an unknown field")
 
 
+@pytest.mark.clause("extender/empty-nodes")
+def test_empty_nodes(case):
+    """Questions about a pod and no node at all, in either mode. Then pods."""
+    pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
+    case.fence()
+    for verb in case.asking_verbs:
+        for by_names in (True, False):
+            case.call(verb, case.question(pod, [], by_names=by_names), what="no node")
+    case.expect_bound([case.pod(cpu="100m")])
+
+
+@pytest.mark.clause("extender/both-cache-modes")
+def test_both_cache_modes(case):
+    """The same question with names of nodes, and with whole nodes."""
+    pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
+    case.fence()
+    for verb in case.asking_verbs:
+        for by_names in (True, False):
+            case.call(verb, case.question(pod, case.nodes, by_names=by_names), what="either mode")
+
+
 @pytest.mark.clause("extender/idempotent")
 def test_idempotent(case):
     """The same question about one pod, three times, as after two failures."""

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from schedproof.history.record import Record
 
 __all__ = ["CLAUSES",
-    "judge_cache_mode", "judge_concurrent", "judge_failed_reasons", "judge_filter_subset", "judge_idempotent",
+    "judge_both_cache_modes", "judge_cache_mode", "judge_concurrent", "judge_empty_nodes", "judge_failed_reasons",
+    "judge_filter_subset", "judge_idempotent",
     "judge_large", "judge_malformed",
     "judge_managed_resources", "judge_unknown_fields", "judge_verbs_served",
 ]  # fmt: skip
@@ -213,6 +214,40 @@ def judge_unknown_fields(history: History, case: str) -> Finding:
     return _answered(history, case) or _unless_placement_fails(history, case, "questions with an unknown field")
 
 
+def judge_empty_nodes(history: History, case: str) -> Finding:
+    """Questions about no node had some answer, in which there was no node; and it went on."""
+    if not _asking_verbs(history):
+        return not_claimed(_NOTHING_ASKED)
+    for call in _own_calls(history, case):
+        named = [*(call["answered"] or ()), *(host for host, _ in call["scores"] or ())]
+        if unanswered(call):
+            return failed(f"asked about no node, {described(call)}; expected any answer", **shown(history, case))
+        if call["status"] == HTTPStatus.OK and named:
+            return failed(
+                f"asked about no node, {call['request']} answered with {', '.join(map(str, named[:3]))}",
+                **shown(history, case),
+            )
+    return _unless_placement_fails(history, case, "questions about no node")
+
+
+def judge_both_cache_modes(history: History, case: str) -> Finding:
+    """Whichever way nodes were given, it answered about the same ones, in the same way."""
+    if (finding := _answered(history, case)) is not None:
+        return finding
+    filtered = [call for call in _own_calls(history, case) if verb(history, call) == "filterVerb"]
+    for call in filtered:
+        if call["answered_mode"] != call["mode"]:
+            answered = call["answered_mode"] or "no nodes"
+            return failed(f"asked with {call['mode']}, filter answered with {answered}", **shown(history, case))
+    for one, other in itertools.pairwise(filtered):
+        if differ := sorted({*one["answered"]} ^ {*other["answered"]}):
+            return failed(
+                f"filter passed {', '.join(differ)} only where it was asked with one of {one['mode']} and "
+                f"{other['mode']}", **shown(history, case),
+            )  # fmt: skip
+    return _unless_placement_fails(history, case, "questions in both modes")
+
+
 def judge_concurrent(history: History, case: str) -> Finding:
     """Questions that came at the same time were all answered, each with nodes that it was about."""
     if (finding := _answered(history, case)) is not None:
@@ -311,6 +346,15 @@ CLAUSES = (
     Clause(
         "extender/unknown-fields", "Fields that it does not know change nothing: a newer Kubernetes sends more.",
         "Kubernetes: API conventions, unknown fields", judge_unknown_fields,
+    ),
+    Clause(
+        "extender/empty-nodes", "A question about no node is answered, with no node; and it keeps serving.",
+        "extender API: ExtenderArgs, whose lists may be empty", judge_empty_nodes,
+    ),
+    Clause(
+        "extender/both-cache-modes", "Asked with names of nodes or with whole nodes, it answers in the same way.",
+        "extender API: nodeCacheCapable, which whoever deploys it configures", judge_both_cache_modes,
+        needs=SEVERAL_NODES, features=frozenset({"both-cache-modes"}),
     ),
     Clause(
         "extender/idempotent", "Filter takes nothing down: the same question has the same answer when it comes again.",

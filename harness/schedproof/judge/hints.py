@@ -73,6 +73,8 @@ _HINTS = {
     "core/prefer-pod-anti-affinity": "Take the weights of preferred anti-affinity away from what affinity gives.",
     "core/prefer-spread": "Per topology value, count the pods that a ScheduleAnyway constraint selects.",
     "plugin/args-defaults": "The configuration is nil where there is no pluginConfig: check for that first.",
+    "extender/empty-nodes": "An empty list is no request for all nodes, and has no first element.",
+    "extender/both-cache-modes": "Look which of NodeNames and Nodes the request has, and answer with the same one.",
     "core/leader": (
         "Stand by until the lease is yours, renew it from a thread of its own, and end the process once it is lost."
     ),

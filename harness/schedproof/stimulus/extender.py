@@ -160,13 +160,14 @@ class ExtenderCase(Case):
         """Those by which kube-scheduler asks about nodes, and nothing is done: filter and prioritize."""
         return tuple(verb for verb in (self._config.filter_verb, self._config.prioritize_verb) if verb)
 
-    def question(self, pod: Pod, nodes: Sequence[str], **more: Any) -> bytes:
-        """What kube-scheduler sends to ask about a pod and these nodes, in the mode that is configured; and `more`.
+    def question(self, pod: Pod, nodes: Sequence[str], *, by_names: bool | None = None, **more: Any) -> bytes:
+        """What kube-scheduler sends to ask about a pod and these nodes, and `more`.
 
+        `by_names`: whether nodes are given by their names alone; as configured (nodeCacheCapable), if not given.
         Nodes that do not exist are like the others.
         """
         arguments: dict[str, Any] = {"Pod": self._recorder.pods[pod.uid], "Nodes": None, "NodeNames": None, **more}
-        if self._config.node_cache_capable:
+        if self._config.node_cache_capable if by_names is None else by_names:
             arguments["NodeNames"] = list(nodes)
         else:
             arguments["Nodes"] = {"metadata": {}, "items": [self._whole(name) for name in nodes]}

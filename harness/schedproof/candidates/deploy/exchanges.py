@@ -49,14 +49,17 @@ def describe_extender_call(exchange: Exchange, config: Mapping[str, Any]) -> dic
     if "podname" in asked:
         pod = f"{asked.get('podnamespace')}/{asked['podname']}"
     request = exchange.path.lstrip("/")
-    answer = read_answer(exchange.answer, verb_of(request, config), by_names=bool(config.get("nodeCacheCapable")))
+    mode = _mode(asked)
+    # kube-scheduler asks in the mode that is configured; calls of our own may be in the other one.
+    by_names = mode == "names" if mode else bool(config.get("nodeCacheCapable"))
+    answer = read_answer(exchange.answer, verb_of(request, config), by_names=by_names)
     return {
         "request": request,
         **_origin(exchange.by),
         "pod": pod,
         "asked": _nodes(asked),
         "answered": answer.nodes,
-        "mode": _mode(asked),
+        "mode": mode,
         "answered_mode": answer.mode,
         "scores": answer.scores,
         "failed": answer.failed,
