@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 REFRESH = 1.0
+RATE = "rate(m[2s])"
 CLAIMS = NetworkClaims("m", "receive", window=2, resolution=0.1, refresh=REFRESH)
 STALENESS = CLAIMS.staleness
 
@@ -29,9 +30,9 @@ class PlayedRecorder:
     def now(self) -> float:
         return time.monotonic()
 
-    def query(self, text: str, seconds: float = 0.0) -> None:
+    def query(self, text: str, seconds: float = 0.0, path: str = "/api/v1/query") -> None:
         with self.changed:
-            self.records.append({"kind": "query", "at": self.now(), "seconds": seconds, "request": text})
+            self.records.append({"kind": "query", "at": self.now(), "seconds": seconds, "request": text, "path": path})
             self.changed.notify_all()
 
 
@@ -47,7 +48,7 @@ def took(act: Callable[[], object]) -> float:
 
 
 def test_who_asks_when_he_is_asked_has_news_at_once(recorder: Any) -> None:
-    News(recorder, CLAIMS, lambda: recorder.query("rate")).wait()
+    News(recorder, CLAIMS, lambda: recorder.query(RATE)).wait()
     assert len(recorder.records) == 2  # what he usually asks, and that again
 
 
@@ -57,18 +58,18 @@ def test_who_never_asks_is_given_his_time(recorder: Any) -> None:
 
 
 def test_who_asks_for_several_things_has_news_once_all_are_answered(recorder: Any) -> None:
-    recorder.query("rate")
+    recorder.query(RATE)
     recorder.query("up")
-    asked = iter(["rate", "rate", "rate", "up"])
+    asked = iter([RATE, RATE, RATE, "up"])
     News(recorder, CLAIMS, lambda: recorder.query(next(asked))).wait()
     assert next(asked, None) is None
     assert len(recorder.records) == 6
 
 
 def test_an_answer_to_what_was_asked_before_is_no_news(recorder: Any) -> None:
-    recorder.query("rate")
+    recorder.query(RATE)
     # Each was asked before the wait began.
-    news = News(recorder, CLAIMS, lambda: recorder.query("rate", seconds=10.0))
+    news = News(recorder, CLAIMS, lambda: recorder.query(RATE, seconds=10.0))
     assert took(news.wait) >= STALENESS
 
 
@@ -79,7 +80,7 @@ def test_who_caches_has_no_news_at_once(recorder: Any) -> None:
         nonlocal last
         if time.monotonic() - last >= REFRESH:
             last = time.monotonic()
-            recorder.query("rate")
+            recorder.query(RATE)
 
     assert not News(recorder, CLAIMS, nudge).come_at_once()
 
@@ -88,7 +89,7 @@ def test_of_recording_rules_nobody_has_news_at_once(recorder: Any) -> None:
     claims = NetworkClaims(
         "m", "receive", window=2, resolution=0.1, refresh=REFRESH, rules=({"record": "a", "expr": "b"},)
     )
-    assert took(News(recorder, claims, lambda: recorder.query("rate")).wait) >= claims.staleness
+    assert took(News(recorder, claims, lambda: recorder.query(RATE)).wait) >= claims.staleness
 
 
 def test_without_a_claimed_refresh_nothing_is_waited_for(recorder: Any) -> None:
@@ -96,3 +97,21 @@ def test_without_a_claimed_refresh_nothing_is_waited_for(recorder: Any) -> None:
     asked: list[None] = []
     News(recorder, claims, lambda: asked.append(None)).wait()
     assert not asked
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "sees_a_window"),
+    [
+        ("/federate", "/federate", True),
+        ("sum by (node) (m)", "/api/v1/query", True),
+        ("m", "/api/v1/query_range", False),
+        ("m - m offset 2s", "/api/v1/query", False),
+        (RATE, "/api/v1/query", False),
+    ],
+)
+def test_who_asks_for_no_past_has_news_once_he_has_seen_a_window(
+    recorder: Any, text: str, path: str, *, sees_a_window: bool
+) -> None:
+    claims = NetworkClaims("m", "receive", window=0.5, resolution=0.1, refresh=0.1)
+    waited = took(News(recorder, claims, lambda: recorder.query(text, path=path)).wait)
+    assert (waited >= claims.look_back) is sees_a_window

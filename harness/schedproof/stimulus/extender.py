@@ -15,10 +15,10 @@ from schedproof.candidates.deploy.taps import HARNESS
 from schedproof.candidates.kinds import ExtenderSpec
 from schedproof.daemons.daemon import insecure_tls
 from schedproof.foundation.errors import HostError
-from schedproof.foundation.waiting import until
 from schedproof.judge.extender_calls import DEFAULT_TIMEOUT, is_needed
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.network import sample_step, scripted_past
+from schedproof.stimulus.news import News
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
@@ -87,7 +87,7 @@ class ExtenderCase(Case):
         device = network.device.format(device=self.trial.cluster.device)
         self._server.script(Script({(network.metric, device): counters}, sample_step(network)))
         self.trial.attachment.prometheus.upstream = self._server.url
-        until(time.monotonic() + network.staleness)
+        News(self._recorder, network, None).wait()
         self._recorder.add("load", case=self.clause, phase=0, traffic=dict(traffic), source="scripted")
 
     def close(self) -> None:

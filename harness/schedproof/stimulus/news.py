@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["News"]
 
+_Asked = tuple[str, str]
+"""The path of a request to Prometheus, and its query, if it has one."""
 _TAKEN_IN = 0.02
 """Seconds from an answer of Prometheus until who asked for it goes by it: another thread may have asked."""
 _NUDGED_EVERY = 0.1
@@ -28,6 +30,9 @@ class News:
 
     It has them once it was answered, after the change, everything that it had asked within the period before: who polls
     asks all of it again in each period, and who reads Prometheus when he is asked, may be asked for nothing.
+
+    Who asks for counters as they are now, and for nothing of their past, works out rates from what he has seen himself:
+    he has news once he has seen a whole window of it.
 
     Args:
         recorder: has what it asks.
@@ -48,6 +53,9 @@ class News:
         while usual and (left := due - time.monotonic()) > 0:
             if self._nudge is not None:
                 self._nudge()
+            if not any(_looks_back(one) for one in usual):
+                due += self._claims.window
+                break
             if usual <= self._answered(begin, self._recorder.now()):
                 until(min(due, time.monotonic() + _TAKEN_IN))
                 return
@@ -64,7 +72,7 @@ class News:
             took.append(time.monotonic() - begin)
         return max(took) < _AT_ONCE
 
-    def _usual(self, seconds: float) -> set[str]:
+    def _usual(self, seconds: float) -> set[_Asked]:
         """What it has asked of late, or asks when it is nudged."""
         now = self._recorder.now()
         asked = self._answered(now - seconds, now)
@@ -73,12 +81,18 @@ class News:
             asked = self._answered(now, self._recorder.now())
         return asked
 
-    def _answered(self, begin: float, end: float) -> set[str]:
+    def _answered(self, begin: float, end: float) -> set[_Asked]:
         """What it asked of Prometheus, and was answered, between two moments of the record."""
         found = set()
         for record in reversed(self._recorder.records):
             if record["at"] < begin:
                 break
             if record["kind"] == "query" and record["at"] <= end and record["at"] - record["seconds"] >= begin:
-                found.add(record["request"])
+                found.add((record["path"], record["request"]))
         return found
+
+
+def _looks_back(asked: _Asked) -> bool:
+    """Whether it asks for more than the newest samples: by a range, an offset, or for a time between two moments."""
+    path, request = asked
+    return path.endswith("/query_range") or any(sign in request for sign in ("[", " offset ", "@"))
