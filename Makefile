@@ -14,7 +14,7 @@ help:
 	@echo "make check      the same without the live tests: seconds"
 	@echo "make docs       the site, into build/site: open build/site/index.html"
 	@echo "make fields     the tables of fields in docs/, from the schemas"
-	@echo "make defects    judge every planted defect, and write docs/defects.md and failures.yaml: minutes"
+	@echo "make defects    judge every planted defect, and write docs/defects.md, failures.yaml and fixtures/recorded.tar.xz: an hour"
 	@echo "make scores     what property tests of scores find in the described systems, and docs/scores.md: minutes"
 	@echo "make parity     the same verdicts on kind as on embedded, and docs/parity.md: minutes (ARGS=--described: an hour)"
 	@echo "make differential  the oracle's decisions beside kube-scheduler's own code (WORLDS=300000: a million, ten minutes)"
@@ -46,13 +46,13 @@ docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 planted: setup
-	$(BIN)/python -m pytest -m planted
+	$(BIN)/python -m pytest --durations=15 -m planted
 
 live: setup
-	$(BIN)/python -m pytest -m "live and not planted and not kind"
+	$(BIN)/python -m pytest --durations=25 -m "live and not planted and not kind"
 
 kind: setup
-	$(BIN)/python -m pytest -m kind
+	$(BIN)/python -m pytest --durations=10 -m kind
 
 browser: setup
 	$(BIN)/python -m pytest -m browser
@@ -63,7 +63,7 @@ fields: setup
 	$(BIN)/python tools/write_fields.py
 
 defects: setup
-	$(BIN)/python tools/judge_defects.py --table docs/defects.md --failures docs/failures.yaml $(ARGS)
+	$(BIN)/python tools/judge_defects.py --record --table docs/defects.md --failures docs/failures.yaml $(ARGS)
 
 scores: setup
 	$(BIN)/python tools/judge_scores.py --table docs/scores.md $(ARGS)

@@ -91,6 +91,19 @@ def test_until_it_is_mended_new_connections_end_at_once(line: ApiLine) -> None:
         assert says(accepted, b"again") == b"again"
 
 
+def test_led_elsewhere_new_connections_go_there_and_open_ones_stay(line: ApiLine, ports: Ports) -> None:
+    nowhere = ("127.0.0.1", ports.reserve())
+    with connect(line) as stays:
+        assert says(stays, b"one") == b"one"
+        first = line.lead_to(nowhere)
+        with connect(line) as moved:
+            assert moved.recv(1) == b""
+        assert says(stays, b"two") == b"two"
+    assert line.lead_to(first) == nowhere
+    with connect(line) as back:
+        assert says(back, b"three") == b"three"
+
+
 def test_where_the_server_is_gone_connections_end(ports: Ports) -> None:
     line = ApiLine(("127.0.0.1", ports.reserve()), ports.reserve())
     with contextlib.closing(line), connect(line) as connection:

@@ -12,6 +12,7 @@ import pytest
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import DeadlineExceededError, HostError
+from schedproof.history.observations import ApiRequest, AuditMark
 from schedproof.stimulus import audit
 from schedproof.stimulus.audit import AuditTail
 from schedproof.stimulus.binding_webhook import CALL_ANNOTATION
@@ -83,38 +84,37 @@ def read(apiserver: Apiserver) -> Iterator[Callable[..., list[dict[str, Any]]]]:
         """The requests; the mark at the end is left out."""
         api: Any = apiserver
         *records, mark = tail.read_until(api, {("sp-tested", name) for name in names})
-        if mark["kind"] == "request":  # what was answered at the same time as the mark comes behind it
+        if isinstance(mark, ApiRequest):  # what was answered at the same time as the mark comes behind it
             records, mark = [*records[:-1], mark], records[-1]
-        assert mark["kind"] == "mark"
+        assert isinstance(mark, AuditMark)
         return records
 
     with contextlib.closing(AuditTail(apiserver.log, EPOCH, lambda: 7.0, {USER})) as tail:
         yield read_until
 
 
-def names(records: list[dict[str, Any]]) -> list[str]:
-    return [record["name"] for record in records]
+def names(records: list[ApiRequest]) -> list[str]:
+    return [record.name for record in records]
 
 
 def test_a_line_becomes_a_record_in_the_time_of_the_run(apiserver: Apiserver, read: Any) -> None:
     apiserver.before = [bound()]
-    assert read() == [
-        {
-            "kind": "request",
-            "at": 0.195995,
-            "line": 1,
-            "user": USER,
-            "verb": "create",
-            "group": "",
-            "resource": "pods/binding",
-            "namespace": "sp-tested",
-            "name": "probe-1",
-            "code": 201,
-            "received": 0.186821,
-            "completed": 0.195995,
-            "body": BINDING,
-        }
-    ]
+    (request,) = read()
+    assert request.as_dict() == {
+        "kind": "request",
+        "at": 0.195995,
+        "line": 1,
+        "user": USER,
+        "verb": "create",
+        "group": "",
+        "resource": "pods/binding",
+        "namespace": "sp-tested",
+        "name": "probe-1",
+        "code": 201,
+        "received": 0.186821,
+        "completed": 0.195995,
+        "body": BINDING,
+    }
 
 
 def test_each_line_is_read_once_and_our_own_marker_never(apiserver: Apiserver, read: Any) -> None:
@@ -131,7 +131,7 @@ def test_what_was_in_the_log_before_belongs_to_another_run(tmp_path: Path) -> No
     with contextlib.closing(AuditTail(apiserver.log, EPOCH)) as tail:
         apiserver.before = [line("pods", "new")]
         request, mark = tail.read_until(apiserver, set())
-        assert (request["name"], mark["kind"], mark["mark"]) == ("new", "mark", 1)
+        assert (request.name, mark.mark) == ("new", 1)
 
 
 @pytest.mark.parametrize("verb", ["get", "create", "watch"])
@@ -153,7 +153,7 @@ def test_of_others_what_changes_pods_and_nodes_is_read(apiserver: Apiserver, rea
     apiserver.before = [*left_out, *kept, *left_out]
     records = read()
     assert names(records) == ["pods", "pods/binding", "bindings", "nodes/status"]
-    assert [record["line"] for record in records] == [5, 6, 7, 8]  # lines that are left out count
+    assert [record.line for record in records] == [5, 6, 7, 8]  # lines that are left out count
 
 
 def test_a_request_that_goes_on_is_one_request_since_its_begin(apiserver: Apiserver, read: Any) -> None:
@@ -174,8 +174,8 @@ def test_what_there_is_to_say_of_a_request_is_said(apiserver: Apiserver, read: A
         line("leases", "a", verb="get", impersonatedUser={"username": "another"}),
         line("pods", "", responseObject={"metadata": {"name": "x", "uid": "u"}}, requestURI="/api/v1/pods"),
     ]
-    extra = ("path", "dry_run", "call", "impersonates", "uid")
-    assert [{key: record[key] for key in extra if key in record} for record in read()] == [
+    extra = {"path", "dry_run", "call", "impersonates", "uid"}
+    assert [record.model_dump(include=extra, exclude_unset=True) for record in read()] == [
         {"path": "/version"}, {"dry_run": True}, {"call": "3"}, {"impersonates": "another"}, {"uid": "u"},
     ]  # fmt: skip
 
@@ -185,9 +185,7 @@ def test_a_mark_has_the_times_of_both_clocks(apiserver: Apiserver) -> None:
     api: Any = apiserver
     with contextlib.closing(AuditTail(apiserver.log, EPOCH, lambda: next(moments))) as tail:
         (mark,) = tail.read_until(api, set())
-    assert mark == {
-        "kind": "mark", "at": 5.0, "answered": 5.5, "mark": 1, "line": 1, "received": 0.186821, "completed": 0.195995,
-    }  # fmt: skip
+    assert mark == AuditMark(at=5.0, answered=5.5, mark=1, line=1, received=0.186821, completed=0.195995)
 
 
 def test_marks_of_another_run_in_the_same_log_are_none(apiserver: Apiserver, read: Any) -> None:
@@ -202,7 +200,7 @@ def test_requests_without_an_object_a_name_or_a_body_are_read(apiserver: Apiserv
     del health["objectRef"]
     created = line("pods", "", responseObject={"metadata": {"name": "generated-x7"}})
     apiserver.before = [listing, health, created]
-    assert [(r["name"], r["namespace"], r["body"]) for r in read()] == [
+    assert [(r.name, r.namespace, r.body) for r in read()] == [
         ("", "", None),
         ("", "", None),
         ("generated-x7", "sp-tested", None),
@@ -250,6 +248,24 @@ def test_what_ends_the_recording_ends_the_wait_for_the_log(apiserver: Apiserver)
         pytest.raises(HostError, match="the disk is full"),
     ):
         list(tail.read_until(api, set(), watching=(Recording(),)))
+
+
+def test_a_rotated_log_is_read_on(apiserver: Apiserver, read: Any) -> None:
+    """kube-apiserver renames a log of 100 MB, and begins another; the lines that were not read before are read."""
+    assert names(read()) == []
+    apiserver.write(line("pods", "before"))
+    apiserver.log.rename(apiserver.log.with_name("audit-2026-11-20T14-32-17.187.jsonl"))
+    apiserver.before = [line("pods", "after")]
+    assert names(read()) == ["before", "after"]
+
+
+def test_a_log_that_was_cut_off_in_place_is_read_on(apiserver: Apiserver, read: Any) -> None:
+    """As logrotate does with copytruncate."""
+    apiserver.before = [line("pods", "before"), line("pods", "before-too")]
+    assert names(read()) == ["before", "before-too"]
+    apiserver.log.write_text("")
+    apiserver.before = [line("pods", "after")]
+    assert names(read()) == ["after"]
 
 
 def test_a_line_is_read_once_it_is_whole(apiserver: Apiserver, read: Any) -> None:

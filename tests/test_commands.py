@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import Origin, Resolved
 from schedproof.candidates.shipped import find_candidate, shipped_names
 from schedproof.cli import prefetch as prefetching
@@ -85,22 +86,24 @@ def test_the_shell_is_told_how_a_line_may_go_on(line: str, expected: set[str], t
 def test_prefetch_gets_all_binaries_of_a_cluster_and_compiles_plugins(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def resolved(names: list[str], **_: object) -> dict[str, Resolved]:
-        return {name: Resolved(name, tmp_path / name, "1", Origin.BUILT) for name in names}
+    def resolved(names: list[str], *, kubernetes: str, **_: object) -> dict[str, Resolved]:
+        return {name: Resolved(name, tmp_path / name, f"1 of {kubernetes}", Origin.BUILT) for name in names}
 
     monkeypatch.setattr(prefetching, "resolve", resolved)
     monkeypatch.setattr(prefetching, "scheduler_binary", lambda *_, name, **__: f"compiled {name}")
     monkeypatch.setattr(prefetching, "build_probe", lambda *_, name, **__: f"probe of {name}")
-    monkeypatch.setattr(prefetching, "_node_image", lambda _: "the image")
+    monkeypatch.setattr(prefetching, "_node_image", lambda *_: "the image")
     lines = said(capsys, "prefetch", "least-traffic-plugin", "least-traffic-extender", "--cluster=kind").splitlines()
-    assert {"kind 1:", "kube-scheduler 1:", "driver 1:"} <= {line.rpartition(" ")[0] for line in lines}
+    assert {f"{name} 1 of {DEFAULT_KUBERNETES}:" for name in ("kind", "kube-scheduler", "driver")} <= {
+        line.rpartition(" ")[0] for line in lines
+    }
     assert "node image: the image" in lines
     assert lines[-2:] == [
         "least-traffic-plugin: compiled least-traffic-plugin",
         "least-traffic-plugin, for its scores: probe of least-traffic-plugin",
     ]
-    embedded = said(capsys, "prefetch")
-    assert "etcd 1: " in embedded
+    embedded = said(capsys, "prefetch", "--kubernetes=1.35")
+    assert "etcd 1 of 1.35: " in embedded
     assert "node image" not in embedded
 
 
@@ -222,8 +225,8 @@ def test_a_sound_candidate_is_described(tmp_path: Path, capsys: pytest.CaptureFi
     assert f"{file}: mine, extender, schedulerName mine" in out
     assert "excluded: core/cordon (not yet)" in out
     features = (
-        "events, in-place-resize, leader-election, pod-affinity, pod-level-resources, preemption, priority, scoring, "
-        "topology-spread"
+        "dra, events, gang, in-place-resize, pod-affinity, pod-level-resources, preemption, priority, "
+        "scoring, topology-spread, volumes"
     )
     assert f"could also be claimed: {features}\n" in out
     assert "expected to take about" in out
@@ -274,3 +277,59 @@ def test_every_candidate_is_checked_and_one_that_is_wrong_is_enough(
     out = said(capsys, "check", str(tmp_path), "stock", code=2)
     assert "did you mean Candidate?" in out
     assert "stock, plugin" in out
+
+
+def test_problems_are_printed_as_json_with_their_codes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "candidate.yaml"
+    file.write_text("kind: Candidat\n")
+    assert main(["check", "--json", str(file), "stock", "no-such-candidate"]) == 2
+    *problems, last = json.loads(capsys.readouterr().out)
+    assert ("kind", 1, 7, "unknown-value") in [(p["path"], p["line"], p["column"], p["code"]) for p in problems]
+    assert all(problem["file"] == str(file) and problem["message"] and problem["fix"] for problem in problems)
+    assert (last["file"], last["code"]) == ("no-such-candidate", "unknown-candidate")
+    assert json.loads(said(capsys, "check", "--json", "stock")) == []
+
+
+def test_all_that_keeps_a_candidate_from_starting_is_told_at_once_with_codes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def problems(file: str) -> list[tuple[str, str]]:
+        assert main(["check", "--json", file]) == 2
+        return [(problem["path"], problem["code"]) for problem in json.loads(capsys.readouterr().out)]
+
+    file = write(tmp_path, ["python3", "none.py"], scoring={"python": "scores_of_mine:scores"})
+    command, python = ("spec.extender.command", "no-such-file"), ("spec.scoring.python", "no-such-module")
+    assert problems(file) == [command, python]
+    assert problems(write(tmp_path, ["./none"])) == [("spec.extender.command", "no-such-program")]
+
+
+# -- options that do not exist, or cannot mean that
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("run", "stock", "--cluster-config", "x"),
+            "run: error: unrecognized arguments: --cluster-config x\n  fix: did",
+        ),
+        (("doctor", "--nodes=3"), "schedproof doctor: error: unrecognized arguments: --nodes=3\n  fix: `schedproof"),
+        (
+            ("cluster", "up", "--cluster", "x"),
+            "up: error: unrecognized arguments: --cluster x\n  fix: did you mean --c",
+        ),
+        (("run", "stock", "--jobs", "0"), "argument --jobs: expected a whole number from 1, found 0\n  fix: "),
+        (("bench", "stock", "--nodes", "x"), "argument --nodes: expected a whole number from 1, found x\n  fix: "),
+    ],
+)
+def test_what_a_command_does_not_take_is_refused_by_that_command(
+    arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_context_without_its_kubeconfig_cleans_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "--context names a context of a kubeconfig" in said(capsys, "clean", "--context", "mine", code=2)

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import re
 import tomllib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-import schedproof
 from schedproof.foundation import content as module
 from schedproof.foundation.content import content
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-@pytest.mark.parametrize(
-    "parts",
-    [
-        ("suites",),
-        ("suites", "core"),
-        ("clusters", "embedded.yaml"),
-        ("clusters", "binaries.lock.yaml"),
-        ("clusters", "audit-policy.yaml"),
-        ("fixtures", "candidates", "stock", "candidate.yaml"),
-    ],
+SHIPPED = (
+    ("suites",),
+    ("suites", "core"),
+    ("clusters", "embedded.yaml"),
+    ("clusters", "binaries.lock.yaml"),
+    ("clusters", "audit-policy.yaml"),
+    ("fixtures", "candidates", "stock", "candidate.yaml"),
+    ("fixtures", "defects.yaml"),
+    ("fixtures", "templates", "plugin"),
+    ("fixtures", "workloads", "basic.yaml"),
 )
+
+
+@pytest.mark.parametrize("parts", SHIPPED)
 def test_what_is_shipped_is_found(parts: tuple[str, ...]) -> None:
     assert content(*parts).exists()
 
@@ -46,11 +50,19 @@ def test_in_a_wheel_content_lies_inside_the_package(tmp_path: Path, monkeypatch:
     assert content("clusters", "embedded.yaml") == installed / "content" / "clusters" / "embedded.yaml"
 
 
-def test_the_wheel_carries_all_content_to_where_it_is_looked_for() -> None:
-    project = Path(schedproof.__file__).parent.parent.parent / "pyproject.toml"
-    wheel = tomllib.loads(project.read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["force-include"] == {name: f"schedproof/content/{name}" for name in ("suites", "fixtures", "clusters")}
+def test_the_wheel_carries_what_users_need_to_where_it_is_looked_for() -> None:
+    root = content("suites").parent
+    wheel = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    carried = wheel["force-include"]
+    assert carried == {name: f"schedproof/content/{name}" for name in carried}
+    assert all((root / name).exists() for name in carried)
     assert wheel["packages"] == ["harness/schedproof"]
+    for parts in SHIPPED:
+        path = "/".join(parts)
+        assert any(path == name or path.startswith(f"{name}/") for name in carried), path
+    own = {"benchmark", "defects", "described", "unusual"}
+    candidates = {path.name for path in (root / "fixtures" / "candidates").iterdir()}
+    assert {name.split("/")[2] for name in carried if name.startswith("fixtures/candidates/")} == candidates - own
 
 
 def test_the_description_of_the_package_has_no_link_that_leads_nowhere() -> None:

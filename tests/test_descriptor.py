@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from schedproof.candidates.claims import PROFILES, Claims, NetworkClaims, claims_from_dict
 from schedproof.candidates.deploy.placeholders import PLACEHOLDERS, fill, placeholders_in
 from schedproof.candidates.descriptor.descriptor import Candidate, DescriptorError, load_candidate
+from schedproof.candidates.descriptor.features import FEATURES
 from schedproof.candidates.kinds import AttachedSpec, ControllerSpec, ExtenderSpec, PluginSpec
 from schedproof.candidates.shipped import find_candidate, shipped_names
 from schedproof.candidates.timing import TIMING_CLAIMS, Timing
@@ -65,7 +66,7 @@ def load(folder: Path, text: str) -> Candidate:
 def problems(folder: Path, text: str) -> list[tuple[int, str, str, str]]:
     with pytest.raises(DescriptorError) as caught:
         load(folder, text)
-    found = [(p.place.line, p.path, p.message, p.fix) for p in caught.value.problems]
+    found = [(p.place.line, p.path, p.code, p.fix) for p in caught.value.problems]
     for problem in caught.value.problems:
         assert problem.fix
         assert str(problem) in str(caught.value)
@@ -107,230 +108,239 @@ def network(claim: str) -> str:
     return spec(f"claims:\n  profiles: [core, network-aware]\n  network: {{{written}}}")
 
 
-# Each line: what is written, the path, part of the message, part of the fix. `where` says how it is written.
+# Each line: what is written, the path, the code, part of the fix. `where` says how it is written.
 TABLES = r"""
 ## command: replaces the extender's command, line 7, spec.extender.command
-["a\0"]                      | [0] | NUL                                          | leave that out
-[!!int abc]                  | [0] | cannot be read as int                        | quote
-"python3 x.py --port {port}" |     | expected a list                              | ["python3", "x.py"
-[]                           |     | an empty list                                | such as `command: [
-null                         |     | it is empty                                  | such as `command: [
-[a, "{port}", 8080]          | [2] | number 8080                                  | quote it: "8080"
-[a, "{port}", no]            | [2] | no, which YAML reads as false                | quote it: "no"
-[a, "{port}", 1.10]          | [2] | number 1.10                                  | quote it: "1.10"
-[a, {port}]                  | [1] | bare braces                                  | quote it: "{port}"
-[a, [b]]                     | [1] | expected a non-empty string, found a list    | such as
-[" ", "{port}"]              |     | program, is empty                            | such as
-[a, "{prot}"]                | [1] | unknown placeholder {prot}                   | mean {port}?
-[a, "{port}", "${HOME}"]     | [2] | unknown placeholder {HOME}                   | write {{HOME}}
-[a, "{port}", "{window}"]    | [2] | {window} has no value here                   | spec.claims.network
-[python3, x.py]              |     | nothing here tells                           | pass "{port}"
-[a, --port={port}]           | !   | not valid YAML                               | quotes: "...{port}..."
+["a\0"]                      | [0] | malformed           | leave that out
+[!!int abc]                  | [0] | malformed           | quote
+"python3 x.py --port {port}" |     | wrong-type          | ["python3", "x.py"
+[]                           |     | wrong-type          | such as `command: [
+null                         |     | empty-field         | such as `command: [
+[a, "{port}", 8080]          | [2] | wrong-type          | quote it: "8080"
+[a, "{port}", no]            | [2] | wrong-type          | quote it: "no"
+[a, "{port}", 1.10]          | [2] | wrong-type          | quote it: "1.10"
+[a, {port}]                  | [1] | wrong-type          | quote it: "{port}"
+[a, [b]]                     | [1] | wrong-type          | such as
+[" ", "{port}"]              |     | empty-field         | such as
+[a, "{prot}"]                | [1] | malformed           | mean {port}?
+[a, "{port}", "${HOME}"]     | [2] | malformed           | write {{HOME}}
+[a, "{port}", "{window}"]    | [2] | malformed           | spec.claims.network
+[python3, x.py]              |     | missing-placeholder | pass "{port}"
+[a, --port={port}]           | !   | not-yaml            | quotes: "...{port}..."
 ## config: replaces the extender's config, line 8, spec.extender.config
-{weight: 1} | . | no verb | filterVerb: filter
-{filterVerb: /filter} | .filterVerb | found "/filter" | without a leading
-{prioritiseVerb: p} | .prioritiseVerb | unknown field | prioritizeVerb?
-{filterVerb: f, urlPrefix: "http://a:1/s"} | .urlPrefix | fills in | `pathPrefix: /s`
-{filterVerb: f, urlPrefix: "http://a:1"}         | .urlPrefix              | fills in        | leave it out
-{filterVerb: f, urlPrefix: "http://[a"}          | .urlPrefix              | fills in        | leave it out
-{prioritizeVerb: p, weight: 0}                   | .weight                 | from 1          | such as 1
-{prioritizeVerb: p, weight: 1.5}                 | .weight                 | whole number    | weight: 1
-{filterVerb: f, ignorable: "yes"} | .ignorable | true or false | ignorable: true
-{filterVerb: f, httpTimeout: 5} | .httpTimeout | without a unit | write the unit: 5s
-{filterVerb: f, httpTimeout: 1d}                 | .httpTimeout            | unit 'd'        | 5s
-{filterVerb: f, httpTimeout: 0s}                 | .httpTimeout            | at least 0.001  | 5s
-{filterVerb: f, managedResources: [{name: cpu}]} | .managedResources[0].name | extended      | example.com
-{bindVerb: f, managedResources: [{name: a.b/c}, {name: a.b/c}]} | .managedResources[1].name | twice | keep one
-{filterVerb: f, tlsConfig: {insecur: true}}      | .tlsConfig.insecur      | unknown field   | insecure?
-{filterVerb: f, tlsConfig: {caData: "-----BEGIN"}} | .tlsConfig.caData     | base64          | base64 -w0
+{weight: 1} | . | missing-field       | filterVerb: filter
+{filterVerb: /filter} | .filterVerb | malformed           | without a leading
+{prioritiseVerb: p} | .prioritiseVerb | unknown-field       | prioritizeVerb?
+{filterVerb: f, urlPrefix: "http://a:1/s"} | .urlPrefix | contradiction       | `pathPrefix: /s`
+{filterVerb: f, urlPrefix: "http://a:1"}         | .urlPrefix              | contradiction       | leave it out
+{filterVerb: f, urlPrefix: "http://[a"}          | .urlPrefix              | contradiction       | leave it out
+{prioritizeVerb: p, weight: 0}                   | .weight                 | out-of-range        | such as 1
+{prioritizeVerb: p, weight: 1.5}                 | .weight                 | wrong-type          | weight: 1
+{filterVerb: f, ignorable: "yes"} | .ignorable | wrong-type          | ignorable: true
+{filterVerb: f, httpTimeout: 5} | .httpTimeout | not-a-duration      | write the unit: 5s
+{filterVerb: f, httpTimeout: 1d}                 | .httpTimeout            | not-a-duration      | 5s
+{filterVerb: f, httpTimeout: 0s}                 | .httpTimeout            | out-of-range        | 5s
+{filterVerb: f, managedResources: [{name: cpu}]} | .managedResources[0].name | malformed           | example.com
+{bindVerb: f, managedResources: [{name: a.b/c}, {name: a.b/c}]} | .managedResources[1].name | duplicate | keep one
+{filterVerb: f, tlsConfig: {insecur: true}}      | .tlsConfig.insecur      | unknown-field       | insecure?
+{filterVerb: f, tlsConfig: {caData: "-----BEGIN"}} | .tlsConfig.caData     | malformed           | base64 -w0
 ## plugin: the plugin, line 6, spec.plugin
-{name: A} | . | what to run | binary: kube-scheduler
-{binary: kube-scheduler, main: ./networktraffic}       | .binary     | beside main   | keep one
-{package: ./networktraffic}                            | .name       | missing       | name: NetworkTraffic
-{package: ./nowhere, name: A}                          | .package    | "./nowhere"   | relative
-{package: networktraffic, name: A}                     | .package    | import path   | ./networktraffic
-{package: a.example/x, name: A}                        | .package    | which version | a.example/x@v1.2.3
-{main: a.example/x@main}                               | .main       | which version | a.example/x@v1.2.3
-{package: ./networktraffic, name: A, constructor: new} | .constructor | exported     | such as New
-{binary: kube-scheduler, constructor: New}             | .constructor | package is given | leave it out
-{binary: kube-scheduler, args: {a: 1}}                 | .args       | none is named | name:
-{binary: kube-scheduler, name: A, args: [1]}           | .args       | expected a mapping | args: {
-{binary: kube-scheduler, name: A, args: {a: .inf}}     | .args.a     | not a finite  | finite number
-{binary: kube-scheduler, name: A, args: {a: ["{port}"]}} | .args.a[0] | no value here | extender
-{binary: scheduler}                                    | .binary     | no binary "scheduler" | ./scheduler
-{binary: ./nowhere}                                    | .binary     | no file "./nowhere" | relative
+{name: A} | . | missing-field       | binary: kube-scheduler
+{binary: kube-scheduler, main: ./networktraffic}       | .binary     | contradiction       | keep one
+{package: ./networktraffic}                            | .name       | missing-field       | name: NetworkTraffic
+{package: ./nowhere, name: A}                          | .package    | no-such-file        | relative
+{package: networktraffic, name: A}                     | .package    | malformed           | ./networktraffic
+{package: a.example/x, name: A}                        | .package    | missing-version     | a.example/x@v1.2.3
+{main: a.example/x@main}                               | .main       | missing-version     | a.example/x@v1.2.3
+{package: ./networktraffic, name: A, constructor: new} | .constructor | malformed           | such as New
+{binary: kube-scheduler, constructor: New}             | .constructor | contradiction       | leave it out
+{binary: kube-scheduler, args: {a: 1}}                 | .args       | missing-field       | name:
+{binary: kube-scheduler, name: A, args: [1]}           | .args       | wrong-type          | args: {
+{binary: kube-scheduler, name: A, args: {a: .inf}}     | .args.a     | out-of-range        | finite number
+{binary: kube-scheduler, name: A, args: {a: ["{port}"]}} | .args.a[0] | malformed           | extender
+{binary: scheduler}                                    | .binary     | unknown-value       | ./scheduler
+{binary: ./nowhere}                                    | .binary     | no-such-file        | relative
 ## stock: stands beside the stock scheduler, line 7, spec
-schedulerConfig: {kind: Pod} | .schedulerConfig.kind | found kind "Pod" | kind: KubeSchedulerConfiguration
-schedulerConfig: {a: 1} | .schedulerConfig | found none | kind: KubeSchedulerConfiguration
-schedulerConfig: no.yaml         | .schedulerConfig   | no file "no.yaml"    | relative
-schedulerConfig: 1               | .schedulerConfig   | found the number 1   | name of a file
-claims: {features: [events, events]} | .claims.features[1] | listed twice   | keep one
-image: {context: .}              | .image.context     | nothing else         | leave it out
-image: {ref: a, command: ["{port}"]} | .image.command[0] | no value here    | extender
+claims: {points: {filter: [{fits: true}]}} | .claims.points | claim-without-clause | add plugin
+claims: {profiles: [plugin], points: {queuesort: []}} | .claims.points.queuesort | unknown-field | mean queue-sort?
+claims: {profiles: [plugin], points: {filter: []}} | .claims.points.filter | wrong-type | fits: false
+claims: {profiles: [plugin], points: {filter: [{}]}} | .claims.points.filter[0].fits | missing-field | fits: true
+claims: {profiles: [plugin], points: {filter: [{fits: 1}]}} | .claims.points.filter[0].fits | wrong-type | fits: true
+schedulerConfig: {kind: Pod} | .schedulerConfig.kind | invalid-manifest    | kind: KubeSchedulerConfiguration
+schedulerConfig: {a: 1} | .schedulerConfig | invalid-manifest    | kind: KubeSchedulerConfiguration
+schedulerConfig: no.yaml         | .schedulerConfig   | no-such-file        | relative
+schedulerConfig: 1               | .schedulerConfig   | wrong-type          | name of a file
+claims: {features: [events, events]} | .claims.features[1] | duplicate           | keep one
+image: {context: .}              | .image.context     | contradiction       | leave it out
+image: {ref: a, command: ["{port}"]} | .image.command[0] | malformed           | extender
 ## spec: stands beside the extender, line 9, spec
-rbac: {<<: {a: 1}}               | .rbac              | merging              | write the fields out
-rbac: {1: a}                     | .rbac              | reads '1' as int     | quote it: "1"
-rbac: {[a]: a}                   | .rbac              | must be text         | quotes
-rbac: !mine {a: 1}               | .rbac              | the tag !mine        | without a tag
-rbac: !!python/name:os.abort a   | .rbac              | !!python/name        | without a tag
-rbac: &a {rules: [*a]}           | .rbac.rules[0]     | inside its own       | write it out
-schedulerName: b                 | .schedulerName     | twice, first on line 5 | keep one
-attached: {}                     | .attached          | beside extender      | exactly one
-  port: 99999                    | .extender.port     | 1 to 65535, found 99999 | 8888
-  port: "80"                     | .extender.port     | found the text "80"  | 8888
-  ready: healthz                 | .extender.ready    | begins with /        | /healthz
-  env: {DEBUG: 1}                | .extender.env.DEBUG | number 1            | quote it: "1"
-  env: {"A=B": x}                | .extender.env["A=B"] | environment        | letters
-  env: [A=1]                     | .extender.env      | mapping, found a list | LOG_LEVEL
-  workdir: nowhere               | .extender.workdir  | no folder "nowhere"  | folder of candidate.yaml
-schedulerConfig: {kind: KubeSchedulerConfiguration, x: ["{prot}"]} | .schedulerConfig.x[0] | {prot} | {port}?
-rbac: {rules: [{resources: [pods]}]} | .rbac.rules[0].verbs | missing        | verbs: [get
-rbac: {rules: [{verbs: [get], resources: [pods]}]} | .rbac.rules[0] | apiGroups | apiGroups: [""]
-rbac: {rules: [{verbs: [a], resources: [b], nonResourceURLs: [/c]}]} | .rbac.rules[0] | not both | two
-rbac: {rules: [{verb: [get]}]}   | .rbac.rules[0].verb | unknown field       | mean verbs?
-rbac: {clusterRoles: [1]}        | .rbac.clusterRoles[0] | number 1          | quote it: "1"
-image: {}                        | .image             | it says nothing      | dockerfile or ref
-image: {ref: "a b"}              | .image.ref         | the name of an image | localhost/
-image: {ref: a, context: .}      | .image.context     | nothing is built     | add dockerfile
-image: {ref: a, requirements: Dockerfile} | .image.requirements | harness builds | your own image
-image: {context: nowhere}        | .image.context     | no folder "nowhere"  | relative
-image: {command: ["{prot}"]}     | .image.command[0]  | {prot}               | {port}?
-image: {dockerfile: nowhere}     | .image.dockerfile  | no file "nowhere"    | relative
-scoring: {python: scores}        | .scoring.python    | module:function      | least_traffic.scoring:scores
-claims: {profiles: [core, nework-aware]} | .claims.profiles[1] | "nework-aware" | mean network-aware?
-claims: {profiles: core}         | .claims.profiles   | expected a list      | `profiles: ["core"]`
-claims: {profiles: [core, core]} | .claims.profiles[1] | listed twice        | keep one
-claims: {profiles: [plugin]}     | .claims.profiles[0] | of kind plugin      | leave it out
-claims: {features: [scale-fre]}  | .claims.features[0] | no clause judges    | mean scale-free?
-claims: {features: [dra]}        | .claims.features[0] | no clause judges    | What is judged: both-cache-modes, events
-claims: {features: [strict]}     | .claims.features[0] | normalization is not claimed | add normalization
-claims: {examples: [{readings: {a: 1}, scores: {a: 1}}]} | .claims.examples | only the profile normalization | add
-claims: {profiles: [network-aware]} | .claims.network | missing              | metric: node_network
-claims: {timing: {bind: 30}}     | .claims.timing.bind | without a unit      | write the unit: 30s
-claims: {timing: {bind: 0s}}     | .claims.timing.bind | at least 0.001      | such as 45s
-claims: {timing: {requeu: 1m}}   | .claims.timing.requeu | unknown field     | mean requeue?
-claims: {profiles: [normalization], examples: [{readings: {b: 2}, scores: {}}]} | .claims.examples[0] | nodes: b | every
-claims: {profiles: [normalization], examples: [{readings: {}, scores: {}}]} | .claims.examples[0] | no node | some nodes
-exclusions: [{clause: core/binds}] | .exclusions[0].reason | missing        | reason: "what fails
-exclusions: [{clause: core/binds, reason: " "}] | .exclusions[0].reason | an empty text | reason: "what fails
-exclusions: [{clause: core/*, reason: r}] | .exclusions[0].clause | wildcards | its own id
-exclusions: [{clause: binds, reason: r}] | .exclusions[0].clause | a clause's id | network/counter-reset
-exclusions: [{clause: netwrk/flip, reason: r}] | .exclusions[0].clause | "netwrk" | mean network/flip?
+rbac: {<<: {a: 1}}               | .rbac              | not-supported       | write the fields out
+rbac: {1: a}                     | .rbac              | wrong-type          | quote it: "1"
+rbac: {[a]: a}                   | .rbac              | wrong-type          | quotes
+rbac: !mine {a: 1}               | .rbac              | not-supported       | without a tag
+rbac: !!python/name:os.abort a   | .rbac              | not-supported       | without a tag
+rbac: &a {rules: [*a]}           | .rbac.rules[0]     | endless             | write it out
+schedulerName: b                 | .schedulerName     | duplicate           | keep one
+attached: {}                     | .attached          | contradiction       | exactly one
+  port: 99999                    | .extender.port     | out-of-range        | 8888
+  port: "80"                     | .extender.port     | wrong-type          | 8888
+  ready: healthz                 | .extender.ready    | malformed           | /healthz
+  env: {DEBUG: 1}                | .extender.env.DEBUG | wrong-type          | quote it: "1"
+  env: {"A=B": x}                | .extender.env["A=B"] | malformed           | letters
+  env: [A=1]                     | .extender.env      | wrong-type          | LOG_LEVEL
+  workdir: nowhere               | .extender.workdir  | no-such-file        | folder of candidate.yaml
+schedulerConfig: {kind: KubeSchedulerConfiguration, x: ["{prot}"]} | .schedulerConfig.x[0] | malformed | {port}?
+rbac: {rules: [{resources: [pods]}]} | .rbac.rules[0].verbs | missing-field       | verbs: [get
+rbac: {rules: [{verbs: [get], resources: [pods]}]} | .rbac.rules[0] | missing-field       | apiGroups: [""]
+rbac: {rules: [{verbs: [a], resources: [b], nonResourceURLs: [/c]}]} | .rbac.rules[0] | contradiction       | two
+rbac: {rules: [{verb: [get]}]}   | .rbac.rules[0].verb | unknown-field       | mean verbs?
+rbac: {clusterRoles: [1]}        | .rbac.clusterRoles[0] | wrong-type          | quote it: "1"
+image: {}                        | .image             | missing-field       | dockerfile or ref
+image: {ref: "a b"}              | .image.ref         | malformed           | localhost/
+image: {ref: a, context: .}      | .image.context     | contradiction       | add dockerfile
+image: {ref: a, requirements: Dockerfile} | .image.requirements | contradiction       | your own image
+image: {context: nowhere}        | .image.context     | no-such-file        | relative
+image: {command: ["{prot}"]}     | .image.command[0]  | malformed           | {port}?
+image: {dockerfile: nowhere}     | .image.dockerfile  | no-such-file        | relative
+scoring: {python: scores}        | .scoring.python    | malformed           | least_traffic.scoring:scores
+claims: {profiles: [core, nework-aware]} | .claims.profiles[1] | unknown-value       | mean network-aware?
+claims: {profiles: core}         | .claims.profiles   | wrong-type          | `profiles: ["core"]`
+claims: {profiles: [core, core]} | .claims.profiles[1] | duplicate           | keep one
+claims: {profiles: [plugin]}     | .claims.profiles[0] | contradiction       | leave it out
+claims: {features: [scale-fre]}  | .claims.features[0] | unknown-feature     | mean scale-free?
+claims: {features: [telepathy]}  | .claims.features[0] | unknown-feature     | What is judged: both-cache-modes, dra
+claims: {features: [strict]}     | .claims.features[0] | claim-without-clause | add normalization
+claims: {examples: [{readings: {a: 1}, scores: {a: 1}}]} | .claims.examples | claim-without-clause | add
+claims: {profiles: [network-aware]} | .claims.network | missing-field       | metric: node_network
+claims: {timing: {bind: 30}}     | .claims.timing.bind | not-a-duration      | write the unit: 30s
+claims: {features: [gang]}       | .claims.gang | missing-field            | add it, such as
+claims: {gang: {pods: {a: "{group}"}, timeout: 1s}} | .claims.gang | claim-without-clause | add gang
+claims: {features: [gang], gang: {pods: {a: b}, timeout: 1s}} | .claims.gang.pods | missing-placeholder | {group}
+claims: {features: [gang], gang: {pods: {a: "{group} {sise}"}, timeout: 1s}} | .claims.gang.pods.a | malformed | {size}
+claims: {timing: {bind: 0s}}     | .claims.timing.bind | out-of-range        | such as 45s
+claims: {timing: {requeu: 1m}}   | .claims.timing.requeu | unknown-field       | mean requeue?
+claims: {profiles: [normalization],examples: [{readings: {b: 2}, scores: {}}]} | .claims.examples[0] | contradiction | e
+claims: {profiles: [normalization], examples: [{readings: {}, scores: {}}]} | .claims.examples[0] | empty-field | nodes
+exclusions: [{clause: core/binds}] | .exclusions[0].reason | missing-field       | reason: "what fails
+exclusions: [{clause: core/binds, reason: " "}] | .exclusions[0].reason | wrong-type          | reason: "what fails
+exclusions: [{clause: core/*, reason: r}] | .exclusions[0].clause | unknown-clause | its own id
+exclusions: [{clause: binds, reason: r}] | .exclusions[0].clause | unknown-clause | network/counter-reset
+exclusions: [{clause: netwrk/flip, reason: r}] | .exclusions[0].clause | unknown-clause | mean network/flip?
 ## spec: more lines in its spec, from line 9 on, spec; what it needs around it
-files: {/etc/x.yaml: text, y: "{files}"} | .files["/etc/x.yaml"] | no name below the folder | {files}/config.yaml
-files: {../x.yaml: text} | .files["../x.yaml"] | no name below the folder | {files}/config.yaml
-files: {x.yaml: {from: nowhere.yaml}} | .files["x.yaml"].from | there is no file | relative to
-files: {x.yaml: "{promtheus}"} | .files["x.yaml"] | unknown placeholder | did you mean {prometheus}
-files: {x.yaml: "{certFile}"} | .files["x.yaml"] | has no value here | enableHTTPS: true
-files: {x.yaml: text} | .files | nothing tells | {files}/x.yaml
-install: [nowhere] | .install[0] | there is no | relative to
-install: [] | .install | an empty list | such as
-install: crds | .install | expected a list | ["crds"]
-processes: [{command: [a]}] | .processes[0].name | missing | such as `name:
-processes: [{name: side}] | .processes[0].command | missing | such as `command:
-processes: [{name: Side, command: [a]}] | .processes[0].name | lower-case | such as
-processes: [{name: a, command: [x]}, {name: a, command: [y]}] | .processes[1].name | two | of its own
-processes: [{name: a, command: [x], ready: /up}] | .processes[0].command | chooses the port | pass "{port}"
-processes: [{name: a, command: ["{b_address}"]}] | .processes[0].command[0] | unknown placeholder | {{b_address}}
-processes: [{name: a, command: [x], rbac: {rules: [{verbs: [get]}]}}] | .processes[0].rbac.rules[0] | a rule | such
-world: {node: {}} | .world.node | unknown field | did you mean nodes
-world: {nodes: {resources: {example.com/gpu: lots}}} | .world.nodes.resources["example.com/gpu"] | a quantity | such as
-world: {pods: {spec: {nodeName: a}}} | .world.pods.spec | decides where pods may go | leave nodeName out
-world: {namespace: {objects: [nowhere.yaml]}} | .world.namespace.objects[0] | there is no | relative to
-world: {nodes: {labels: {a: 1}}} | .world.nodes.labels.a | found the number 1 | quote it
+files: {/etc/x.yaml: text, y: "{files}"} | .files["/etc/x.yaml"] | malformed           | {files}/config.yaml
+files: {../x.yaml: text} | .files["../x.yaml"] | malformed           | {files}/config.yaml
+files: {x.yaml: {from: nowhere.yaml}} | .files["x.yaml"].from | no-such-file        | relative to
+files: {x.yaml: "{promtheus}"} | .files["x.yaml"] | malformed           | did you mean {prometheus}
+files: {x.yaml: "{certFile}"} | .files["x.yaml"] | malformed           | enableHTTPS: true
+files: {x.yaml: text} | .files | missing-placeholder | {files}/x.yaml
+install: [nowhere] | .install[0] | no-such-file        | relative to
+install: [] | .install | wrong-type          | such as
+install: crds | .install | wrong-type          | ["crds"]
+processes: [{command: [a]}] | .processes[0].name | missing-field       | such as `name:
+processes: [{name: side}] | .processes[0].command | missing-field       | such as `command:
+processes: [{name: Side, command: [a]}] | .processes[0].name | malformed           | such as
+processes: [{name: a, command: [x]}, {name: a, command: [y]}] | .processes[1].name | duplicate           | of its own
+processes: [{name: a, command: [x], ready: /up}] | .processes[0].command | missing-placeholder | pass "{port}"
+processes: [{name: a, command: ["{b_address}"]}] | .processes[0].command[0] | malformed           | {{b_address}}
+processes: [{name: a, command: [x], rbac: {rules: [{verbs: [get]}]}}] | .processes[0].rbac.rules[0] | missing-field | s
+world: {node: {}} | .world.node | unknown-field       | did you mean nodes
+world: {nodes: {resources: {example.com/gpu: lots}}} | .world.nodes.resources["example.com/gpu"] | malformed | such as
+world: {pods: {spec: {nodeName: a}}} | .world.pods.spec | not-supported       | leave nodeName out
+world: {namespace: {objects: [nowhere.yaml]}} | .world.namespace.objects[0] | no-such-file        | relative to
+world: {nodes: {labels: {a: 1}}} | .world.nodes.labels.a | wrong-type          | quote it
 
 ## network: changes or adds a claim about the network, line 11, spec.claims.network
-metric: | .metric | missing | node_network_receive_bytes_total
-metric: "rate(m[1m])"            | .metric            | not a query          | such as node_network
-direction: recieve               | .direction         | "recieve"            | mean receive?
-metric: node_network_transmit_bytes_total | .direction | contradicts         | direction: transmit
-window: 30                       | .window            | without a unit       | write the unit: 30s
-window: 30 seconds               | .window            | "30 seconds"         | such as 30s
-window: 0s                       | .window            | at least 0.001       | such as 30s
-resolution: 0%                   | .resolution        | above 0 %            | such as 10%
-resolution: 10                   | .resolution        | found 10             | write 10%
-resolution: fine                 | .resolution        | found "fine"         | such as 10%
-resolution:                      | .resolution        | missing              | 10%
-refresh: -1s                     | .refresh           | negative             | such as 1s
-on_missing: avoid                | .on_missing        | unknown field        | mean on-missing?
-on-missing: ignore | .on-missing | "ignore" | one of: neutral, avoid, reject
-device: "{dev}"                  | .device            | placeholder {dev}    | {device}
-device: {device}                 | .device            | bare braces          | quote it: "{device}"
+metric: | .metric | missing-field       | node_network_receive_bytes_total
+metric: "rate(m[1m])"            | .metric            | malformed           | such as node_network
+direction: recieve               | .direction         | unknown-value       | mean receive?
+metric: node_network_transmit_bytes_total | .direction | contradiction       | direction: transmit
+window: 30                       | .window            | not-a-duration      | write the unit: 30s
+window: 30 seconds               | .window            | not-a-duration      | such as 30s
+window: 0s                       | .window            | out-of-range        | such as 30s
+resolution: 0%                   | .resolution        | out-of-range        | such as 10%
+resolution: 10                   | .resolution        | out-of-range        | write 10%
+resolution: fine                 | .resolution        | out-of-range        | such as 10%
+resolution:                      | .resolution        | missing-field       | 10%
+refresh: -1s                     | .refresh           | not-a-duration      | such as 1s
+on_missing: avoid                | .on_missing        | unknown-field       | mean on-missing?
+on-missing: ignore | .on-missing | unknown-value       | one of: neutral, avoid, reject
+device: "{dev}"                  | .device            | malformed           | {device}
+device: {device}                 | .device            | wrong-type          | quote it: "{device}"
 ## line 1: replaces that line
-apiVersion: schedprof/v1         | apiVersion         | "schedprof/v1"       | mean schedproof/v1?
+apiVersion: schedprof/v1         | apiVersion         | unknown-value       | mean schedproof/v1?
 ## line 2: replaces that line
-kid: Candidate                   | kid                | unknown field        | mean kind?
+kid: Candidate                   | kid                | unknown-field       | mean kind?
 ## line 3: replaces that line
-metadata: {name: My_Demo}        | metadata.name      | lower-case           | such as
-metadata: {nam: a}               | metadata.nam       | unknown field        | mean name?
+metadata: {name: My_Demo}        | metadata.name      | malformed           | such as
+metadata: {nam: a}               | metadata.nam       | unknown-field       | mean name?
 ## line 5: replaces that line
-  schedulerName: a b             | spec.schedulerName | pods write           | such as
-  scheduler_name: a              | spec.scheduler_name | unknown field       | mean schedulerName?
-  schedulerName:                 | spec.schedulerName | it is empty          | schedulerName: least-traffic
+  schedulerName: a b             | spec.schedulerName | malformed           | such as
+  scheduler_name: a              | spec.scheduler_name | unknown-field       | mean schedulerName?
+  schedulerName:                 | spec.schedulerName | empty-field         | schedulerName: least-traffic
 ## line 6: replaces that line
-  extendr:                       | spec.extendr       | unknown field        | mean extender?
+  extendr:                       | spec.extendr       | unknown-field       | mean extender?
 ## line 7: replaces that line
-    comand: [a]                  | spec.extender.comand | unknown field      | mean command?
+    comand: [a]                  | spec.extender.comand | unknown-field       | mean command?
 ## line 8: replaces that line
-    config:                      | spec.extender.config | it is empty        | config: {filterVerb
-    cfg: {filterVerb: filter}    | spec.extender.cfg  | unknown field        | mean config?
+    config:                      | spec.extender.config | empty-field         | config: {filterVerb
+    cfg: {filterVerb: filter}    | spec.extender.cfg  | unknown-field       | mean config?
 """
 
-# What does not fit on a line: the document, then line, path, part of the message and part of the fix.
+# What does not fit on a line: the document, then line, path, code and part of the fix.
 MISTAKES: dict[str, tuple[str, int, str, str, str]] = {
     "a reading that is none": (
         spec("claims: {profiles: [normalization], examples: [{readings: {a: x}, scores: {a: 1}}]}"),
         9,
         "spec.claims.examples[0].readings.a",
-        "a number",
+        "wrong-type",
         "such as",
     ),
-    "tabs": ("a:\n\tb: 1\n", 2, "", "not valid YAML", "spaces, not with tabs"),
-    "unclosed": ("spec: [1,\n  2\n", 3, "", "not valid YAML", "brackets"),
-    "colon in a value": ("a: b: c\n", 1, "", "mapping values are not allowed", "between quotes"),
-    "reserved character": ("a: @b\n", 1, "", "cannot start any token", "between quotes"),
-    "asterisk": ("a: *.example\n", 1, "", "but found '.'", "begins with *"),
-    "two documents": (MINIMAL + "---\n" + MINIMAL, 10, "", "2 documents", "one candidate per file"),
-    "a list": ("- a\n", 1, "", "expected a mapping, found a list", "apiVersion"),
-    "a text": ("hello\n", 1, "", "expected a mapping, found the text", "apiVersion"),
+    "tabs": ("a:\n\tb: 1\n", 2, "", "not-yaml", "spaces, not with tabs"),
+    "unclosed": ("spec: [1,\n  2\n", 3, "", "not-yaml", "brackets"),
+    "colon in a value": ("a: b: c\n", 1, "", "not-yaml", "between quotes"),
+    "reserved character": ("a: @b\n", 1, "", "not-yaml", "between quotes"),
+    "asterisk": ("a: *.example\n", 1, "", "not-yaml", "begins with *"),
+    "two documents": (MINIMAL + "---\n" + MINIMAL, 10, "", "wrong-number", "one candidate per file"),
+    "a list": ("- a\n", 1, "", "wrong-type", "apiVersion"),
+    "a text": ("hello\n", 1, "", "wrong-type", "apiVersion"),
     "deep": (
         spec(f"schedulerConfig: {{kind: KubeSchedulerConfiguration, a: {'[' * 60}{']' * 60}}}"),
         9,
         f"spec.schedulerConfig.a{'[0]' * 47}",
-        "levels deep",
+        "not-supported",
         "flatten",
     ),
-    "unknown at top": (MINIMAL + "status: {}\n", 9, "status", "unknown field", "one of: apiVersion, kind"),
+    "unknown at top": (MINIMAL + "status: {}\n", 9, "status", "unknown-field", "one of: apiVersion, kind"),
     "network unclaimed": (
         spec("claims: {network: {metric: m, direction: receive, window: 1s, resolution: 1%}}"),
         9,
         "spec.claims.network",
-        "no profile that it is for",
+        "claim-without-clause",
         "add network-aware",
     ),
-    "no spec": (HEAD[: HEAD.index("spec")], 1, "spec", "missing", "spec: {schedulerName"),
-    "empty spec": (HEAD[: HEAD.index("  sch")], 4, "spec", "it is empty", "spec: {schedulerName"),
-    "no kind of candidate": (HEAD, 4, "spec", "what kind", "extender, controller, plugin"),
-    "attached": (HEAD + "  attached: {a: 1}\n", 6, "spec.attached", "no fields", "attached: {}"),
+    "no spec": (HEAD[: HEAD.index("spec")], 1, "spec", "missing-field", "spec: {schedulerName"),
+    "empty spec": (HEAD[: HEAD.index("  sch")], 4, "spec", "empty-field", "spec: {schedulerName"),
+    "no kind of candidate": (HEAD, 4, "spec", "missing-field", "extender, controller, plugin"),
+    "attached": (HEAD + "  attached: {a: 1}\n", 6, "spec.attached", "wrong-type", "attached: {}"),
     "controller": (
         HEAD + "  controller:\n    command: [a]\n    ready: /ok\n",
         7,
         "spec.controller.command",
-        "nothing here tells",
+        "missing-placeholder",
         "{port}",
     ),
     "controller's config": (
         MINIMAL.replace("extender:", "controller:"),
         8,
         "spec.controller.config",
-        "unknown field",
+        "unknown-field",
         "one of: command",
     ),
     "schedulerConfig for attached": (
         HEAD + "  attached: {}\n  schedulerConfig: {kind: KubeSchedulerConfiguration}\n",
         7,
         "spec.schedulerConfig",
-        "no kube-scheduler for attached",
+        "contradiction",
         "leave it out",
     ),
     "schedulerConfig and args": (
@@ -338,21 +348,35 @@ MISTAKES: dict[str, tuple[str, int, str, str, str]] = {
         + "  schedulerConfig: {kind: KubeSchedulerConfiguration}\n",
         7,
         "spec.schedulerConfig",
-        "spec.plugin.args would never arrive",
+        "contradiction",
         "pluginConfig",
     ),
     "profile of another name": (
         stock("schedulerConfig: {kind: KubeSchedulerConfiguration, profiles: [{schedulerName: demos}]}"),
         5,
         "spec.schedulerName",
-        "no profile",
+        "contradiction",
         "mean demos?",
+    ),
+    "nodes that do not differ": (
+        stock("claims: {profiles: [plugin], points: {score: [{better: {}, worse: {}}]}}"),
+        7,
+        "spec.claims.points.score[0]",
+        "contradiction",
+        "differ",
+    ),
+    "pods that do not differ": (
+        stock("claims: {profiles: [plugin], points: {queue-sort: [{first: {}, then: {}}]}}"),
+        7,
+        "spec.claims.points.queue-sort[0]",
+        "contradiction",
+        "one",
     ),
     "excluded twice": (
         spec("exclusions:\n  - {clause: core/binds, reason: r}\n  - {clause: core/binds, reason: s}"),
         11,
         "spec.exclusions[1].clause",
-        "first on line 10",
+        "duplicate",
         "keep one",
     ),
 }
@@ -364,7 +388,7 @@ def tabulated() -> Iterator[tuple[str, tuple[str, int, str, str, str]]]:
         where = title.partition(":")[0]
         write, line, outer = WRITERS[where] if where in WRITERS else (None, int(where.split()[1]), "")
         for row in rows:
-            text, path, message, fix = (cell.strip() for cell in row.split(" | "))
+            text, path, code, fix = (cell.strip() for cell in row.split(" | "))
             text = "  " + text if row.startswith("  ") else text
             if write is None:
                 lines = MINIMAL.split("\n")
@@ -373,7 +397,7 @@ def tabulated() -> Iterator[tuple[str, tuple[str, int, str, str, str]]]:
             else:
                 document = write(text)
             path = "" if path == "!" else outer + path.rstrip(".")
-            yield f"{where} {text}", (document, line, path, message, fix)
+            yield f"{where} {text}", (document, line, path, code, fix)
 
 
 WRITERS = {
@@ -389,9 +413,9 @@ MISTAKES |= tabulated()
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_answered_with_its_place_and_a_fix(folder: Path, mistake: str) -> None:
-    text, line, path, message, fix = MISTAKES[mistake]
+    text, line, path, code, fix = MISTAKES[mistake]
     found = problems(folder, text)
-    matching = [p for p in found if p[0] == line and p[1] == path and message in p[2] and fix in p[3]]
+    matching = [p for p in found if p[0] == line and p[1] == path and p[2] == code and fix in p[3]]
     assert matching, found
 
 
@@ -421,7 +445,7 @@ def test_a_clause_that_does_not_exist_cannot_be_excluded(folder: Path) -> None:
     (found,) = problems(folder, text)
     assert found[1:] == (
         "spec.exclusions[0].clause",
-        'there is no clause "core/bind"',
+        "unknown-clause",
         "did you mean core/binds?",
     )
 
@@ -459,28 +483,28 @@ BOMB = (
 )
 
 UNREADABLE: dict[str, tuple[bytes | None, str, str]] = {
-    "missing": (None, "there is no such file", "name a candidate.yaml"),
-    "empty": (b"", "the file is empty", "docs/candidate.md"),
-    "comments only": (b"# soon\n---\n", "the file is empty", "docs/candidate.md"),
-    "latin-1": (b"a: 1\nb: \xe9\n", "candidate.yaml:2:4: it is not UTF-8", "save it in UTF-8"),
-    "control character": (b"a: \x01\n", "it is not YAML", "plain text"),
-    "huge escape": (b'a: "\\UFFFFFFFF"\n', "it is not YAML", "plain text"),
-    "surrogate": (b'"\\ud800": 1\n', "cannot be read as str", "plain value"),
-    "brackets": (b"[" * 5_000, "nested too deeply", "flatten it"),
-    "huge": (b"#" * (1 << 21), "larger than 1 MiB", "name a candidate.yaml"),
-    "bomb": (BOMB, "expand without end", "write it out"),
+    "missing": (None, "no-such-file", "its candidate.yaml, or the folder"),
+    "empty": (b"", "empty-file", "docs/candidate.md"),
+    "comments only": (b"# soon\n---\n", "empty-file", "docs/candidate.md"),
+    "latin-1": (b"a: 1\nb: \xe9\n", "unreadable-file", "save it in UTF-8"),
+    "control character": (b"a: \x01\n", "not-yaml", "plain text"),
+    "huge escape": (b'a: "\\UFFFFFFFF"\n', "not-yaml", "plain text"),
+    "surrogate": (b'"\\ud800": 1\n', "malformed", "plain value"),
+    "brackets": (b"[" * 5_000, "not-supported", "flatten it"),
+    "huge": (b"#" * (1 << 21), "unreadable-file", "written by hand"),
+    "bomb": (BOMB, "endless", "write it out"),
 }
 
 
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_a_file_that_cannot_be_read_says_so(tmp_path: Path, case: str) -> None:
-    content, message, fix = UNREADABLE[case]
+    content, code, fix = UNREADABLE[case]
     if content is not None:
         (tmp_path / "candidate.yaml").write_bytes(content)
     with pytest.raises(UsageError) as caught:
         load_candidate(tmp_path)
     assert isinstance(caught.value, DescriptorError)
-    assert message in str(caught.value)
+    assert code in [problem.code for problem in caught.value.problems]
     assert fix in str(caught.value)
 
 
@@ -573,6 +597,93 @@ def test_the_other_kinds_have_all_that_is_written(folder: Path) -> None:
     assert stock.spec.stock
     assert isinstance(attached.spec, AttachedSpec)
     assert attached.kind == "attached"
+
+
+BEHIND = "{metric: m, direction: receive, window: 1s, resolution: 1%}"
+OPPOSED = "[{pod: {metadata: {labels: {a: b}}}, better: {x: y}, worse: {x: z}}, {better: {x: z}, worse: {x: y}}]"
+FULFILLED = {
+    "both-cache-modes": ("extender, filterVerb: filter", "extender, bindVerb: bind"),
+    "ignorable": ("extender, filterVerb: f, ignorable: true", "extender, filterVerb: f"),
+    "managed-resources": (
+        "extender, filterVerb: f, managedResources: [{name: a.b/c}]", "extender, filterVerb: f, managedResources: []"
+    ),
+    "preempt": ("extender, preemptVerb: preempt", "extender, filterVerb: f"),
+    "tls": ("extender, filterVerb: f, enableHTTPS: true", "extender, filterVerb: f, enableHTTPS: false"),
+    "tls, mutual-tls": (
+        "extender, filterVerb: f, enableHTTPS: true, tlsConfig: {certFile: a, keyFile: b, caFile: c}",
+        "extender, filterVerb: f, enableHTTPS: true, tlsConfig: {caFile: c}",
+    ),
+    "signs-pods": (f"plugin, points: {{score: {OPPOSED}}}", "plugin, points: {filter: [{fits: true}]}"),
+    "strict": (f"normalization, network: {BEHIND}", "normalization"),
+    "full-scale": (f"normalization, network: {BEHIND}", "normalization"),
+    "scale-free": (f"normalization, network: {BEHIND}", "normalization"),
+}  # fmt: skip
+"""Features: a profile with what fulfils them beside it in the configuration or the claims, and with something else."""
+
+
+def claiming(features: str, beside: str) -> str:
+    profile, _, fields = beside.partition(", ")
+    head = plugin("{binary: kube-scheduler}") if profile == "plugin" else config(f"{{{fields}}}")
+    if profile == "normalization":
+        head = MINIMAL
+    more = "" if profile == "extender" or not fields else f", {fields}"
+    return head + f"  claims: {{profiles: [core, {profile}], features: [{features}]{more}}}\n"
+
+
+def test_what_each_feature_needs_is_written_down() -> None:
+    assert set(FEATURES) == set(CLAIMABLE.features)
+    needy = {feature for feature, needs in FEATURES.items() if needs.config or needs.claims}
+    assert needy == {feature.split(", ")[-1] for feature in FULFILLED}
+
+
+@pytest.mark.parametrize("features", FULFILLED)
+def test_a_feature_that_contradicts_the_rest_of_the_descriptor_is_refused(folder: Path, features: str) -> None:
+    right, wrong = FULFILLED[features]
+    assert load(folder, claiming(features, right)).claims.features == tuple(features.split(", "))
+    text = claiming(features, wrong)
+    [(line, path, code, fix)] = problems(folder, text)
+    assert (line, path) == (text.count("\n"), f"spec.claims.features[{features.count(',')}]")
+    assert code in ("contradiction", "claim-without-clause")
+    assert f"or leave {features.rsplit(', ', maxsplit=1)[-1]} out" in fix
+
+
+@pytest.mark.parametrize("feature", [feature for feature, needs in FEATURES.items() if needs.kind])
+@pytest.mark.parametrize("kind", ["extender", "controller", "plugin", "attached"])
+def test_a_feature_of_one_kind_is_not_claimed_by_another(folder: Path, feature: str, kind: str) -> None:
+    spec = {
+        "extender": "{command: [python3, '{port}'], config: {filterVerb: f}}",
+        "controller": "{command: [python3]}", "plugin": "{binary: kube-scheduler}", "attached": "{}",
+    }[kind]  # fmt: skip
+    profiles = "core" if kind in ("controller", "plugin") else "core, extender, plugin"
+    (folder / "candidate.yaml").write_text(
+        HEAD + f"  {kind}: {spec}\n  claims: {{profiles: [{profiles}], features: [{feature}]}}\n"
+    )
+    found = []
+    try:
+        load_candidate(folder, known=CLAIMABLE)
+    except DescriptorError as error:
+        found = [problem.message for problem in error.problems if "is a feature of kind" in problem.message]
+    assert bool(found) == (kind not in ("attached", FEATURES[feature].kind))
+
+
+def test_the_harness_s_own_certificates_are_those_of_a_client_as_well(folder: Path) -> None:
+    text = claiming("tls, mutual-tls", "extender, filterVerb: f, enableHTTPS: true")
+    assert problems(folder, text)
+    load(folder, text.replace('"{port}"]', '"{port}", "{certFile}", "{keyFile}", "{caFile}"]'))
+
+
+def test_what_makes_a_group_is_claimed_and_kept(folder: Path) -> None:
+    text = 'features: [gang], gang: {pods: {metadata: {labels: {group: "{group}"}}}, timeout: 10s}'
+    claims = load(folder, spec(f"claims: {{{text}}}")).claims
+    assert claims.gang is not None
+    assert (claims.gang.timeout, claims.gang.objects) == (10.0, ())
+    assert Claims.from_dict(json.loads(json.dumps(claims.as_dict()))) == claims
+
+
+def test_an_object_of_a_group_is_a_manifest(folder: Path) -> None:
+    text = 'features: [gang], gang: {pods: {a: "{group}"}, timeout: 10s, objects: [{kind: PodGroup}]}'
+    with pytest.raises(DescriptorError, match=r"claims\.gang\.objects\[0\]"):
+        load(folder, spec(f"claims: {{{text}}}"))
 
 
 def test_timing_is_claimed_field_by_field(folder: Path) -> None:

@@ -121,3 +121,11 @@ def test_when_it_is_stopped_only_the_last_ones_of_present_instances_are_left() -
     assert [dispatcher.next_index("gw0") for _ in range(3)] == [3, 4, None]
     assert [dispatcher.next_index("gw1") for _ in range(3)] == [6, 7, None]
     assert dispatcher.next_index("gw2") is None
+
+
+def test_what_needs_a_fresh_cluster_is_a_new_workers_first() -> None:
+    dispatcher = Dispatcher(
+        [*of("a", 30, 30), *of("b", 5, begin=10), Task(20, "b", first=False, last=False, seconds=1, fresh=True)]
+    )
+    assert [dispatcher.next_index("w1") for _ in range(2)] == [20, 10]
+    assert dispatcher.next_index("w2") == 0

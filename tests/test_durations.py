@@ -79,3 +79,29 @@ def test_how_long_other_numbers_of_cases_took_says_nothing() -> None:
 
 def test_a_long_window_is_named_with_its_refresh() -> None:
     assert "window of 30 s and refresh of 5 s" in told(claiming(window=30.0, refresh=5.0), "network/flip")
+
+
+def test_counted_placements_are_waited_for_before_each_probe_and_named() -> None:
+    counted, silent = claiming(window=30.0, own_placements="counted"), claiming(window=30.0)
+    assert seconds(counted, "network/flip") > 10 * 30 + seconds(silent, "network/flip")
+    assert seconds(counted, "network/zero-traffic") == seconds(silent, "network/zero-traffic")
+    assert "before each probe: own-placements counted" in told(counted, "network/flip")
+    assert "own-placements" not in told(silent, "network/flip")
+
+
+def test_counted_placements_are_waited_for_where_scores_and_wishes_are_asked_about() -> None:
+    for clause in ("normalize/range", "core/prefer-spread"):
+        counted, silent = (
+            claiming("least-traffic-extender", window=30.0, own_placements=own) for own in ("counted", None)
+        )
+        assert seconds(counted, clause) >= 10 * 30 + seconds(silent, clause)
+        assert "own-placements counted" in told(counted, clause)
+    plugin = claiming(own_placements="counted")
+    assert seconds(plugin, "normalize/range") < 10, "it is told where its pods go, and no question is taken for one"
+
+
+def test_how_long_a_clause_took_without_counted_placements_says_nothing_of_one_with_them() -> None:
+    counted, silent = claiming(own_placements="counted"), claiming()
+    Durations().keep([(silent, "network/flip", 1000.0)])
+    assert seconds(silent, "network/flip") == 1000.0
+    assert seconds(counted, "network/flip") < 1000.0

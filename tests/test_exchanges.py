@@ -170,9 +170,34 @@ UNREADABLE = {
         b'[{"Host": "a", "Score": "5"}]', b'[{"Host": "a", "Score": true}]', b'[{"Host": 5, "Score": 5}]',
         b'[{"Host": "a", "Score": 9223372036854775808}]', b'["a"]', b"[" + b"1" * 5_000 + b"]",
     ],
-    "preempt": [b"", b"[]", b'{"NodeNameToMetaVictims": []}', b'{"NodeNameToMetaVictims": {"a": {"Pods": ["u"]}}}'],
+    "preempt": [b"", b"[]", b'{"NodeNameToMetaVictims": []}', b'{"NodeNameToMetaVictims": {"a": {"Pods": ["u"]}}}',
+        b'{"NodeNameToMetaVictims": {"a": {"NumPDBViolations": "1"}}}',
+    ],
     "bind": [b"", b"[]", b"true", b"404 page not found", b'{"Error": false}'],
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "offered",
+    [
+        {
+            "NodeNameToVictims": {
+                "a": {"Pods": [{"metadata": {"name": "p", "uid": "u"}}], "NumPDBViolations": 2},
+                "b": {"Pods": None, "NumPDBViolations": 0},
+            }
+        },
+        {
+            "NodeNameToVictims": None,
+            "NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u"}], "NumPDBViolations": 2}, "b": {}},
+        },
+    ],
+    ids=["whole pods", "uids"],
+)
+def test_victims_are_on_record_by_their_uids(offered: dict[str, Any]) -> None:
+    answer = {"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "v"}, {}], "numPDBViolations": 1}, "b": {}}}
+    record = called({"Pod": POD, **offered}, answer, path="/preempt")
+    assert (record["victims_asked"], record["victims_answered"]) == ({"a": ["u"], "b": []}, {"a": ["v", ""], "b": []})
+    assert (record["violations_asked"], record["violations_answered"]) == ({"a": 2}, {"a": 1})
 
 
 @pytest.mark.parametrize(("verb", "answer"), [(verb, text) for verb, texts in READABLE.items() for text in texts])

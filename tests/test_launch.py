@@ -24,7 +24,7 @@ def settings(**given: Any) -> Settings:
     "given",
     [
         {},
-        {"nodes": 3, "cluster_file": Path("mine.yaml"), "deploy": "process"},
+        {"nodes": 3, "cluster_file": Path("mine.yaml"), "deploy": "process", "kubernetes": "1.35"},
         {"cluster": "kind", "nodes": 2, "deploy": "control-plane", "keep_cluster": True, "node_image": "mine:1"},
         {**EXISTING, "context": "c", "namespace_prefix": "mine", "allow_node_changes": True, "deploy": "process"},
         {**EXISTING, "callback_address": "127.0.0.1", "audit_log": Path(__file__)},
@@ -37,10 +37,12 @@ def test_what_goes_together_is_taken(given: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"cluster": "kwok"}, "--cluster kwok: no such cluster"),
+        ({"cluster": "kwok"}, "--cluster kwok: unknown kind of cluster"),
         ({"keep_cluster": True}, "--keep-cluster does not go with --cluster embedded"),
         ({"kubeconfig": Path("k")}, "--kubeconfig does not go with --cluster embedded"),
         ({"cluster": "kind", "allow_node_changes": True}, "--allow-node-changes does not go with --cluster kind"),
+        ({"kubernetes": "1.12"}, "no binaries are pinned for Kubernetes '1.12'"),
+        ({**EXISTING, "kubernetes": "1.36"}, "--kubernetes does not go with --cluster existing"),
         ({**EXISTING, "nodes": 3}, "--nodes does not go with --cluster existing"),
         ({"deploy": "somehow"}, "--deploy somehow: unknown deployment mode"),
         ({"deploy": "pod"}, "--deploy pod: on --cluster embedded candidates run as processes"),

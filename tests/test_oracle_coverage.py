@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.oracle.coverage import rules_about_others, unmodelled
+from schedproof.oracle.coverage import kept_free, rules_about_others, unmodelled
 
 Manifest = dict[str, Any]
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -212,7 +212,8 @@ def test_a_namespace_that_a_neighbour_selects_matters_while_its_labels_are_not_k
 def test_room_kept_for_a_nominated_pod_is_named(described: str, other: Manifest, named: bool) -> None:
     """Pods of no higher priority leave it alone, although the node looks free."""
     expected = ("status.nominatedNodeName of default/n",) if named else ()
-    assert unmodelled(pod(priority=1), [other], [NODE]) == expected, described
+    assert kept_free(pod(priority=1), [other]) == expected, described
+    assert unmodelled(pod(priority=1), [other], [NODE]) == ()
 
 
 def test_an_extended_resource_that_is_served_by_a_device_class_is_named() -> None:

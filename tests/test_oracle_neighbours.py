@@ -133,6 +133,42 @@ def test_namespaces(described: str, term: Manifest, namespace: str, meant: bool)
     assert (left(pod(namespace=namespace), guard) == ["b1", "nowhere"]) is meant, described
 
 
+@pytest.mark.parametrize(
+    ("expressions", "meant"),
+    [
+        ([("tier", "NotIn", "front")], True),  # the pod has no such label
+        ([("tier", "DoesNotExist")], True),
+        ([("app", "NotIn", "web")], True),
+        ([("app", "NotIn", "web", "db")], False),
+        ([("app", "DoesNotExist")], False),
+        ([("tier", "Exists")], False),
+        ([("tier", "In", "front")], False),
+        ([("app", "Exists"), ("app", "In", "db")], True),
+        ([("app", "Exists"), ("app", "In", "web")], False),
+        ([("app", "In", "web"), ("app", "Exists")], False),
+    ],
+)
+@pytest.mark.parametrize("named", [{}, {"matchLabels": {"app": "db"}}])
+def test_expressions(expressions: list[tuple[str, ...]], meant: bool, named: Manifest) -> None:
+    """They are ANDed, also with matchLabels; the same of affinity, anti-affinity, and from the other side."""
+    chosen = [{"key": key, "operator": operator, "values": values} for key, operator, *values in expressions]
+    term = {"labelSelector": {**named, "matchExpressions": chosen}}
+    other = pod("db", "a1", app="db")
+    assert (left(pod(together=[term], app="web"), other) == ["a1", "a2"]) is meant
+    assert (left(pod(apart=[term], app="web"), other) == ["b1", "nowhere"]) is meant
+    assert (left(pod(app="db"), pod("guard", "a1", app="x", apart=[term])) == ["b1", "nowhere"]) is meant
+
+
+def test_the_first_of_a_group_is_meant_by_its_own_terms_namespaces_included() -> None:
+    """With a term that means another namespace only, it waits for a pod there."""
+    red = {"namespaces": ["red"]}
+    assert left(pod(together=[{**WEB, **red}])) == []
+    assert left(pod(together=[{**WEB, "namespaceSelector": {"matchLabels": {"team": "red"}}}])) == []
+    assert left(pod(together=[WEB, {**WEB, **red}])) == []
+    assert left(pod(together=[{**WEB, "namespaces": ["default", "red"]}])) == ["a1", "a2", "b1"]
+    assert left(pod(together=[{**WEB, "namespaceSelector": {}}])) == ["a1", "a2", "b1"]
+
+
 @pytest.mark.parametrize("selector", [None, {}])
 def test_no_selector_means_no_pod_and_an_empty_one_all(selector: Manifest | None) -> None:
     term = {} if selector is None else {"labelSelector": selector}
@@ -143,7 +179,10 @@ def test_no_selector_means_no_pod_and_an_empty_one_all(selector: Manifest | None
 def test_terminating_pods_are_there_and_ended_ones_are_not() -> None:
     going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     assert left(pod(apart=[DB]), pod("db", "a1", app="db", metadata=going)) == ["b1", "nowhere"]
-    assert left(pod(apart=[DB]), pod("db", "a1", app="db", phase="Failed")) == EVERYWHERE
+    for phase in ("Succeeded", "Failed"):
+        assert left(pod(apart=[DB]), pod("db", "a1", app="db", phase=phase)) == EVERYWHERE
+        assert left(pod(together=[DB]), pod("db", "a1", app="db", phase=phase)) == []
+        assert left(pod(), pod("guard", "a1", app="db", apart=[WEB], phase=phase)) == EVERYWHERE
 
 
 def test_pods_under_way_count_where_that_helps() -> None:

@@ -1,4 +1,4 @@
-"""What a pod would rather have, one world for each rule."""
+"""What a pod prefers, one world for each rule."""
 
 from __future__ import annotations
 

@@ -65,6 +65,19 @@ def test_each_taint_that_is_not_tolerated_is_a_reason() -> None:
     )
 
 
+def test_of_two_taints_of_one_key_each_has_to_be_tolerated() -> None:
+    """They differ by their effects; their values may be the same."""
+    by_effect = {"key": "dedicated", "operator": "Exists"}
+    for value in ("gpu", "cpu"):
+        second = {**GPU, "value": value, "effect": "NoExecute"}
+        for taints in ((GPU, second), (second, GPU)):
+            for effect in ("NoSchedule", "NoExecute"):
+                assert len(repulsions(pod({**by_effect, "effect": effect}), node(*taints))) == 1
+            assert repulsions(pod(by_effect), node(*taints)) == ()
+    assert len(repulsions(pod({"key": "dedicated", "value": "gpu"}), node(GPU, {**GPU, "effect": "NoExecute"}))) == 0
+    assert len(repulsions(pod({"key": "dedicated", "value": "gpu"}), node(GPU, BARE))) == 1
+
+
 def test_prefer_no_schedule_keeps_nobody_off() -> None:
     """It only counts against the node."""
     assert repulsions(pod(), node({"key": "dedicated", "effect": "PreferNoSchedule"})) == ()

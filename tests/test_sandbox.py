@@ -287,7 +287,7 @@ def test_why_a_command_ended_is_told_first(run: Callable[..., Process], code: st
     assert process.cause() == cause
     error = str(process.exit_error())
     assert error.startswith(f"it ended with exit code {process.exit_code}{': ' if cause else ''}{cause}\n")
-    assert "FLAG:" not in error.partition("its last words")[2]
+    assert "FLAG:" not in error.partition("last log lines")[2]
 
 
 def test_what_an_earlier_process_said_is_no_cause(sandbox: Sandbox, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from schedproof.normalization.surfaces.scheduler import (
     confined,
     plugin_scores,
 )
-from schedproof.stimulus.normalization import HIGHEST_RATE, counter_of
+from schedproof.stimulus.live_surfaces import HIGHEST_RATE, counter_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -155,14 +155,14 @@ def test_an_extender_s_scores_are_those_on_the_line() -> None:
         call("v1/prioritize", scores=[["a", 50], ["a", 1.5]]),
         call("v1/bind"),
     ]
-    assert EXTENDER.answer(ASKED, Outcome(node="a", calls=calls)) == Answer(scores=(("a", 50), ("a", 1.5)))
+    assert EXTENDER.answer(ASKED, Outcome(node="a", calls=calls)) == Answer(scores=(("a", 50), ("a", 1.5), ("b", 0)))
 
 
 def test_what_its_filter_refuses_is_told() -> None:
     calls = [call("v1/filter", answered=["b", "a"]), call("v1/prioritize", scores=[["b", 1]])]
     calls[0]["asked"].append("c")
     found = EXTENDER.answer((*ASKED, "c"), Outcome(node="b", calls=calls))
-    assert found == Answer(scores=(("b", 1),), filtered=("c",))
+    assert found == Answer(scores=(("b", 1), ("a", 0)), filtered=("c",))
 
 
 def test_where_its_filter_leaves_one_node_that_is_the_best_there_is() -> None:

@@ -25,7 +25,8 @@ from schedproof.clusters import spec as cluster_spec
 from schedproof.clusters.spec import load_kind_spec, load_spec
 from schedproof.documents.fields import Field
 from schedproof.foundation.errors import HostError, SchedproofError, UsageError
-from schedproof.history.damage import FIELDS, damage
+from schedproof.history.record import KINDS
+from schedproof.history.saved import DamagedRecordError, read_record
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.report.run.result import CandidateResult, RunResult
@@ -59,6 +60,24 @@ EVERYTHING: dict[str, list[Any]] = {
             """
             apiVersion: schedproof/v1
             kind: Candidate
+            metadata: {name: points}
+            spec:
+              schedulerName: points
+              plugin: {binary: kube-scheduler}
+              claims:
+                profiles: [plugin]
+                points:
+                  filter:
+                    - pod: &pod {metadata: {labels: {a: b}, annotations: {a: b}}, spec: {priority: 1}}
+                      node-labels: {a: b}
+                      fits: false
+                  prefilter: [{pod: *pod, node-labels: {a: b}, fits: true}]
+                  score: [{pod: *pod, better: {a: b}, worse: {a: c}}]
+                  queue-sort: [{first: *pod, then: {}}, {first: {}, then: *pod}]
+            """,
+            """
+            apiVersion: schedproof/v1
+            kind: Candidate
             metadata: {name: all}
             spec:
               schedulerName: all
@@ -82,6 +101,10 @@ EVERYTHING: dict[str, list[Any]] = {
               claims:
                 profiles: [core, network-aware]
                 timing: {bind: 1s, requeue: 1s, takeover: 1s, freshness: 1s, reaction: 1s}
+                gang:
+                  pods: {metadata: {labels: {group: "{group}"}}}
+                  objects: [{apiVersion: v1, kind: PodGroup, metadata: {name: "{group}"}, spec: {min: "{size}"}}]
+                  timeout: 10s
                 network:
                   metric: m
                   direction: receive
@@ -232,28 +255,48 @@ def test_a_wrong_workload_is_refused(operations: str) -> None:
 # -- what runs leave
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from([(kind, name) for kind, fields in FIELDS.items() for name, _ in fields]), st.data())
-def test_a_record_is_refused_where_a_saved_history_would_be(field: tuple[str, str], data: st.DataObject) -> None:
-    kind, name = field
-    record: dict[str, Any] = {"kind": kind, "at": 0.5}
-    for other, wanted in FIELDS[kind]:
-        put(record, other, RIGHT[wanted])
-    assert not damage(record)
+def paths(value: object, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [prefix, *(path for key, item in inner for path in paths(item, (*prefix, key)))]
+
+
+def right(schema: dict[str, Any]) -> Any:
+    """A value that a schema of a record's field takes; of an object, what must be there."""
+    schema = RECORDS["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+    for one in schema.get("anyOf", ()):
+        return right(one)
+    fields = {name: right(schema["properties"][name]) for name in schema.get("required", ())}
+    return {"string": "a", "integer": 1, "number": 0.5, "boolean": True, "array": [], "object": fields}.get(
+        schema.get("type", ""), fields
+    )
+
+
+RECORDS = SCHEMAS["history"]()
+FIELDS = [
+    (kind, *path)
+    for kind, model in KINDS.items()
+    for path in paths(right({"$ref": model.__name__}) | dict.fromkeys(RECORDS["$defs"][model.__name__]["properties"]))
+    if path
+]
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(FIELDS), st.data())
+def test_a_record_is_refused_where_a_saved_history_would_be(field: tuple[str, ...], data: st.DataObject) -> None:
+    kind, *outer, name = field
+    record = {"kind": kind, "at": 0.5, **right({"$ref": KINDS[kind].__name__})}
+    assert read_record(record).as_dict() == record
     VALIDATORS["history"].validate(record)
-    put(record, name, data.draw(st.sampled_from([None, True, 1, 0.5, "a", [], {}])))
-    assert VALIDATORS["history"].is_valid(record) == (not damage(record))
-
-
-RIGHT: dict[str, Any] = {"text": "a", "int": 1, "number": 0.5, "bool": True, "list": [], "dict": {}, "body": [{}]}
-
-
-def put(record: dict[str, Any], name: str, value: object) -> None:
-    """Set a field, as the table of fields names it."""
-    *outer, last = name.removesuffix("?").split(".")
+    inside = record
     for step in outer:
-        record = record.setdefault(step, {})
-    record[last] = value
+        inside = inside[step]
+    inside[name] = data.draw(st.sampled_from([None, True, 1, 0.5, "a", [], {}]))
+    try:
+        read_record(record)
+    except DamagedRecordError:
+        assert not VALIDATORS["history"].is_valid(record)
+    else:
+        VALIDATORS["history"].validate(record)
 
 
 def closed(schema: Any) -> Any:
@@ -271,10 +314,10 @@ def test_a_report_has_what_its_schema_says_and_nothing_else(error: SchedproofErr
     candidate = Candidate("tested", "tested", AttachedSpec(), Path("candidate.yaml"))
     levels: tuple[Any, ...] = ("required", "recommended")
     verdicts = [
-        Verdict("core/binds", level, outcome, "so", {"logs": {}}, stale=stale, instance=instance, depends_on=depends)
+        Verdict("core/binds", level, outcome, "so", {"logs": {}}, code, stale, instance, depends)
         for level in levels
         for outcome in get_args(Outcome)
-        for stale, instance, depends in ((False, 0, ""), (True, 2, "core/alive"))
+        for code, stale, instance, depends in (("", False, 0, ""), ("not-tried", True, 2, "core/alive"))
     ]
     result = RunResult(seed=7, cluster="embedded", folder=Path("results"), error=error, seconds=1.5)
     result.started = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -355,7 +398,7 @@ def agrees(said: dict[str, Any], asked: dict[str, Any]) -> bool:
 def without_manifests(found: Asked) -> Iterator[tuple[str, dict[str, Any]]]:
     """Kubernetes' own objects are carried as they are, and names that are no words have no simple path."""
     for path, facts in found.items():
-        if not re.search(r"template|manifests|\.args|schedulerConfig\.|labels\.|\"", path):
+        if not re.search(r"template|manifests|\.args|schedulerConfig\.|labels\.|gang\.(pods\.|objects.*\.)|\"", path):
             yield path, facts
 
 
@@ -396,11 +439,6 @@ def test_the_cluster_s_schema_has_the_fields_that_its_reader_knows() -> None:
     assert set(said) == {*cluster_spec.SPEC_KEYS, *cluster_spec.KIND_KEYS}
     assert set(said["node"]["properties"]) == set(cluster_spec.NODE_KEYS)
     assert said["nodes"]["items"]["properties"] == said["node"]["properties"]
-
-
-def paths(value: object, prefix: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [prefix, *(path for key, item in inner for path in paths(item, (*prefix, key)))]
 
 
 GOOD = {

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from schedproof.history.observations import NodeScore
 from schedproof.stimulus.scores import ScoreTail, parse_score
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ OTHERS = [
     ],
 )
 def test_a_line_that_tells_a_score_is_read(line: str, scorer: str, score: int) -> None:
-    assert parse_score(line) == {"pod": POD, "scorer": scorer, "node": "node-2", "score": score}
+    assert parse_score(line) == NodeScore(pod=POD, scorer=scorer, node="node-2", score=score)
 
 
 @pytest.mark.parametrize("line", OTHERS)
@@ -61,7 +62,7 @@ def test_a_node_may_be_called_anything_that_a_node_can_be_called() -> None:
     name = "ip-10-0-0-1.eu-central-1.compute.internal"
     score = parse_score(PLUGIN.replace("node-2", name))
     assert score is not None
-    assert score["node"] == name
+    assert score.node == name
 
 
 # -- following a log
@@ -79,7 +80,7 @@ def log(tmp_path: Path) -> Path:
 
 
 def read(tail: ScoreTail) -> list[int]:
-    return [score["score"] for score in tail.read()]
+    return [score.score for score in tail.read()]
 
 
 def test_each_score_is_told_once(log: Path) -> None:

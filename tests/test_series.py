@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedproof.foundation.errors import HostError
-from schedproof.traffic.series import Counter, Series, push
+from schedproof.traffic.series import Bursts, Counter, Series, push
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -258,3 +258,18 @@ def test_a_refusal_tells_prometheus_s_own_reason(receiver: Any) -> None:
 def test_a_counter_that_starts_over_again_and_again() -> None:
     samples = Counter(1000, [(0, 10)], reset=2, every=3).samples(end=9, step=1)
     assert [value for _, value in samples] == [1000, 1010, 0, 10, 20, 0, 10, 20, 0, 10]
+
+
+def test_what_comes_in_bursts_is_as_much_in_every_period_and_nothing_in_between() -> None:
+    """A hundred a second in the mean: 400 in the first quarter of each period of 4 s, and silence for the rest."""
+    samples = Counter(1000, [(0, 100)], bursts=Bursts(8, 4, 0.0, 0.25)).samples(end=9, step=0.5)
+    grown = [after - before for (_, before), (_, after) in itertools.pairwise(samples)]
+    assert grown == [200, 200, *[0] * 6] * 2 + [200, 200]
+    assert samples[0] == (0, 1000)
+
+
+@pytest.mark.parametrize(("begin", "end"), [(0.0, 0.25), (0.25, 1.0), (0.0, 1.0), (0.5, 0.75)])
+def test_over_a_whole_period_bursts_have_their_mean_wherever_it_begins(begin: float, end: float) -> None:
+    samples = dict(Counter(0, [(0, 100)], bursts=Bursts(30, 2, begin, end)).samples(end=20, step=0.125))
+    for moment in range(18):
+        assert samples[moment + 2] - samples[moment] == pytest.approx(200, rel=1e-12)

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 HEADER = "apiVersion: schedproof/v1\nkind: Cluster\nmetadata: {name: test}\n"
 
 
-def load(folder: Path, spec: str, *, header: str = HEADER, count: int | None = None) -> ClusterSpec:
+def load(
+    folder: Path, spec: str, *, header: str = HEADER, count: int | None = None, kubernetes: str | None = None
+) -> ClusterSpec:
     """A definition with this `spec`, a YAML flow mapping."""
     file = folder / "cluster.yaml"
     file.write_text(f"{header}spec: {spec}\n")
-    return load_spec(file, count=count)
+    return load_spec(file, count=count, kubernetes=kubernetes)
 
 
 # -- what it may say
@@ -59,6 +61,10 @@ def test_the_number_of_nodes_given_on_the_command_line_wins(tmp_path: Path) -> N
     listed = "{nodes: [{name: a}, {name: b}], node: {name: 'worker-{n}'}}"
     assert [node.name for node in load(tmp_path, listed).nodes] == ["a", "b"]
     assert [node.name for node in load(tmp_path, listed, count=3).nodes] == ["worker-1", "worker-2", "worker-3"]
+
+
+def test_the_minor_version_given_on_the_command_line_wins(tmp_path: Path) -> None:
+    assert load(tmp_path, "{kubernetes: 1.36}", kubernetes="1.35").kubernetes == "1.35"
 
 
 def test_a_listed_node_says_only_what_differs(tmp_path: Path) -> None:
@@ -98,12 +104,13 @@ def test_what_is_written_as_a_number_is_taken_as_text(tmp_path: Path) -> None:
 
 def test_a_node_registers_with_what_its_definition_says() -> None:
     taint = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
-    manifest = NodeSpec("n1", {"cpu": "8"}, {"zone": "a"}, (taint,)).manifest("198.18.0.2")
+    manifest = NodeSpec("n1", {"cpu": "8", "pods": "110"}, {"zone": "a"}, (taint,)).manifest("198.18.0.2")
     assert manifest["metadata"]["name"] == "n1"
     assert manifest["metadata"]["labels"]["zone"] == "a"
     assert manifest["metadata"]["labels"]["kubernetes.io/hostname"] == "n1"
     assert manifest["spec"] == {"taints": [taint]}
-    assert manifest["status"]["capacity"] == manifest["status"]["allocatable"] == {"cpu": "8"}
+    assert manifest["status"]["allocatable"] == {"cpu": "8", "pods": "110"}
+    assert manifest["status"]["capacity"] == {"cpu": "16", "pods": "110"}
     assert {"type": "InternalIP", "address": "198.18.0.2"} in manifest["status"]["addresses"]
 
 
@@ -120,38 +127,41 @@ def test_a_manifest_shares_nothing_with_the_definition() -> None:
 # -- what it may not say
 
 WRONG = {
-    "[]": "spec",
-    "": "spec",
-    "{nodez: 3}": "spec.nodez",
-    "{scrapeInterval: 0s}": "spec.scrapeInterval",
-    "{scrapeInterval: 5}": "spec.scrapeInterval",
-    "{scrapeInterval: fast}": "spec.scrapeInterval",
-    "{scrapeInterval: 1m}": "spec.scrapeInterval",
-    "{count: 0}": "spec.count",
-    "{count: -1}": "spec.count",
-    "{count: 5001}": "spec.count",
-    "{count: many}": "spec.count",
-    "{count: true}": "spec.count",
-    "{count: 2.0}": "spec.count",
-    "{nodes: []}": "spec.nodes",
-    "{nodes: {}}": "spec.nodes",
-    "{nodes: [{name: a}, {name: a}]}": "spec",
-    "{count: 2, node: {name: same}}": "spec",
-    "{nodes: [{name: a}, node-2]}": "spec.nodes[1]",
-    "{nodes: [{}, {cpu: 8}]}": "spec.nodes[1].cpu",
-    "{nodes: [{}, {labels: [a]}]}": "spec.nodes[1].labels",
-    "{node: small}": "spec.node",
-    "{node: {capacity: 8}}": "spec.node.capacity",
-    "{node: {capacity: {cpu: []}}}": "spec.node.capacity.cpu",
-    "{node: {labels: a=b}}": "spec.node.labels",
-    "{node: {taints: reserved}}": "spec.node.taints",
-    "{node: {taints: [reserved]}}": "spec.node.taints[0]",
-    "{node: {taints: [{key: a}]}}": "spec.node.taints[0].effect",
-    "{node: {taints: [{effect: NoSchedule}]}}": "spec.node.taints[0].key",
-    "{node: {taints: [{key: a, effect: Never}]}}": "spec.node.taints[0].effect",
-    "{node: {taints: [{key: a, effect: NoSchedule, operator: Equal}]}}": "spec.node.taints[0].operator",
+    "[]": ("spec", "wrong-type"),
+    "": ("spec", "empty-field"),
+    "{nodez: 3}": ("spec.nodez", "unknown-field"),
+    "{scrapeInterval: 0s}": ("spec.scrapeInterval", "out-of-range"),
+    "{scrapeInterval: 5}": ("spec.scrapeInterval", "not-a-duration"),
+    "{scrapeInterval: fast}": ("spec.scrapeInterval", "not-a-duration"),
+    "{scrapeInterval: 1m}": ("spec.scrapeInterval", "not-a-duration"),
+    "{count: 0}": ("spec.count", "out-of-range"),
+    "{count: -1}": ("spec.count", "out-of-range"),
+    "{count: 5001}": ("spec.count", "out-of-range"),
+    "{count: many}": ("spec.count", "wrong-type"),
+    "{count: true}": ("spec.count", "wrong-type"),
+    "{count: 2.0}": ("spec.count", "wrong-type"),
+    "{nodes: []}": ("spec.nodes", "wrong-type"),
+    "{nodes: {}}": ("spec.nodes", "wrong-type"),
+    "{nodes: [{name: a}, {name: a}]}": ("spec", "duplicate"),
+    "{count: 2, node: {name: same}}": ("spec", "duplicate"),
+    "{nodes: [{name: a}, node-2]}": ("spec.nodes[1]", "wrong-type"),
+    "{nodes: [{}, {cpu: 8}]}": ("spec.nodes[1].cpu", "unknown-field"),
+    "{nodes: [{}, {labels: [a]}]}": ("spec.nodes[1].labels", "wrong-type"),
+    "{node: small}": ("spec.node", "wrong-type"),
+    "{node: {capacity: 8}}": ("spec.node.capacity", "wrong-type"),
+    "{node: {capacity: {cpu: []}}}": ("spec.node.capacity.cpu", "wrong-type"),
+    "{node: {labels: a=b}}": ("spec.node.labels", "wrong-type"),
+    "{node: {taints: reserved}}": ("spec.node.taints", "wrong-type"),
+    "{node: {taints: [reserved]}}": ("spec.node.taints[0]", "wrong-type"),
+    "{node: {taints: [{key: a}]}}": ("spec.node.taints[0].effect", "missing-field"),
+    "{node: {taints: [{effect: NoSchedule}]}}": ("spec.node.taints[0].key", "missing-field"),
+    "{node: {taints: [{key: a, effect: Never}]}}": ("spec.node.taints[0].effect", "unknown-value"),
+    "{node: {taints: [{key: a, effect: NoSchedule, operator: Equal}]}}": (
+        "spec.node.taints[0].operator",
+        "unknown-field",
+    ),
 }
-"""What is written, and the field that the one problem names."""
+"""What is written, the field that the one problem names, and its code."""
 
 
 def problem_of(caught: pytest.ExceptionInfo[DescriptorError]) -> Problem:
@@ -162,11 +172,12 @@ def problem_of(caught: pytest.ExceptionInfo[DescriptorError]) -> Problem:
     return problem
 
 
-@pytest.mark.parametrize(("spec", "field"), WRONG.items(), ids=WRONG)
-def test_an_error_names_the_line_and_the_field(tmp_path: Path, spec: str, field: str) -> None:
+@pytest.mark.parametrize(("spec", "expected"), WRONG.items(), ids=WRONG)
+def test_an_error_names_the_line_and_the_field(tmp_path: Path, spec: str, expected: tuple[str, str]) -> None:
     with pytest.raises(DescriptorError) as caught:
         load(tmp_path, spec)
-    assert problem_of(caught).path == field
+    problem = problem_of(caught)
+    assert (problem.path, problem.code) == expected
 
 
 def test_all_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
@@ -195,7 +206,7 @@ def test_a_field_outside_of_spec_is_an_error_too(tmp_path: Path, header: str, fi
 
 @pytest.mark.parametrize("count", [0, -1, 5001])
 def test_the_number_on_the_command_line_is_checked_too(tmp_path: Path, count: int) -> None:
-    with pytest.raises(UsageError, match=f"{count} nodes: a cluster has 1 to 5000") as caught:
+    with pytest.raises(UsageError, match=f"--nodes {count}: expected 1 to 5000") as caught:
         load(tmp_path, "{}", count=count)
     assert "--nodes" in caught.value.remedy
 
@@ -254,5 +265,5 @@ def test_an_error_in_a_kind_cluster_names_the_line_and_the_field(tmp_path: Path,
 
 
 def test_more_workers_than_a_machine_carries_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="17 nodes: a cluster has 1 to 16"):
+    with pytest.raises(UsageError, match="--nodes 17: expected 1 to 16"):
         load_kind(tmp_path, "{}", count=17)

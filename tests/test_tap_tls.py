@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import http.server
 import socket
 import ssl
 import threading
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.deploy.tap_tls import own_certificate, trust_of
+from schedproof.candidates.deploy.component import probe
+from schedproof.candidates.deploy.tap_tls import own_certificate, trust_of, unverified
 from schedproof.daemons.certificates import Authority, KeyPair
+from schedproof.foundation.waiting import NotYet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,6 +98,55 @@ def test_who_asks_for_a_certificate_gets_the_configured_one(authority: Authority
     ]
     assert [b"scheduler" in greets(trust_of({**ca, **one}), server) for one in given] == [True, True]
     assert greets(trust_of(ca), server) == b""
+
+
+class Health(http.server.BaseHTTPRequestHandler):
+    """Serves its health, and that alone."""
+
+    def do_GET(self) -> None:
+        self.send_response(200 if self.path == "/healthz" else 404)
+        self.end_headers()
+
+    def log_message(self, *args: object) -> None:
+        """Nothing."""
+
+
+@contextlib.contextmanager
+def healthy(tls: ssl.SSLContext) -> Iterator[int]:
+    """The port of a server that serves its health behind TLS."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Health)
+    # Each greets its client in its own thread, when that reads: one who is refused ends nothing.
+    server.socket = tls.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_readiness_is_asked_for_by_the_configured_certificate_whatever_the_servers_own(
+    authority: Authority, tmp_path: Path
+) -> None:
+    server = server_context(Authority(tmp_path / "theirs").server("x"))
+    server.load_verify_locations(authority.certificate)
+    server.verify_mode = ssl.CERT_REQUIRED
+    client = authority.client("scheduler")
+    config = {"certFile": str(client.certificate), "keyFile": str(client.key), "caFile": str(authority.certificate)}
+    asked: list[str | None] = []
+    server.sni_callback = lambda _socket, name, _context: asked.append(name)
+    with healthy(server) as port:
+        for name in ("", "extender.example.com"):
+            probe("127.0.0.1", port, "/healthz", lambda name=name: (unverified(trust_of(config)), name))
+        with pytest.raises(NotYet, match="404"):
+            probe("127.0.0.1", port, "/other", lambda: (unverified(trust_of(config)), ""))
+        with pytest.raises(NotYet):
+            probe("127.0.0.1", port, "/healthz", lambda: (unverified(trust_of({})), ""))
+        with pytest.raises(NotYet):
+            probe("127.0.0.1", port, "/healthz", None)
+    assert asked[:2] == [None, "extender.example.com"]
 
 
 def test_a_file_that_is_no_certificate_is_an_error(tmp_path: Path) -> None:

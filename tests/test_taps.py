@@ -310,7 +310,8 @@ def test_reset_reads_the_request_and_resets(line: Line) -> None:
     assert line.exchanges == [Exchange("POST", "/filter", b"{}", 0, b"", 0.0, "", "reset")]
 
 
-def test_hang_reads_the_request_and_never_answers_also_not_once_it_is_healed(line: Line) -> None:
+@pytest.mark.parametrize("then", [None, *Fault])
+def test_hang_reads_the_request_and_never_answers_also_not_once_it_is_healed(line: Line, then: Fault | None) -> None:
     line.tap.inject(Fault.HANG)
     with socket.create_connection(("127.0.0.1", line.port), STUCK) as client:
         client.sendall(b"GET /api HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -318,10 +319,27 @@ def test_hang_reads_the_request_and_never_answers_also_not_once_it_is_healed(lin
         client.setblocking(False)
         with pytest.raises(BlockingIOError):
             client.recv(1)
-        client.settimeout(STUCK)
+        if then is not None:
+            line.tap.inject(then)
         line.tap.heal()
+        assert line.ask() == (200, ANSWER)
+        with pytest.raises(BlockingIOError):
+            client.recv(1)
+        client.settimeout(STUCK)
+        line.tap.release()
         assert client.recv(1) == b""
-    assert line.upstream.asked == []
+    assert len(line.upstream.asked) == 1
+    assert line.ask() == (200, ANSWER)
+
+
+def test_a_client_that_gives_up_what_hangs_is_served_at_its_next_try(line: Line) -> None:
+    line.tap.inject(Fault.HANG)
+    with contextlib.closing(line.client()) as client:
+        client.request("GET", "/api")
+        line.await_exchange()
+    line.tap.heal()
+    assert line.ask() == (200, ANSWER)
+    line.tap.release()
     assert line.ask() == (200, ANSWER)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 
 from schedproof.candidates.descriptor.descriptor import Candidate
 from schedproof.candidates.kinds import AttachedSpec, ControllerSpec, PluginSpec
+from schedproof.cli import watch
 from schedproof.cli.main import main
 from schedproof.cli.watch import Changes, sources, to_try_again
 from schedproof.judge.verdict import Verdict
@@ -35,15 +35,18 @@ def test_a_file_that_is_written_made_or_removed_is_a_change(tmp_path: Path) -> N
     assert changed_by(tmp_path, file.unlink) == [file]
 
 
-def test_several_files_that_are_written_together_are_one_change(tmp_path: Path) -> None:
-    files = [tmp_path / str(number) for number in range(3)]
+def test_several_files_that_are_written_together_are_one_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *others = files = [tmp_path / str(number) for number in range(3)]
+    left = iter(others)
 
-    def write() -> None:
-        for file in files:
+    def write_another(_moment: float) -> None:
+        if (file := next(left, None)) is not None:
             file.write_text("new")
-            time.sleep(0.02)
 
-    assert changed_by(tmp_path, write) == files
+    monkeypatch.setattr(watch, "until", write_another)
+    assert changed_by(tmp_path, lambda: first.write_text("new")) == files
 
 
 def test_what_is_no_source_does_not_count(tmp_path: Path) -> None:

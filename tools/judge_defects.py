@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import lzma
 import os
+import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import textwrap
 from pathlib import Path
@@ -21,6 +24,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).resolve().parent.parent
+RECORDED = ROOT / "fixtures" / "recorded.tar.xz"
 _PAIRS = "JUDGE_DEFECTS_PAIRS"
 """Environment variable: candidates' names and clauses to try, as JSON."""
 _FAILURES = "# Written by `make defects`: of each clause a planted candidate that it caught, and what was found.\n"
@@ -39,16 +43,53 @@ def clauses_of(row: dict[str, Any]) -> list[str]:
     return list(row["fails"] if "fails" in row else row["passes"])
 
 
+def expected_of(row: dict[str, Any]) -> str:
+    """The outcome that they must have."""
+    return "failed" if "fails" in row else "passed"
+
+
 def quick(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """As few clauses as leave no clause and no defect untried, without candidates whose code is that of another one."""
+    """What CI tries: as few clauses as leave no clause untried, of the defects of which it has no recorded history."""
     left = {clause for row in rows for clause in clauses_of(row)}
     chosen = []
-    for row in sorted((row for row in rows if "like" not in row), key=lambda row: len(clauses_of(row))):
+    for row in sorted((row for row in rows if not row.get("recorded")), key=lambda row: len(clauses_of(row))):
         new = [clause for clause in clauses_of(row) if clause in left]
         kept = new or clauses_of(row)[:1]
         left.difference_update(kept)
         chosen.append({**row, "fails": kept})
     return chosen
+
+
+def record(rows: list[dict[str, Any]], report: Path) -> None:
+    """Keep the histories that a run's report folder has of these rows, beside those of others that were kept before."""
+    kept_now, kept_ever = ({name_of(row) for row in some if row.get("recorded")} for some in (rows, ROWS))
+    with tempfile.TemporaryDirectory() as scratch:
+        kept = Path(scratch)
+        if RECORDED.exists():
+            with tarfile.open(RECORDED) as archive:
+                archive.extractall(kept, filter="data")
+        for old in kept.iterdir():
+            if old.name in kept_now or old.name not in kept_ever:
+                shutil.rmtree(old)
+        for path in sorted(report.glob("candidates/*/**/history.jsonl")):
+            inside = path.relative_to(report / "candidates")
+            if inside.parts[0] in kept_now:
+                (kept / inside).parent.mkdir(parents=True, exist_ok=True)
+                # Histories name the folder of the checkout, which means nothing on another machine.
+                (kept / inside).write_bytes(path.read_bytes().replace(os.fsencode(ROOT), b"/schedproof"))
+        # Minutes of computing: whole or not at all, however we end.
+        written = kept / RECORDED.name
+        with tarfile.open(written, "w:xz", preset=9 | lzma.PRESET_EXTREME) as archive:
+            for path in sorted(kept.glob("**/history.jsonl")):
+                archive.add(path, str(path.relative_to(kept)), filter=_anonymous)
+        shutil.move(written, RECORDED)
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    member.mode = 0o644
+    return member
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -67,34 +108,29 @@ def judge(
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Candidate's name to clause to what report.json says of it. `options` are pytest's."""
     candidates = list(dict.fromkeys(str(ROOT / "fixtures" / "candidates" / row["candidate"]) for row in rows))
-    # Most of the time is spent waiting for a candidate that does not do what it should: that can be done side by side.
-    parts = {report / str(number): candidates[number::jobs] for number in range(jobs) if candidates[number::jobs]}
     pairs = [(name_of(row), clause) for row in rows for clause in (*clauses_of(row), *row.get("tried", ()))]
-    running = [_start(part, pairs, folder, options) for folder, part in parts.items()]
-    for process, folder in zip(running, parts, strict=True):
-        process.wait()
-        if not (folder / "report.json").exists():
-            sys.exit(f"no report in {folder}; its pytest said:\n{(folder / 'pytest.log').read_text()}")
-    return {
-        candidate["name"]: {clause["id"]: clause for clause in candidate["clauses"]}
-        for folder in parts
-        for candidate in json.loads((folder / "report.json").read_text())["candidates"]
-    }
-
-
-def _start(
-    candidates: list[str], pairs: list[tuple[str, str]], report: Path, options: tuple[str, ...]
-) -> subprocess.Popen[bytes]:
     command = [
         sys.executable, "-m", "pytest", "-c", str(ROOT / "suites" / "pytest.ini"), "--noconftest", "-q", "--tb=no",
         "-p", "no:cacheprovider", "-p", "judge_defects", str(ROOT / "suites"), f"--sched-report={report}",
         "--sched-keep-going",  # each clause that is listed has to catch it by itself
         *(f"--sched-candidate={candidate}" for candidate in candidates), *options,
     ]  # fmt: skip
+    if jobs > 1:
+        # Most of the time is spent waiting for a candidate that does not do what it should.
+        command += [f"-n{jobs}", "--max-worker-restart=0"]
     report.mkdir(parents=True, exist_ok=True)
     with (report / "pytest.log").open("w") as log:
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools"), _PAIRS: json.dumps(pairs)}
-        return subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False)
+    if not (report / "report.json").exists():
+        sys.exit(f"no report in {report}; its pytest said:\n{(report / 'pytest.log').read_text()}")
+    return verdicts_of(report)
+
+
+def verdicts_of(report: Path) -> dict[str, dict[str, dict[str, Any]]]:
+    """Candidate's name to clause to what the report.json of a folder says of it."""
+    document = json.loads((report / "report.json").read_text())
+    return {one["name"]: {clause["id"]: clause for clause in one["clauses"]} for one in document["candidates"]}
 
 
 def table(rows: list[dict[str, Any]], outcomes: dict[str, dict[str, str]]) -> str:
@@ -124,19 +160,24 @@ def failures(rows: list[dict[str, Any]], judged: dict[str, dict[str, dict[str, A
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("only", nargs="*", metavar="CANDIDATE", help="of fixtures/defects.yaml (default: all)")
+    parser.add_argument("only", nargs="*", metavar="CANDIDATE", help="of these files (default: all)")
     parser.add_argument("--unusual", action="store_true", help="the correct candidates of fixtures/unusual.yaml")
-    parser.add_argument("--quick", action="store_true", help="as few clauses as leave none untried")
-    parser.add_argument("--jobs", type=int, default=3, metavar="N", help="clusters at once (default: 3)")
+    parser.add_argument("--all", action="store_true", help="both")
+    parser.add_argument("--quick", action="store_true", help="what CI tries")
+    parser.add_argument("--record", action="store_true", help="keep the histories of what CI does not try")
+    parser.add_argument("--jobs", type=int, default=4, metavar="N", help="clusters at once (default: 4)")
     parser.add_argument("--report", type=Path, help="where the evidence goes (default: nowhere)")
     parser.add_argument("--table", type=Path, help="write the table to this file")
     parser.add_argument("--failures", type=Path, help="write to this file what a failure of each clause looks like")
     arguments = parser.parse_args()
-    known, expected = (UNUSUAL, "passed") if arguments.unusual else (ROWS, "failed")
-    rows = [row for row in known if not arguments.only or row["candidate"] in arguments.only]
-    rows = quick(rows) if arguments.quick else rows
+    defects = [] if arguments.unusual else quick(ROWS) if arguments.quick else ROWS
+    rows = [*defects, *(UNUSUAL if arguments.unusual or arguments.all else ())]
+    rows = [row for row in rows if not arguments.only or row["candidate"] in arguments.only]
     with tempfile.TemporaryDirectory() as scratch:
-        judged = judge(rows, (arguments.report or Path(scratch)).absolute(), arguments.jobs)
+        report = (arguments.report or Path(scratch)).absolute()
+        judged = judge(rows, report, arguments.jobs)
+        if arguments.record:
+            record(rows, report)
     outcomes = {name: {i: clause["outcome"] for i, clause in clauses.items()} for name, clauses in judged.items()}
     text = table(rows, outcomes)
     sys.stdout.write(text)
@@ -144,9 +185,11 @@ def main() -> int:
         arguments.table.write_text(f"# Planted defects, and the clauses that catch them\n\n{text}")
     if arguments.failures:
         arguments.failures.write_text(_FAILURES + yaml.safe_dump(failures(rows, judged), width=110))
-    missed = [row for row in rows if any(outcomes.get(name_of(row), {}).get(c) != expected for c in clauses_of(row))]
+    missed = [
+        row for row in rows if any(outcomes.get(name_of(row), {}).get(c) != expected_of(row) for c in clauses_of(row))
+    ]
     for row in missed:
-        sys.stderr.write(f"not {expected} on all of them: {row['candidate']}\n")
+        sys.stderr.write(f"not {expected_of(row)} on all of them: {row['candidate']}\n")
     return 1 if missed else 0
 
 

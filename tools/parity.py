@@ -8,14 +8,13 @@ the two clusters differ in a verdict, but for clauses that kind skips, which are
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from judge_defects import ROWS, judge
+from judge_defects import ROWS, judge, verdicts_of
 
 CLUSTERS = ("embedded", "kind")
 REFERENCES = ("least-traffic-extender", "least-traffic-controller", "least-traffic-plugin")
@@ -34,8 +33,7 @@ def run(candidates: tuple[str, ...], cluster: str, report: Path) -> Verdicts:
     subprocess.run(command, stdin=subprocess.DEVNULL, check=False)
     if not (report / "report.json").exists():
         sys.exit(f"no report of {' '.join(candidates)} on {cluster}")
-    document = json.loads((report / "report.json").read_text())
-    return {one["name"]: {clause["id"]: clause for clause in one["clauses"]} for one in document["candidates"]}
+    return verdicts_of(report)
 
 
 def differences(embedded: Verdicts, kind: Verdicts) -> tuple[list[str], list[str]]:

@@ -19,7 +19,7 @@ from schedproof.benchmark.bench import Bench
 from schedproof.benchmark.compare.comparing import comparisons
 from schedproof.benchmark.compare.ratio import FEWEST_BLOCKS
 from schedproof.benchmark.request import Request, prepare
-from schedproof.benchmark.round import MODES
+from schedproof.benchmark.results import MODES
 from schedproof.foundation.progress import ConsoleProgress
 
 
@@ -49,10 +49,10 @@ def main() -> None:
         blocks = range(number * asked.rounds, (number + 1) * asked.rounds)
         rounds = [one for one in bench.rounds if one.block in blocks]
         for one in comparisons(rounds, bench.plan.baseline, seed=asked.seed + number):
-            found[one["candidate"], one["metric"]].append(one)
+            found[one.candidate, one.metric].append(one)
     for (candidate, metric), compared in found.items():
-        verdicts = collections.Counter(one["verdict"] for one in compared)
-        ratios = [one["ratio"] for one in compared if one["ratio"] is not None]
+        verdicts = collections.Counter(one.verdict for one in compared)
+        ratios = [one.ratio for one in compared if one.ratio is not None]
         middle = f"{statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})" if ratios else "none"
         say(f"  {candidate}, {metric}: {dict(verdicts)}; ratios {middle}\n")
     invalid = collections.Counter(reason.partition(":")[0] for one in bench.rounds for reason in one.invalid)

@@ -25,7 +25,7 @@ def test_replicas_in_zones_of_their_own(case):
 def test_a_full_zone_is_left_alone(case):
     """A pod that has to be in a zone waits while that is full, and gets its place once there is room."""
     here = {"nodeSelector": {ZONE: "local-c"}}
-    filler = case.fill("east", cpu="100m")
+    filler = case.pods.fill("east", cpu="100m")
     case.settle()
     pod = case.pod("db", cpu="500m", **here)
     case.expect_pending([pod])

@@ -1,54 +1,61 @@
 """controller: how it treats the apiserver."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
 
 
 @pytest.mark.clause("controller/steady")
-def test_steady(case):
+def test_steady(case: Case) -> None:
     """A pod fits nowhere, and another one's Binding is refused. Nothing else happens for a while."""
-    with case.hold_bindings() as gate:
-        gate.refuse(case.next_name("erring"))
+    with case.candidate.hold_bindings() as gate:
+        gate.refuse(case.pods.next_name("erring"))
         case.pod("erring", role="erring", cpu="100m")
         case.expect_pending([case.pod("too-large", cpu="1000")])
         case.keep_calm()
 
 
 @pytest.mark.clause("controller/rbac-sufficient")
-def test_rbac_sufficient(case):
+def test_rbac_sufficient(case: Case) -> None:
     """All that was done to it in this run is the stimulus."""
 
 
 @pytest.mark.clause("controller/rbac-dangerous")
-def test_rbac_dangerous(case):
+def test_rbac_dangerous(case: Case) -> None:
     """Its declared rights are looked at, whatever it did with them."""
 
 
 @pytest.mark.clause("controller/rbac-minimal")
-def test_rbac_minimal(case):
+def test_rbac_minimal(case: Case) -> None:
     """All that was done to it in this run is the stimulus."""
 
 
 @pytest.mark.clause("controller/binding-subresource")
-def test_binding_subresource(case):
+def test_binding_subresource(case: Case) -> None:
     """All that was done to it in this run is the stimulus."""
 
 
 @pytest.mark.clause("controller/no-spec-patch")
-def test_no_spec_patch(case):
+def test_no_spec_patch(case: Case) -> None:
     """All that was done to it in this run is the stimulus."""
 
 
 @pytest.mark.clause("controller/conflict")
-def test_conflict(case):
+def test_conflict(case: Case) -> None:
     """While a Binding is under way, another scheduler binds the pod elsewhere. Then a pod comes that needs the room."""
-    large = case.share("cpu", 5 / 8)
-    with case.hold_bindings() as gate:
-        gate.hold(case.next_name("raced"))
+    large = case.nodes.share("cpu", 5 / 8)
+    with case.candidate.hold_bindings() as gate:
+        gate.hold(case.pods.next_name("raced"))
         raced = case.pod("raced", role="raced", cpu=large)
         if not gate.await_held():
             case.expect_bound([raced])
             return
-        case.bind_elsewhere(raced, next(node for node in case.nodes if node != gate.held_node))
+        case.pods.bind_elsewhere(raced, next(node for node in case.nodes.names if node != gate.held_node))
         gate.release()
         here = {"nodeSelector": {"kubernetes.io/hostname": gate.held_node}}
         case.expect_bound([case.pod("after", cpu=large, **here)], case.deadlines.requeue)

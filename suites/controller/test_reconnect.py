@@ -1,24 +1,31 @@
 """controller: the apiserver is away for a while."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
 
 RESERVED = [{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]
 
 
 @pytest.mark.clause("controller/watch-reconnect")
-def test_watch_reconnect(case):
+def test_watch_reconnect(case: Case) -> None:
     """The apiserver cannot be reached. Meanwhile a pod goes, one comes, one node is labelled and another tainted."""
-    node, other, *_ = case.nodes
-    filler = case.fill(node, cpu="50m")
+    node, other, *_ = case.nodes.names
+    filler = case.pods.fill(node, cpu="50m")
     case.settle()
-    room = case.pod("room", cpu=case.share("cpu", 1 / 4), nodeSelector={"kubernetes.io/hostname": node})
+    room = case.pod("room", cpu=case.nodes.share("cpu", 1 / 4), nodeSelector={"kubernetes.io/hostname": node})
     label = case.pod("selects", cpu="10m", nodeSelector={"schedproof.dev/late": "yes"})
     case.expect_pending([room, label])
-    with case.apiserver_away():
+    with case.candidate.apiserver_away():
         case.delete([filler])
-        case.change_node(node, labels={"schedproof.dev/late": "yes"})
-        case.change_node(other, taints=RESERVED)
+        case.nodes.change(node, labels={"schedproof.dev/late": "yes"})
+        case.nodes.change(other, taints=RESERVED)
         new = case.pod("new", cpu="100m", nodeSelector={"kubernetes.io/hostname": node})
     case.expect_bound([room, label, new], case.deadlines.requeue)
     case.settle()
-    case.expect_bound([case.pod("after", cpu="100m") for _ in range(2 * len(case.nodes))])
+    case.expect_bound([case.pod("after", cpu="100m") for _ in range(2 * len(case.nodes.names))])

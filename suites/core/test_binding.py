@@ -1,32 +1,63 @@
 """core: how a scheduler binds, and what it says when it cannot."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
+
+HOST = "kubernetes.io/hostname"
+CROWD, ABSENT = {"matchLabels": {"app": "crowd"}}, {"matchLabels": {"app": "absent"}}
+NO_SUCH_LABEL = {"key": "schedproof.dev/no-such", "operator": "In", "values": ["node"]}
+REFUSED = {"conflict": 409, "too-busy": 429, "internal-error": 500, "unavailable": 503}
 NO_SUCH_NODE = {"schedproof.dev/no-such": "node"}
 
 
 @pytest.mark.clause("core/binds")
-def test_binds(case):
-    """Pods that fit everywhere, with and without requests, and one that names its node by its labels."""
-    node, *_ = case.nodes
+def test_binds(case: Case) -> None:
+    """Pods that fit everywhere, with and without requests; one of a DaemonSet, and one that selects its node.
+
+    Then pods with wishes that no node meets, which keep no pod from being scheduled.
+    """
+    node, *_ = case.nodes.names
+    for _ in range(3):
+        case.pods.neighbour(node, "crowd")
     pods = [case.pod(cpu="100m", memory="64Mi") for _ in range(5)]
-    pods += [case.pod("bare"), case.pod("selects", nodeSelector={"kubernetes.io/hostname": node})]
+    pods += [case.pod("bare"), case.pod("selects", nodeSelector={HOST: node})]
+    if "idle-daemon-sets" in case.trial.cluster.capabilities:
+        pods.append(case.pod("daemon", owner=case.objects.daemon_set()))
     case.expect_bound(pods)
+    here = {"nodeSelector": {HOST: node}, "labels": {"app": "crowd"}}
+    anyway = {"topologyKey": HOST, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": CROWD}
+    wishes: list[dict[str, Any]] = [
+        {"affinity": {"nodeAffinity": preferred(preference={"matchExpressions": [NO_SUCH_LABEL]})}},
+        {"affinity": {"podAffinity": preferred(podAffinityTerm={"topologyKey": HOST, "labelSelector": ABSENT})}},
+        {"affinity": {"podAntiAffinity": preferred(podAffinityTerm={"topologyKey": HOST, "labelSelector": CROWD})}},
+        {"topologySpreadConstraints": [{**anyway, "nodeAffinityPolicy": "Ignore"}]},
+    ]
+    case.expect_bound([case.pod("wishes", cpu="10m", **here, **wish) for wish in wishes])
+
+
+def preferred(**wish: Any) -> dict[str, Any]:
+    return {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, **wish}]}
 
 
 @pytest.mark.clause("core/prebound-untouched")
-def test_prebound_untouched(case):
+def test_prebound_untouched(case: Case) -> None:
     """Pods that name their node at their creation, and this scheduler: there is nothing left to schedule."""
-    for node in case.nodes[:4]:
+    for node in case.nodes.names[:4]:
         case.pod("prebound", role="prebound", node=node, cpu="100m")
     case.fence()
 
 
 @pytest.mark.clause("core/no-head-of-line")
-def test_no_head_of_line(case):
+def test_no_head_of_line(case: Case) -> None:
     """Pods that fit nowhere, and one whose every Binding is refused, were there first."""
-    with case.hold_bindings() as gate:
-        gate.refuse(case.next_name("erring"))
+    with case.candidate.hold_bindings() as gate:
+        gate.refuse(case.pods.next_name("erring"))
         case.pod("erring", role="erring", cpu="100m")
         blocked = [case.pod("too-large", cpu="1000"), case.pod("selects", nodeSelector=NO_SUCH_NODE)]
         case.expect_bound([case.pod("behind", cpu="100m") for _ in range(6)])
@@ -34,78 +65,118 @@ def test_no_head_of_line(case):
 
 
 @pytest.mark.clause("core/failing-binding-isolated")
-def test_failing_binding_isolated(case):
-    """A pod whose every Binding is refused is deleted. Pods are created before that, and after."""
-    with case.hold_bindings() as gate:
-        gate.refuse(case.next_name("erring"))
-        erring = case.pod("erring", role="erring", cpu="100m")
+def test_failing_binding_isolated(case: Case) -> None:
+    """A pod whose every Binding is refused is deleted. Pods are created before that, and after.
+
+    Another one is deleted while its Binding is under way, which then finds no pod. The room of both can be used again.
+    A pod that has waited since before the deletion gets the room of the second one, which the failed Binding frees.
+    """
+    large = {"cpu": case.nodes.share("cpu", 0.6), "nodeSelector": {HOST: case.nodes.names[0]}}
+    with case.candidate.hold_bindings() as gate:
+        gate.refuse(case.pods.next_name("erring"))
+        erring = case.pod("erring", role="erring", **large)
         gate.await_call(erring.name)
         beside = [case.pod("beside", cpu="100m") for _ in range(3)]
         case.delete([erring])
         case.expect_bound([*beside, *(case.pod("behind", cpu="100m") for _ in range(3))])
+        room_is_free = case.pod("after", **large)
+        case.expect_bound([room_is_free], case.deadlines.requeue)
+        case.delete([room_is_free])
+        gate.hold(case.pods.next_name("erring"))
+        gone = case.pod("erring", role="erring", **large)
+        if not gate.await_held():
+            case.expect_bound([gone])
+            return
+        waiting = case.pod("after", **large)
+        # Who binds in the foreground looks at it later.
+        case.status.await_refusal(waiting)
+        case.delete([gone])
+        gate.release()
+        case.expect_bound([waiting], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/bind-uid")
-def test_bind_uid(case):
-    """While its Binding is under way, the pod is deleted and created anew, as one that fits nowhere."""
-    with case.hold_bindings() as gate:
-        gate.hold(case.next_name("twice"))
+def test_bind_uid(case: Case) -> None:
+    """While its Binding is under way, the pod is deleted and created anew, as one that fits nowhere.
+
+    Then it comes and goes under its name, on one node.
+    """
+    with case.candidate.hold_bindings() as gate:
+        gate.hold(case.pods.next_name("twice"))
         first = case.pod("twice", cpu="100m")
         if not gate.await_held():
             case.expect_bound([first])
             return
-        second = case.recreate(first, nodeSelector=NO_SUCH_NODE)
+        second = case.pods.recreate(first, nodeSelector=NO_SUCH_NODE)
         gate.release()
         case.expect_pending([second])
         # The name is not lost: a StatefulSet's pod has it for good.
-        case.expect_bound([case.recreate(second, cpu="100m")], case.deadlines.requeue)
+        here = {"nodeSelector": {HOST: case.nodes.names[0]}}
+        again = case.pods.recreate(second, cpu="100m", **here)
+        case.expect_bound([again], case.deadlines.requeue)
+        case.fence()
+        case.expect_bound([case.pods.recreate(again, cpu="100m", **here)], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/conflict-forgiven")
-def test_conflict_forgiven(case):
+def test_conflict_forgiven(case: Case) -> None:
     """Each pod's first Binding is answered with an error; one has taken effect; one's pod is created anew meanwhile."""
-    with case.hold_bindings() as gate:
+    with case.candidate.hold_bindings() as gate:
         # First, so that a scheduler that repeats it has the time of all that follows to do so.
-        gate.lose_answer(case.next_name("timed-out"))
+        gate.lose_answer(case.pods.next_name("timed-out"))
         timed_out = case.pod("timed-out", role="erring", cpu="100m")
         gate.await_lost(timed_out.name)
         case.expect_bound([timed_out])
-        for name, code in (("conflict", 409), ("internal-error", 500), ("unavailable", 503)):
-            gate.refuse(case.next_name(name), code, times=1)
-        refused = [case.pod(name, role="erring", cpu="100m") for name in ("conflict", "internal-error", "unavailable")]
+        for name, code in REFUSED.items():
+            gate.refuse(case.pods.next_name(name), code, times=1)
+        refused = [case.pod(name, role="erring", cpu="100m") for name in REFUSED]
         gate.await_call(refused[0].name)
         # With every conflict of the API's own comes a change of the pod, and some wait for that.
-        case.patch(refused[0], {"metadata": {"annotations": {"schedproof.dev/changed": "yes"}}})
+        case.pods.patch(refused[0], {"metadata": {"annotations": {"schedproof.dev/changed": "yes"}}})
         case.expect_bound(refused, case.deadlines.requeue)
-        gate.hold(case.next_name("stateful"))
+        gate.hold(case.pods.next_name("stateful"))
         first = case.pod("stateful", cpu="100m")
         if gate.await_held():
-            second = case.recreate(first, cpu="100m")
+            second = case.pods.recreate(first, cpu="100m")
             gate.release()
             case.expect_bound([second], case.deadlines.requeue)
         case.fence()
 
 
 @pytest.mark.clause("core/unschedulable-condition")
-def test_unschedulable_condition(case):
-    """One pod is too large for every node, one selects a label that no node has."""
+def test_unschedulable_condition(case: Case) -> None:
+    """One pod is too large for every node, one selects a label that no node has, as does one of its name elsewhere."""
     pods = [case.pod("too-large", cpu="1000"), case.pod("selects", nodeSelector=NO_SUCH_NODE)]
+    pods.append(case.pods.namesake(pods[-1], nodeSelector=NO_SUCH_NODE))
     case.expect_pending(pods)
-    case.await_condition(pods, "PodScheduled", case.deadlines.reaction)
+    case.status.await_condition(pods, "PodScheduled", case.deadlines.reaction)
     if "events" in case.trial.candidate.claims.features:
-        case.await_event(pods, case.deadlines.reaction)
+        case.status.await_event(pods, case.deadlines.reaction)
+
+
+@pytest.mark.clause("core/condition-refused")
+def test_condition_refused(case: Case) -> None:
+    """A pod selects a label that no node has; the first write of its status fails. Then a node has another value."""
+    label = "schedproof.dev/disk"
+    with case.candidate.hold_bindings(statuses=True) as gate:
+        gate.refuse_status(case.pods.next_name("selects"))
+        pod = case.pod("selects", nodeSelector={label: "ssd"})
+        gate.await_refused_status(pod.name)
+        case.expect_pending([pod])
+        case.nodes.change(case.nodes.names[0], labels={label: "hdd"})
+        case.status.await_condition([pod], "PodScheduled", case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/foreign-conditions")
-def test_foreign_conditions(case):
+def test_foreign_conditions(case: Case) -> None:
     """Gated pods get conditions of other controllers, then lose their gates. They fit nowhere, which is written too."""
     gates = [{"name": "schedproof.dev/later"}]
     spec = {"role": "conditioned", "schedulingGates": gates, "nodeSelector": NO_SUCH_NODE}
     ready, both = "schedproof.dev/ready", ("schedproof.dev/ready", "schedproof.dev/quota-granted")
     pods = [case.pod("gate", readinessGates=[{"conditionType": ready}], **spec), case.pod("two", **spec)]
-    case.add_conditions(pods[0], ready)
-    case.add_conditions(pods[1], *both)
+    case.pods.add_conditions(pods[0], ready)
+    case.pods.add_conditions(pods[1], *both)
     for pod in pods:
-        case.lift_gates(pod)
+        case.pods.lift_gates(pod)
     case.expect_pending(pods)
-    case.await_condition(pods, "PodScheduled", case.deadlines.reaction, reason="Unschedulable")
+    case.status.await_condition(pods, "PodScheduled", case.deadlines.reaction, reason="Unschedulable")

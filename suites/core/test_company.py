@@ -1,6 +1,14 @@
 """core: which pods are together: affinity, anti-affinity and topology spread, as far as they are required."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import pytest
+
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
+    from schedproof.stimulus.pods import Pod
 
 ZONE, POOL, HOST = "schedproof.dev/zone", "schedproof.dev/pool", "kubernetes.io/hostname"
 EAST, ALSO_EAST, WEST, NORTH = "node-east-1", "node-east-2", "node-west", "node-north"
@@ -8,45 +16,95 @@ ZONES = {EAST: "east", ALSO_EAST: "east", WEST: "west", NORTH: "north"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def zones(case, *nodes):
+def zones(case: Case, *nodes: str) -> tuple[str, dict[str, str]]:
     """A pool of nodes in zones, and one in none. Returns the latter, and what a pod of the pool selects."""
-    unzoned = case.nodes[0]
-    case.change_node(unzoned, labels={POOL: "company"})
+    unzoned = case.nodes.names[0]
+    case.nodes.change(unzoned, labels={POOL: "company"})
     for node in nodes:
-        case.add_node(node)
-        case.change_node(node, labels={POOL: "company", ZONE: ZONES[node]})
+        case.nodes.add(node)
+        case.nodes.change(node, labels={POOL: "company", ZONE: ZONES[node]})
     return unzoned, {POOL: "company"}
 
 
-def term(app, key=ZONE, **more):
+def term(app: str, key: str = ZONE, **more: Any) -> dict[str, Any]:
     return {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}, **more}
 
 
-def together(*terms):
+def selecting(*expressions: tuple[str, ...], key: str = ZONE, **labels: str) -> dict[str, Any]:
+    """A term by expressions, each a key, an operator and values, and by labels."""
+    chosen = [{"key": name, "operator": operator, "values": values} for name, operator, *values in expressions]
+    return {"topologyKey": key, "labelSelector": {"matchLabels": labels, "matchExpressions": chosen}}
+
+
+def meaning(app: str, key: str = ZONE) -> list[dict[str, Any]]:
+    """Terms that mean a pod whose only label is `app`, with this value."""
+    absent = [("tier", "NotIn", "front"), ("tier", "DoesNotExist")]
+    both = [("app", "Exists"), ("app", "In", app)]
+    return [*(selecting(one, key=key, app=app) for one in absent), selecting(*both, key=key)]
+
+
+def not_meaning(app: str) -> list[dict[str, Any]]:
+    """Terms that do not mean such a pod, by one of their expressions."""
+    exists, other = ("app", "Exists"), ("app", "In", "other")
+    wrong = [("tier", "Exists"), ("app", "NotIn", app), ("app", "DoesNotExist")]
+    alone = [selecting(one, app=app) for one in wrong]
+    return [*alone, selecting(other), selecting(exists, other), selecting(other, exists)]
+
+
+def ended(case: Case, node: str, app: str, **spec: Any) -> None:
+    """Pods that have succeeded and failed, and are still bound to the node; none where pods cannot be made to end.
+
+    The node is one of the cluster's own: where kubelets run pods, those of nodes that joined do not.
+    """
+    if "ending-pods" in case.trial.cluster.capabilities:
+        for phase in ("Succeeded", "Failed"):
+            case.pods.finish(case.pods.neighbour(node, app, ends=phase, **spec), phase)
+
+
+def leaving(case: Case, node: str, app: str, **spec: Any) -> bool:
+    """A pod on the node that is terminating, for as long as the case; whether there can be one."""
+    capabilities = case.trial.cluster.capabilities
+    if "ending-pods" not in capabilities or "real-pods" in capabilities:
+        return False
+    case.pods.terminate(case.pods.neighbour(node, app, lingers=True, **spec))
+    return True
+
+
+def together(*terms: dict[str, Any]) -> dict[str, Any]:
     return {"podAffinity": {REQUIRED: list(terms)}}
 
 
-def apart(*terms):
+def apart(*terms: dict[str, Any]) -> dict[str, Any]:
     return {"podAntiAffinity": {REQUIRED: list(terms)}}
 
 
 @pytest.mark.clause("core/pod-affinity")
-def test_pod_affinity(case):
-    """Beside a pod by zone and by node, by two terms, first of a group and after it; and where no such pod is."""
+def test_pod_affinity(case: Case) -> None:
+    """Beside a pod by zone and by node, by two terms, first of a group and after it; and where no such pod is.
+
+    By labels and by expressions, also by labels that a pod lacks. Pods that have ended are no company; those that are
+    terminating still are. At last a pod waits, and one of the same spec is the first of a group.
+    """
     unzoned, pool = zones(case, EAST, ALSO_EAST, WEST)
-    case.neighbour(EAST, "db")
-    case.neighbour(WEST, "cache")
-    case.neighbour(unzoned, "lost")
+    case.pods.neighbour(EAST, "db")
+    case.pods.neighbour(WEST, "cache")
+    case.pods.neighbour(unzoned, "lost")
+    ended(case, unzoned, "done")
+    still_there = leaving(case, unzoned, "leaving")
     case.settle()
 
-    def pods(*affinities, **selector):
+    def pods(*affinities: dict[str, Any], **selector: str) -> list[Pod]:
         return [case.pod("beside", affinity=one, nodeSelector={**pool, **selector}) for one in affinities]
 
-    exists = {"topologyKey": ZONE, "labelSelector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}
+    exists = selecting(("app", "Exists"))
     case.expect_bound(pods(together(term("db")), together(term("cache")), together(term("db", HOST)), together(exists)))
     case.expect_bound(
         pods(together(term("db"), term("db", HOST)), together(term("db"), exists), together(term("lost", HOST)))
     )
+    case.expect_bound(pods(*(together(one) for one in meaning("cache"))))
+    if still_there:
+        case.expect_bound(pods(together(term("leaving", HOST))))
+    case.expect_bound(pods(together({"topologyKey": HOST, "labelSelector": {}}), **{HOST: WEST}))
     for _ in range(4):  # one by one: the others must follow the first
         case.expect_bound(
             [case.pod("group", labels={"app": "group"}, affinity=together(term("group")), nodeSelector=pool)]
@@ -56,132 +114,240 @@ def test_pod_affinity(case):
         together(term("db", "schedproof.dev/no-such-label")), together({"topologyKey": ZONE}),
     )  # fmt: skip
     nowhere += pods(together(term("db")), **{ZONE: "west"}) + pods(together(term("db")), **{HOST: unzoned})
+    nowhere += pods(*(together(one) for one in not_meaning("cache")), **{ZONE: "west"})
+    nowhere += pods(together(term("done", HOST)))
     own = together(term("alone", "schedproof.dev/no-such-label"))
     nowhere.append(case.pod("first", labels={"app": "alone"}, affinity=own, nodeSelector=pool))
     nowhere.append(
         case.pod("first", labels={"app": "alone"}, affinity=together(term("alone")), nodeSelector={HOST: unzoned})
     )
     case.expect_pending(nowhere)
+    # One waits, and one that differs from it by a label alone comes before anything else has changed.
+    late = {"affinity": together(term("late")), "nodeSelector": pool}
+    waits = case.pod("waits", **late)
+    case.status.await_decision(waits, case.deadlines.bind)
+    case.expect_bound([case.pod("first", labels={"app": "late"}, **late)])
+    case.expect_bound([waits], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/requeue-pod-added")
+def test_requeue_pod_added(case: Case) -> None:
+    """Two pods wait to be beside others. One of these comes for the candidate, one for another scheduler."""
+    ours, theirs = (case.pod("waits", affinity=together(term(app, HOST))) for app in ("ours", "theirs"))
+    case.expect_pending([ours, theirs])
+    case.expect_bound([case.pod("partner", labels={"app": "ours"})])
+    case.expect_bound([ours], case.deadlines.requeue)
+    foreign = case.pods.foreign(labels={"app": "theirs"})
+    case.pods.bind_elsewhere(foreign, case.nodes.names[0])
+    case.expect_bound([theirs], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/pod-anti-affinity")
-def test_pod_anti_affinity(case):
-    """Away from a pod by zone and by node, also where there is no zone; then a group of which each wants a node."""
+def test_pod_anti_affinity(case: Case) -> None:
+    """Away from a pod by zone and by node, also where there is no zone; then a group of which each wants a node.
+
+    By labels and by expressions, also by labels that a pod lacks. Pods that have ended keep no pod away; those that are
+    terminating still do. One gets another label: it keeps those away that it did not keep away before.
+    """
     unzoned, pool = zones(case, EAST, ALSO_EAST, WEST)
-    case.neighbour(EAST, "db")
-    case.neighbour(unzoned, "lost")
+    case.pods.neighbour(EAST, "db")
+    relabelled = case.pods.neighbour(WEST, "blue")
+    case.pods.neighbour(unzoned, "lost")
+    ended(case, unzoned, "done")
+    still_there = leaving(case, unzoned, "leaving")
     case.settle()
 
-    def pods(affinity, **selector):
+    def pods(affinity: dict[str, Any], **selector: str) -> list[Pod]:
         return [case.pod("away", affinity=affinity, nodeSelector={**pool, **selector})]
 
     for terms in ([term("db")], [term("db", HOST)], [term("db"), term("lost", HOST)], [term("absent")]) * 2:
         case.expect_bound(pods(apart(*terms)))
     case.expect_bound(pods(apart(term("db", HOST)), **{HOST: ALSO_EAST}))
     case.expect_bound(pods(apart(term("lost")), **{HOST: unzoned}))
+    case.expect_bound(pods(apart(term("done", HOST)), **{HOST: unzoned}))
     case.expect_bound(pods(apart({"topologyKey": ZONE}), **{HOST: EAST}))
+    case.expect_bound([pod for one in not_meaning("db") for pod in pods(apart(one), **{HOST: EAST})])
     nowhere = pods(apart(term("db")), **{ZONE: "east"}) + pods(apart(term("absent"), term("db", HOST)), **{HOST: EAST})
+    nowhere += [pod for one in meaning("db") for pod in pods(apart(one), **{ZONE: "east"})]
+    nowhere += pods(apart(term("leaving", HOST)), **{HOST: unzoned}) if still_there else []
     case.expect_pending(nowhere + pods(apart({"topologyKey": ZONE, "labelSelector": {}}), **{ZONE: "east"}))
+    waits = pods(apart(term("blue", HOST)), **{HOST: WEST})
+    case.expect_pending(waits)
+    case.expect_bound(pods(apart(term("green", HOST)), **{HOST: WEST}))
+    case.pods.patch(relabelled, {"metadata": {"labels": {"app": "green"}}})
+    case.expect_bound(waits, case.deadlines.requeue)
+    case.settle()
+    case.expect_pending(pods(apart(term("green", HOST)), **{HOST: WEST}))
     alone = {"labels": {"app": "single"}, "affinity": apart(term("single", HOST)), "nodeSelector": pool}
     case.expect_so_many_bound([case.pod("single", **alone) for _ in range(6)], 4)
 
 
 @pytest.mark.clause("core/anti-affinity-symmetry")
-def test_anti_affinity_symmetry(case):
-    """Pods are there that want none of an application near them: pods of that application keep away, others do not."""
-    _, pool = zones(case, EAST, ALSO_EAST, WEST)
-    case.neighbour(EAST, "db", affinity=apart(term("noisy"), term("rude")))
-    case.neighbour(WEST, "cache", affinity=apart(term("rude", HOST)))
+def test_anti_affinity_symmetry(case: Case) -> None:
+    """Pods are there that want none of an application near them: pods of that application keep away, others do not.
+
+    They say so by labels and by expressions. Those that have ended want nothing; those that are terminating still do.
+    """
+    unzoned, pool = zones(case, EAST, ALSO_EAST, WEST)
+    case.pods.neighbour(EAST, "db", affinity=apart(term("noisy"), term("rude")))
+    case.pods.neighbour(WEST, "cache", affinity=apart(term("rude", HOST), *not_meaning("plain")))
+    guarded = dict(zip((unzoned, EAST, ALSO_EAST), meaning("plain", HOST), strict=True))
+    for node, unwanted in guarded.items():
+        case.pods.neighbour(node, "guard", affinity=apart(unwanted))
+    ended(case, unzoned, "done", affinity=apart(term("late", HOST)))
+    still_there = leaving(case, unzoned, "leaving", affinity=apart(term("shy", HOST)))
     case.settle()
 
-    def pods(app, **selector):
+    def pods(app: str, **selector: str) -> list[Pod]:
         return [case.pod(app, labels={"app": app}, nodeSelector={**pool, **selector})]
 
     for app in ("noisy", "rude", "noisy", "rude"):
         case.expect_bound(pods(app))
     case.expect_bound(pods("noisy", **{ZONE: "west"}) + pods("quiet", **{ZONE: "east"}) + pods("db", **{ZONE: "east"}))
+    case.expect_bound(pods("plain", **{ZONE: "west"}) + pods("late", **{HOST: unzoned}))
     nowhere = [
+        *(("plain", {HOST: node}) for node in guarded),
         ("noisy", {HOST: EAST}),
         ("noisy", {HOST: ALSO_EAST}),
         ("rude", {ZONE: "east"}),
         ("rude", {ZONE: "west"}),
+        *([("shy", {HOST: unzoned})] if still_there else []),
     ]
     case.expect_pending([pod for app, selector in nowhere for pod in pods(app, **selector)])
 
 
 @pytest.mark.clause("core/affinity-namespaces")
-def test_affinity_namespaces(case):
-    """Terms that say nothing of namespaces, name one, select some by labels, or all; of either side."""
-    _, pool = zones(case, EAST, ALSO_EAST, WEST)
-    red, blue = case.namespaces(red={"team": "red"}, blue={"team": "blue"})
-    own = {"matchLabels": {"kubernetes.io/metadata.name": case.trial.namespace}}
-    case.neighbour(EAST, "db", namespace=red)
-    case.neighbour(EAST, "guard", namespace=blue, affinity=apart(term("web", HOST)))
-    case.neighbour(ALSO_EAST, "guard", namespace=blue, affinity=apart(term("web", HOST, namespaceSelector=own)))
-    case.neighbour(WEST, "guard", namespace=blue, affinity=apart(term("web", HOST, namespaces=[case.trial.namespace])))
+def test_affinity_namespaces(case: Case) -> None:
+    """Terms that say nothing of namespaces, name one, select some by labels, or all; of either side.
+
+    One namespace is labelled anew, after its labels have decided once. The first of a group is the first only if its
+    term means pods of its own namespace.
+    """
+    unzoned, pool = zones(case, EAST, ALSO_EAST, WEST)
+    red, blue, late = case.objects.namespaces(red={"team": "red"}, blue={"team": "blue"}, late={"team": "none"})
+    here = case.trial.namespace
+    own = {"matchLabels": {"kubernetes.io/metadata.name": here}}
+    case.pods.neighbour(EAST, "db", namespace=red)
+    case.pods.neighbour(WEST, "relabelled", namespace=late)
+    case.pods.neighbour(EAST, "guard", namespace=blue, affinity=apart(term("web", HOST)))
+    case.pods.neighbour(ALSO_EAST, "guard", namespace=blue, affinity=apart(term("web", HOST, namespaceSelector=own)))
+    case.pods.neighbour(WEST, "guard", namespace=blue, affinity=apart(term("web", HOST, namespaces=[here])))
+    # Only of pods that are there: kube-scheduler takes such a selector of a new pod for one of all namespaces.
+    no_team = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
+    case.pods.neighbour(unzoned, "guard", namespace=blue, affinity=apart(term("web", HOST, namespaceSelector=no_team)))
     case.settle()
 
-    def pods(name, affinity, **selector):
+    def pods(name: str, affinity: dict[str, Any], **selector: str) -> list[Pod]:
         return [case.pod(name, affinity=affinity, nodeSelector={**pool, **selector})]
 
-    def by_team(*teams):
+    def by_team(*teams: str) -> dict[str, Any]:
         return {"matchExpressions": [{"key": "team", "operator": "In", "values": list(teams)}]}
 
-    red_ones = [
+    case.expect_bound(pods("beside", together(term("relabelled", namespaceSelector=by_team("none")))))
+    case.objects.namespaces(late={"team": "late"})
+    red_ones: list[dict[str, Any]] = [
         {"namespaces": [red]}, {"namespaceSelector": by_team("red")}, {"namespaceSelector": {}},
         {"namespaces": [red, blue]}, {"namespaces": [blue], "namespaceSelector": by_team("red", "green")},
     ]  # fmt: skip
-    others = [
+    others: list[dict[str, Any]] = [
         {},
         {"namespaces": [blue]},
         {"namespaceSelector": by_team("blue")},
-        {"namespaces": [case.trial.namespace]},
+        {"namespaces": [here]},
     ]
+
+    def first(app: str, *terms: dict[str, Any]) -> Pod:
+        group = together(*(term(app, **meant) for meant in terms))
+        return case.pod("first", labels={"app": app}, affinity=group, nodeSelector=pool)
+
     for meant in red_ones:
         case.expect_bound(pods("beside", together(term("db", **meant))))
+    case.expect_bound(pods("beside", together(term("relabelled", namespaceSelector=by_team("late")))))
     for meant in others:
         case.expect_bound(pods("beside", apart(term("db", **meant)), **{HOST: EAST}))
     case.expect_bound([case.pod("guarded", labels={"app": "web"}, nodeSelector={HOST: EAST})])
+    groups: list[dict[str, Any]] = [{}, {"namespaces": [here, red]}, {"namespaceSelector": own}]
+    case.expect_bound([first(f"group-{number}", meant) for number, meant in enumerate(groups)])
     nowhere = [pod for meant in others for pod in pods("away", together(term("db", **meant)))]
+    nowhere += pods("away", together(term("relabelled", namespaceSelector=by_team("none"))))
+    nowhere += [first("alone", {"namespaces": [red]}), first("alone", {"namespaceSelector": by_team("red")})]
+    nowhere.append(first("alone", {}, {"namespaces": [red]}))
     nowhere += [pod for meant in red_ones for pod in pods("away", apart(term("db", **meant)), **{HOST: EAST})]
-    for node in (ALSO_EAST, WEST):
+    for node in (ALSO_EAST, WEST, unzoned):
         nowhere.append(case.pod("guarded", labels={"app": "web"}, nodeSelector={HOST: node}))
     case.expect_pending(nowhere)
 
 
+def spread(app: str, **constraint: Any) -> dict[str, Any]:
+    """A constraint that keeps pods off: over zones, by one."""
+    return {
+        "topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": app}}, **constraint,
+    }  # fmt: skip
+
+
+def over_both(case: Case, app: str, node: str) -> list[Pod]:
+    """Pods for one node, spread over zones and over nodes, in both orders."""
+    keys = [spread(app, topologyKey=key, nodeAffinityPolicy="Ignore") for key in (ZONE, HOST)]
+    return [
+        case.pod(app, labels={"app": app}, nodeSelector={HOST: node}, topologySpreadConstraints=one)
+        for one in (keys, keys[::-1])
+    ]
+
+
 @pytest.mark.clause("core/topology-spread")
-def test_topology_spread(case):
-    """Over zones, one pod after the other and many at once; then minDomains, matchLabelKeys, and both policies."""
+def test_topology_spread(case: Case) -> None:
+    """Over zones, one pod after the other and many at once; then minDomains, matchLabelKeys, and both policies.
+
+    Of two constraints each keeps pods off. Pods of the same labels in another namespace are all in one zone. Pods that
+    have ended, and those that are terminating, count nowhere.
+    """
     unzoned, pool = zones(case, EAST, ALSO_EAST, WEST, NORTH)
     for _ in range(3):
-        case.neighbour(EAST, "versioned")
-    case.neighbour(unzoned, "lost")
+        case.pods.neighbour(EAST, "versioned")
+    case.pods.neighbour(unzoned, "lost")
+    ended(case, unzoned, "hosted")
+    for _ in range(3):
+        leaving(case, EAST, "replaced")
+    (other,) = case.objects.namespaces(other={})
+    for _ in range(3):
+        case.pods.neighbour(EAST, "steady", namespace=other)
+    for node, app in ((EAST, "two-keys"), (WEST, "two-keys"), (NORTH, "two-keys"), (EAST, "one-zone")) * 2:
+        case.pods.neighbour(node, app)
     case.settle()
 
-    def pods(app, count, selector=pool, labels=None, **constraint):
-        spread = {
-            "topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule",
-            "labelSelector": {"matchLabels": {"app": app}}, **constraint,
-        }  # fmt: skip
+    def pods(
+        app: str,
+        count: int,
+        selector: dict[str, str] = pool,
+        labels: dict[str, str] | None = None,
+        **constraint: Any,
+    ) -> list[Pod]:
         named = {"app": app, **(labels or {})}
         return [
-            case.pod(app, labels=named, nodeSelector=selector, topologySpreadConstraints=[spread]) for _ in range(count)
+            case.pod(app, labels=named, nodeSelector=selector, topologySpreadConstraints=[spread(app, **constraint)])
+            for _ in range(count)
         ]
 
     for _ in range(7):
         case.expect_bound(pods("steady", 1))
     case.expect_bound(pods("burst", 9))
+    case.expect_pending(over_both(case, "two-keys", EAST) + over_both(case, "one-zone", ALSO_EAST))
+    case.expect_so_many_bound(over_both(case, "two-keys", ALSO_EAST), 1)
     case.expect_pending(pods("lost", 1, {**pool, HOST: unzoned}))
     case.expect_so_many_bound(pods("domains", 5, minDomains=4), 3)
     east = {**pool, ZONE: "east"}
-    ignoring = {"nodeAffinityPolicy": "Ignore"}
+    ignoring: dict[str, Any] = {"nodeAffinityPolicy": "Ignore"}
     case.expect_pending(pods("versioned", 1, east, **ignoring))
     case.expect_bound(pods("versioned", 1, east, {"version": "2"}, matchLabelKeys=["version"], **ignoring))
     case.expect_pending(pods("versioned", 1, east, {"version": "2"}, matchLabelKeys=["version"], **ignoring))
     case.expect_bound(pods("selecting", 3, east, nodeAffinityPolicy="Honor"))
+    case.expect_bound(pods("replaced", 1, east, **ignoring))
     case.expect_so_many_bound(pods("ignoring", 3, east, **ignoring), 1)
+    on_unzoned = {**pool, HOST: unzoned}
+    case.expect_bound(pods("hosted", 1, on_unzoned, topologyKey=HOST, **ignoring))
     case.expect_so_many_bound(pods("loose", 3, east, maxSkew=2, **ignoring), 2)
-    case.change_node(NORTH, taints=[{"key": POOL, "value": "closed", "effect": "NoSchedule"}])
+    case.nodes.change(NORTH, taints=[{"key": POOL, "value": "closed", "effect": "NoSchedule"}])
     case.settle()
     case.expect_so_many_bound(pods("tainted", 4), 2)
     case.expect_bound(pods("honoring", 4, nodeTaintsPolicy="Honor"))

@@ -1,23 +1,30 @@
 """core: two instances of one scheduler, of which one leads."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
 
 PODS = 10
 """One by one: where both instances schedule, each of them is the first one to try once in a while."""
 
 
 @pytest.mark.clause("core/leader")
-def test_leader(case):
+def test_leader(case: Case) -> None:
     """A second instance stands by; the first one is frozen, and thawed when the second one leads; then both end."""
 
-    def one_by_one(name):
+    def one_by_one(name: str) -> None:
         for _ in range(PODS):
             case.expect_bound([case.pod(name, cpu="50m")])
 
     one_by_one("alone")
-    with case.second_instance():
+    with case.candidate.second_instance():
         one_by_one("beside")
-        with case.first_frozen():
+        with case.candidate.first_frozen():
             case.expect_bound([case.pod("taken-over", cpu="50m") for _ in range(2)], case.deadlines.takeover)
         one_by_one("after")
     case.expect_bound([case.pod("last", cpu="50m")], case.deadlines.takeover)

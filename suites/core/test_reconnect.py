@@ -1,22 +1,87 @@
-"""core: connections to the apiserver end, and watches with them."""
+"""core: connections to the apiserver end, and watches with them; or what they tell looks otherwise than before."""
+
+from __future__ import annotations
+
+import concurrent.futures
+from typing import TYPE_CHECKING
 
 import pytest
 
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
+    from schedproof.stimulus.pods import Pod
+
+LATE = ("schedproof.dev/late", "schedproof.dev/later")
+
 
 @pytest.mark.clause("core/watch-reconnect")
-def test_watch_reconnect(case):
+def test_watch_reconnect(case: Case) -> None:
     """All connections end, and can be made anew at once. Then a pod goes, a node changes, a pod comes. Twice."""
-    for late in ("schedproof.dev/late", "schedproof.dev/later"):
-        node, *_ = case.nodes
-        filler = case.fill(node, cpu="50m")
-        case.settle()
-        room = case.pod("room", cpu=case.share("cpu", 1 / 4), nodeSelector={"kubernetes.io/hostname": node})
-        label = case.pod("selects", cpu="10m", nodeSelector={late: "yes"})
-        case.expect_pending([room, label])
-        with case.apiserver_away():
+    for label in LATE:
+        node, filler, waiting = waiting_pods(case, label)
+        with case.candidate.apiserver_away():
             pass
         case.delete([filler])
-        case.change_node(node, labels={late: "yes"})
-        new = case.pod("new", cpu="100m")
-        case.expect_bound([room, label, new], case.deadlines.requeue)
-        case.delete([room, label, new])
+        case.nodes.change(node, labels={label: "yes"})
+        expect_bound_with_new(case, waiting)
+
+
+@pytest.mark.clause("core/watch-expired")
+def test_watch_expired(case: Case) -> None:
+    """Another apiserver takes over, where all that was seen before is forgotten; then it ends its watches, and itself.
+
+    Before the first, the candidate is cut off for a moment, in which pods and a node go, and another one is labelled.
+    After the second, a pod goes, a node changes, a pod comes.
+    """
+    with case.candidate.second_apiserver() as second:
+        (leaving,) = case.nodes.add_idle(1)
+        node, filler, waiting = waiting_pods(case, LATE[0])
+        gone = case.pod("gone", nodeSelector={LATE[0]: "yes"})
+        with second.taking_over(), concurrent.futures.ThreadPoolExecutor() as pool:
+            # At once: who cannot renew a lease for ten seconds leads no more, as client-go does it, and ends.
+            changes = [
+                pool.submit(case.delete, [filler, gone]),
+                pool.submit(case.nodes.remove, leaving),
+                pool.submit(case.nodes.change, node, labels={LATE[0]: "yes"}),
+            ]
+            for change in changes:
+                change.result()
+        expect_bound_with_new(case, waiting)
+        case.settle()
+        case.expect_pending([case.pod("late", cpu="10m", nodeSelector={"kubernetes.io/hostname": leaving})])
+        node, filler, waiting = waiting_pods(case, LATE[1])
+    case.delete([filler])
+    case.nodes.change(node, labels={LATE[1]: "yes"})
+    expect_bound_with_new(case, waiting)
+
+
+@pytest.mark.clause("core/watch-versions")
+def test_watch_versions(case: Case) -> None:
+    """Pods wait for room, for a label, or behind a gate. Then resourceVersions get another digit, and they all fit."""
+    with case.candidate.versions_grow():
+        node, filler, waiting = waiting_pods(case, LATE[0])
+        gated = case.pod("gated", cpu="10m", schedulingGates=[{"name": LATE[1]}])
+        case.nodes.change(node, labels={LATE[1]: "yes"})
+        case.settle()
+    case.delete([filler])
+    case.nodes.change(node, labels={LATE[0]: "yes"})
+    case.pods.lift_gates(gated)
+    expect_bound_with_new(case, [*waiting, gated])
+
+
+def waiting_pods(case: Case, label: str) -> tuple[str, Pod, list[Pod]]:
+    """A node, what fills it, and two pods: one waits for its room, one for a label."""
+    node, *_ = case.nodes.names
+    filler = case.pods.fill(node, cpu="50m")
+    case.settle()
+    room = case.pod("room", cpu=case.nodes.share("cpu", 1 / 4), nodeSelector={"kubernetes.io/hostname": node})
+    selects = case.pod("selects", cpu="10m", nodeSelector={label: "yes"})
+    case.expect_pending([room, selects])
+    return node, filler, [room, selects]
+
+
+def expect_bound_with_new(case: Case, waiting: list[Pod]) -> None:
+    """What has waited fits now, and so does a pod that comes now."""
+    pods = [*waiting, case.pod("new", cpu="100m")]
+    case.expect_bound(pods, case.deadlines.requeue)
+    case.delete(pods)

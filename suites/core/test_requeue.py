@@ -1,109 +1,180 @@
 """core: a pod that could not be scheduled gets another chance when the world changes."""
 
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
+
+REFUSALS = {500: 3, 409: 2}
+"""HTTP status to how often a pod's Binding is answered with it."""
+SEVERAL = 6
+MANY = 12
+MORE_THAN_A_PAGE = 501
+"""Client-go's pager, as kubectl, asks for 500 objects at a time (tools/pager: defaultPageSize)."""
 POOL = "schedproof.dev/pool"
 GATES = [{"name": "schedproof.dev/first"}, {"name": "schedproof.dev/second"}]
 
 
-def requeue(case, before, after, **spec):
+def requeue(case: Case, before: dict[str, Any], after: dict[str, Any]) -> None:
     """One node is changed, so that a pod fits nowhere, and later so that it fits there."""
-    node, *_ = case.nodes
-    case.change_node(node, **before)
+    node, *_ = case.nodes.names
+    case.nodes.change(node, **before)
     case.settle()
-    pod = case.pod("waits", cpu="100m", **(spec or {"nodeSelector": {"kubernetes.io/hostname": node}}))
+    pod = case.pod("waits", cpu="100m", nodeSelector={"kubernetes.io/hostname": node})
     case.expect_pending([pod])
-    case.change_node(node, **after)
+    case.nodes.change(node, **after)
     case.expect_bound([pod], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/requeue-node-added")
-def test_requeue_node_added(case):
-    """A pod is larger than every node. Then a node joins that is large enough."""
-    pod = case.pod("large", cpu=case.beyond("cpu", 1.5))
-    case.expect_pending([pod])
-    case.add_node("node-large", cpu=case.beyond("cpu", 2))
-    case.expect_bound([pod], case.deadlines.requeue)
+def test_requeue_node_added(case: Case) -> None:
+    """One pod is larger than every node, one selects a label that none has. Then a node joins that has both.
+
+    The second one tolerates all taints, so that nothing else keeps it from a node, or could give it another try. In the
+    end many idle ones join at once, each of which a pod has waited for.
+    """
+    pod = case.pod("large", cpu=case.nodes.beyond("cpu", 1.5))
+    selects = case.pod(
+        "selects", nodeSelector={"kubernetes.io/hostname": "node-large"}, tolerations=[{"operator": "Exists"}]
+    )
+    case.expect_pending([pod, selects])
+    case.nodes.add("node-large", cpu=case.nodes.beyond("cpu", 2))
+    case.expect_bound([pod, selects], case.deadlines.requeue)
+    network = case.trial.candidate.claims.network
+    if "idle-nodes" not in case.trial.cluster.capabilities or (network is not None and network.on_missing == "reject"):
+        return
+    names = [f"node-many-{number:02}" for number in range(MANY)]
+    pods = [case.pod("selects", nodeSelector={"kubernetes.io/hostname": name}) for name in names]
+    case.expect_pending(pods)
+    case.nodes.add_named(dict.fromkeys(names, ""))
+    case.expect_bound(pods, case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/requeue-pod-deleted")
-def test_requeue_pod_deleted(case):
+def test_requeue_pod_deleted(case: Case) -> None:
     """All nodes are full. Then a pod is deleted that took what another one needs."""
-    leaving, *_ = [case.fill(node, cpu=case.share("cpu", 1 / 16)) for node in case.nodes]
+    leaving, *_ = [case.pods.fill(node, cpu=case.nodes.share("cpu", 1 / 16)) for node in case.nodes.names]
     case.settle()
-    pod = case.pod("waits", cpu=case.share("cpu", 1 / 4))
-    case.expect_pending([pod], cpu=case.share("cpu", 1 / 80))
+    pod = case.pod("waits", cpu=case.nodes.share("cpu", 1 / 4))
+    case.expect_pending([pod], cpu=case.nodes.share("cpu", 1 / 80))
     case.delete([leaving])
     case.expect_bound([pod], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/requeue-taint-removed")
-def test_requeue_taint_removed(case):
+def test_requeue_taint_removed(case: Case) -> None:
     """A pod selects a node that is tainted. Then the taint goes."""
     requeue(case, {"taints": [{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]}, {"taints": []})
 
 
 @pytest.mark.clause("core/requeue-uncordon")
-def test_requeue_uncordon(case):
+def test_requeue_uncordon(case: Case) -> None:
     """A pod selects a node that is cordoned. Then it is no more."""
     requeue(case, {"unschedulable": True}, {"unschedulable": False})
 
 
 @pytest.mark.clause("core/requeue-label-changed")
-def test_requeue_label_changed(case):
-    """A pod selects a value of a label that a node has with another value. Then it has that one."""
+def test_requeue_label_changed(case: Case) -> None:
+    """Pods select a value of a label that a node has with another value. Then it has that one.
+
+    Two of them have the same name, in two namespaces.
+    """
     label = "schedproof.dev/disk"
-    requeue(case, {"labels": {label: "hdd"}}, {"labels": {label: "ssd"}}, nodeSelector={label: "ssd"})
+    node, *_ = case.nodes.names
+    case.nodes.change(node, labels={label: "hdd"})
+    case.settle()
+    wants = {"cpu": "100m", "nodeSelector": {label: "ssd"}}
+    pods = [case.pod("waits", **wants) for _ in range(2)]
+    pods.append(case.pods.namesake(pods[0], **wants))
+    case.expect_pending(pods)
+    case.nodes.change(node, labels={label: "ssd"})
+    case.expect_bound(pods, case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/requeue-node-resized")
+def test_requeue_node_resized(case: Case) -> None:
+    """A node joins that has too little CPU, and no device. Then it offers more of the one, and some of the other."""
+    case.nodes.add("node-growing", cpu="1")
+    case.settle()
+    device = "schedproof.dev/device"
+    here = {"nodeSelector": {"kubernetes.io/hostname": "node-growing"}}
+    large, wants = case.pod("large", cpu="2", **here), case.pod("wants", cpu="100m", extended={device: "1"}, **here)
+    case.expect_pending([large, wants])
+    case.nodes.resize("node-growing", cpu="3")
+    case.expect_bound([large], case.deadlines.requeue)
+    case.nodes.resize("node-growing", **{device: "1"})
+    case.expect_bound([wants], case.deadlines.requeue)
+
+
+@pytest.mark.clause("core/requeue-pod-updated")
+def test_requeue_pod_updated(case: Case) -> None:
+    """Pods select a tainted node, and do not tolerate that. Then one of them is given a toleration that does."""
+    node, *_ = case.nodes.names
+    case.nodes.change(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}])
+    case.settle()
+    pods = [case.pod("waits", cpu="100m", nodeSelector={"kubernetes.io/hostname": node}) for _ in range(2)]
+    case.expect_pending(pods)
+    case.pods.tolerate(pods[0], {"key": "schedproof.dev/reserved", "operator": "Exists"})
+    case.expect_bound(pods[:1], case.deadlines.requeue)
+    case.expect_pending(pods[1:])
 
 
 @pytest.mark.clause("core/deleted-while-pending")
-def test_deleted_while_pending(case):
+def test_deleted_while_pending(case: Case) -> None:
     """Of pods that fit nowhere some are deleted, and some are being deleted. Some time later all of them would fit."""
+    node, *_ = case.nodes.names
     here = {"nodeSelector": {"schedproof.dev/late": "yes"}}
-    stay = [case.pod("stays", **here) for _ in range(2)]
     # Every 20 s Kubernetes' garbage collector lets pods fail that are terminating and have no node: then once more.
     for _ in range(3):
+        stay = [case.pod("stays", **here) for _ in range(2)]
         gone = [case.pod("gone", role="deleted", **here) for _ in range(2)]
-        terminating = [case.lingering_pod("terminating", role="deleted", **here) for _ in range(3)]
+        terminating = [case.pods.lingering("terminating", role="deleted", **here) for _ in range(3)]
         case.expect_pending([*gone, *terminating, *stay])
         for pod in terminating:
-            case.terminate(pod)
+            case.pods.terminate(pod)
         case.delete(gone)
-        case.await_heeded()
-        if any(map(case.is_pending, terminating)):
+        case.sight.await_heeded()
+        case.nodes.change(node, labels={"schedproof.dev/late": "yes"})
+        case.expect_bound(stay, case.deadlines.requeue)
+        case.fence(**here)
+        if any(map(case.pods.is_pending, terminating)):
             break
-    case.change_node(case.nodes[0], labels={"schedproof.dev/late": "yes"})
-    case.expect_bound(stay, case.deadlines.requeue)
-    case.fence(**here)
+        case.nodes.change(node, labels={"schedproof.dev/late": None})
+        case.settle()
 
 
 @pytest.mark.clause("core/bind-existing-node")
-def test_bind_existing_node(case):
+def test_bind_existing_node(case: Case) -> None:
     """A node joins, gets a pod, and leaves. Then pods are created that select it, and pods that fit anywhere."""
     here = {"nodeSelector": {"kubernetes.io/hostname": "node-leaving"}}
-    case.add_node("node-leaving")
+    case.nodes.add("node-leaving")
     case.settle()
     known = [case.pod("known", cpu="100m", **here)]
     case.expect_bound(known)
     case.delete(known)
-    case.remove_node("node-leaving")
+    case.nodes.remove("node-leaving")
     case.settle()
-    case.expect_bound([case.pod(cpu="100m") for _ in range(2 * len(case.nodes))])
+    case.expect_bound([case.pod(cpu="100m") for _ in range(2 * len(case.nodes.names))])
     case.expect_pending([case.pod("selects", cpu="100m", **here) for _ in range(2)])
 
 
 @pytest.mark.clause("core/node-recreated")
-def test_node_recreated(case):
+def test_node_recreated(case: Case) -> None:
     """A node is deleted and comes back under its name at once: smaller, with another label, and without its taint."""
-    case.add_node("node-again", cpu="8")
+    case.nodes.add("node-again", cpu="8")
     reserved = {"key": "schedproof.dev/reserved", "effect": "NoSchedule"}
-    case.change_node("node-again", labels={POOL: "first"}, taints=[reserved])
+    case.nodes.change("node-again", labels={POOL: "first"}, taints=[reserved])
     case.settle()
     first, second = {"nodeSelector": {POOL: "first"}}, {"nodeSelector": {POOL: "second"}}
     known = [case.pod("known", cpu="6", tolerations=[{"operator": "Exists"}], **first)]
     case.expect_bound(known)
     case.delete(known)
-    case.recreate_node("node-again", labels={POOL: "second"}, cpu="2")
+    case.nodes.recreate("node-again", labels={POOL: "second"}, cpu="2")
     case.settle()
     case.expect_bound([case.pod("fits", cpu="500m", **second)])
     tolerant = {"tolerations": [{"operator": "Exists"}]}
@@ -112,49 +183,74 @@ def test_node_recreated(case):
 
 
 @pytest.mark.clause("core/requeue-bind-refused")
-def test_requeue_bind_refused(case):
-    """The apiserver answers a pod's Binding with an error. Then it does no more."""
-    with case.hold_bindings() as gate:
-        gate.refuse(case.next_name("erring"))
-        pod = case.pod("erring", role="erring", cpu="100m")
-        gate.await_call(pod.name)
-        gate.accept()
-        case.expect_bound([pod], case.deadlines.requeue)
+def test_requeue_bind_refused(case: Case) -> None:
+    """The apiserver answers a pod's Binding with an error, three times, and another one's with a conflict, twice.
+
+    Then those of several pods for one node, once.
+
+    What is kept for a Binding and not given back shows when there were several. After each error a candidate has the
+    time that it claims for another try.
+    """
+    with case.candidate.hold_bindings() as gate:
+        erring = {}
+        for code, times in REFUSALS.items():
+            gate.refuse(case.pods.next_name("erring"), code, times=times)
+            erring[code] = case.pod("erring", role="erring", cpu="100m")
+        for code, times in REFUSALS.items():
+            for number in range(1, times + 1):
+                gate.await_calls(erring[code].name, number, case.deadlines.requeue)
+                if code == HTTPStatus.CONFLICT:
+                    # With every conflict of the API's own comes a change of the pod, and some wait for that.
+                    changed = {"schedproof.dev/changed": str(number)}
+                    case.pods.patch(erring[code], {"metadata": {"annotations": changed}})
+            case.expect_bound([erring[code]], case.deadlines.requeue)
+        here = {"nodeSelector": {"kubernetes.io/hostname": case.nodes.names[0]}}
+        several = []
+        for _ in range(SEVERAL):
+            gate.refuse(case.pods.next_name("several"), times=1)
+            several.append(case.pod("several", role="erring", cpu="10m", **here))
+        for pod in several:
+            case.expect_bound([pod], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/scheduling-gates")
-def test_scheduling_gates(case):
+def test_scheduling_gates(case: Case) -> None:
     """Pods with two gates lose one, then the other. Meanwhile some get a node selector, as a queue's quota gives it."""
     gated, placed, nowhere = (case.pod("gated", cpu="100m", schedulingGates=GATES) for _ in range(3))
     case.fence()
     for pod in (gated, placed, nowhere):
-        case.patch(pod, {"spec": {"schedulingGates": GATES[:1]}})
-    case.patch(placed, {"spec": {"nodeSelector": {"kubernetes.io/hostname": case.nodes[-1]}}})
-    case.patch(nowhere, {"spec": {"nodeSelector": {"schedproof.dev/no-such": "node"}}})
+        case.pods.patch(pod, {"spec": {"schedulingGates": GATES[:1]}})
+    case.pods.patch(placed, {"spec": {"nodeSelector": {"kubernetes.io/hostname": case.nodes.names[-1]}}})
+    case.pods.patch(nowhere, {"spec": {"nodeSelector": {"schedproof.dev/no-such": "node"}}})
     case.fence()
     for pod in (gated, placed, nowhere):
-        case.lift_gates(pod)
+        case.pods.lift_gates(pod)
     case.expect_bound([gated, placed], case.deadlines.requeue)
     case.expect_pending([nowhere])
 
 
 @pytest.mark.clause("core/no-nodes")
-def test_no_nodes(case):
+def test_no_nodes(case: Case) -> None:
     """All nodes go. A pod is created, and waits. Then a node joins."""
-    case.remove_all_nodes()
-    pod = case.nowhere_pod("early", cpu="100m")
-    case.rejoin(case.nodes[0])
+    case.nodes.remove_all()
+    pod = case.sight.nowhere_pod("early", cpu="100m")
+    case.nodes.rejoin(case.nodes.names[0])
     case.expect_bound([pod], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/restart")
-def test_restart(case):
-    """Some pods are bound, one fits nowhere, some are created while the scheduler is down; then it is back."""
-    case.expect_bound([case.pod("before", cpu="100m") for _ in range(3)])
+def test_restart(case: Case) -> None:
+    """Some pods are bound, one fits nowhere, some are created while the scheduler is down; then it is back.
+
+    Pods of another scheduler are more than clients ask for at once, and come first in a list.
+    """
+    case.pods.crowd(MORE_THAN_A_PAGE)
+    for _ in range(3):
+        case.expect_bound([case.pod("before", cpu="100m")])
     selects = case.pod("selects", nodeSelector={"schedproof.dev/late": "yes"})
     case.fence()
-    with case.candidate_down():
+    with case.candidate.down():
         pods = [case.pod("meanwhile", cpu="100m") for _ in range(3)]
     case.expect_bound(pods)
-    case.change_node(case.nodes[0], labels={"schedproof.dev/late": "yes"})
+    case.nodes.change(case.nodes.names[0], labels={"schedproof.dev/late": "yes"})
     case.expect_bound([selects], case.deadlines.requeue)

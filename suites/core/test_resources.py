@@ -1,48 +1,119 @@
 """core: pods are kept off nodes whose resources do not suffice. Sizes are shares of what a node has to offer."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
+from schedproof.stimulus.pods import NEVER_STARTS
 
-def shares(case, resource):
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from schedproof.stimulus.case import Case
+
+MANY = 70
+"""Pods of others: more than a small cache holds."""
+
+
+def shares(case: Case, resource: str) -> Callable[[float], str]:
     """Thirty-seconds of what a node has to offer: 250m, 500m, 750m, ... of 8 CPUs."""
-    return lambda part: case.share(resource, part / 32)
+    return lambda part: case.nodes.share(resource, part / 32)
 
 
 @pytest.mark.clause("core/fit-cpu")
-def test_fit_cpu(case):
-    """Only one node has room for a large pod. The first takes it; for the second there is none."""
+def test_fit_cpu(case: Case) -> None:
+    """Only one node has room for a large pod. The first takes it; for the second there is none.
+
+    Then, where nodes can join, on one of its own: pods of two containers, of which one may ask for nothing, one that
+    is given labels while it runs, one that another scheduler binds later and that never starts, thousandths that add
+    up, and three tenths, which are no sum of tenths in binary. In the end another scheduler binds more there than there
+    is room for: a pod that asks for no CPU minds that as little as one that asks for 0.
+    """
     size = shares(case, "cpu")
-    roomy, *others = case.nodes
-    case.fill(roomy, cpu=size(10))
+    roomy, *others = case.nodes.names
+    case.pods.fill(roomy, cpu=size(10))
     for node in others:
-        case.fill(node, cpu=size(6))
+        case.pods.fill(node, cpu=size(6))
     case.settle()
     case.expect_bound([case.pod("fits", cpu=size(8))])
     case.expect_pending([case.pod("exceeds", cpu=size(8)), case.pod("exceeds", cpu=size(6.1))], cpu=size(1))
+    if "change-nodes" not in case.trial.cluster.capabilities:
+        return
+    case.restore()
+    here = node_of_its_own(case, cpu="8")
+    elsewhere = {"nodeSelector": {"kubernetes.io/hostname": roomy}}
+    foreign = case.pods.foreign(cpu="4", annotations=NEVER_STARTS)
+    labelled = case.pod("fits", cpu="1", more=[{"cpu": "1"}], **here)
+    case.expect_bound([labelled])
+    large: list[dict[str, Any]] = [{"cpu": "5", "more": [{"cpu": "2"}]}, {"more": [{"cpu": "7"}]}]
+    case.expect_pending([case.pod("exceeds", **asked, **here) for asked in large], **elsewhere)
+    for number in range(2):
+        case.pods.patch(labelled, {"metadata": {"labels": {"schedproof.dev/labelled": str(number)}}})
+    case.pods.bind_elsewhere(foreign, here["nodeSelector"]["kubernetes.io/hostname"])
+    case.settle()
+    case.expect_pending([case.pod("exceeds", cpu="3", **here)], **elsewhere)
+    case.expect_bound([case.pod("fits", cpu="500m", more=[{"cpu": "500m"}, {"cpu": "1"}], **here)])
+    case.restore()
+    here = node_of_its_own(case, cpu="300m")
+    small = [case.pod("fits", cpu="104m", **here) for _ in range(2)]
+    case.expect_bound(small)
+    exceeds = case.pod("exceeds", cpu="93m", **here)
+    case.expect_pending([exceeds], **elsewhere)
+    case.delete([exceeds, *small])
+    for _ in range(3):
+        case.expect_bound([case.pod("fits", cpu="100m", **here)])
+    case.pods.bind_elsewhere(case.pods.foreign(cpu="500m"), here["nodeSelector"]["kubernetes.io/hostname"])
+    case.settle()
+    case.expect_bound([case.pod("fits", **asked, **here) for asked in ({"memory": "1Mi"}, {"cpu": "0"})])
 
 
 @pytest.mark.clause("core/fit-memory")
-def test_fit_memory(case):
-    """As for CPUs, with two pods that ask for memory alone."""
+def test_fit_memory(case: Case) -> None:
+    """As for CPUs, with two pods that ask for memory alone.
+
+    Then, where nodes can join, on one of its own: pods of one name in two namespaces, one of the system's, amounts in
+    decimal units and with an exponent, and room that is short by a byte.
+    """
     size = shares(case, "memory")
-    roomy, *others = case.nodes
-    case.fill(roomy, memory=size(5))
+    roomy, *others = case.nodes.names
+    case.pods.fill(roomy, memory=size(5))
     for node in others:
-        case.fill(node, memory=size(3))
+        case.pods.fill(node, memory=size(3))
     case.settle()
     case.expect_bound([case.pod("fits", memory=size(4))])
     case.expect_pending([case.pod("exceeds", memory=size(4)), case.pod("exceeds", memory=size(3.1))], memory=size(0.1))
+    if "change-nodes" not in case.trial.cluster.capabilities:
+        return
+    case.restore()
+    here = node_of_its_own(case, memory="8500Mi")
+    name = here["nodeSelector"]["kubernetes.io/hostname"]
+    (other,) = case.objects.namespaces(other={})
+    case.pods.twin(case.pods.neighbour(name, "twin", memory="100Mi"), other, name, memory="3900Mi")
+    case.pods.neighbour(name, "system", namespace="kube-system", memory="500Mi")
+    case.settle()
+    elsewhere = {"nodeSelector": {"kubernetes.io/hostname": roomy}}
+    case.expect_pending([case.pod("exceeds", memory=amount, **here) for amount in ("4100Mi", "9e9")], **elsewhere)
+    # Together 3814.7Mi: with 1024 for 1000 they would take 4096Mi, and not fit.
+    pods = [case.pod("fits", memory=amount, **here) for amount in ("2G", "2000M")]
+    case.expect_bound(pods)
+    case.delete(pods)
+    room = 4000 << 20
+    case.expect_bound([case.pod("fits", memory=str(room - 2_000_000_001), **here)])
+    case.expect_pending([case.pod("exceeds", memory="2000000002", **here)], **elsewhere)
+    case.expect_bound([case.pod("fits", memory="2000000001", **here)])
 
 
-def node_of_its_own(case, **capacity):
+def node_of_its_own(case: Case, **capacity: str) -> dict[str, Any]:
     """A node joins that has so much; what a pod's spec needs to select it."""
     name = f"node-{case.clause.rpartition('/')[2]}"
-    case.add_node(name, **capacity)
+    case.nodes.add(name, **capacity)
     case.settle()
     return {"nodeSelector": {"kubernetes.io/hostname": name}}
 
 
-def fill_up(case, resource, *, of, some, too_much, rest):
+def fill_up(case: Case, resource: str, *, of: str, some: str, too_much: str, rest: str) -> None:
     """A node offers `of` a resource. `some` of it is taken; then what is `too_much` does not fit, and the `rest` does.
 
     A scheduler that counts too little for the first pod binds the second; one that counts too much leaves the last.
@@ -54,38 +125,45 @@ def fill_up(case, resource, *, of, some, too_much, rest):
 
 
 @pytest.mark.clause("core/fit-ephemeral")
-def test_fit_ephemeral(case):
+def test_fit_ephemeral(case: Case) -> None:
     """Pods that ask for local storage, on a node that has 10Gi of it."""
     fill_up(case, "ephemeral-storage", of="10Gi", some="6Gi", too_much="6Gi", rest="4Gi")
 
 
 @pytest.mark.clause("core/fit-extended")
-def test_fit_extended(case):
-    """Pods that ask for a device, on a node that has three of them."""
+def test_fit_extended(case: Case) -> None:
+    """Pods that ask for a device, on a node that has three of them; and one for none of what it does not have."""
     fill_up(case, "schedproof.dev/device", of="3", some="2", too_much="2", rest="1")
+    case.expect_bound([case.pod("fits", cpu="100m", extended={"schedproof.dev/other": "0"})])
 
 
 @pytest.mark.clause("core/fit-hugepages")
-def test_fit_hugepages(case):
+def test_fit_hugepages(case: Case) -> None:
     """Pods that ask for huge pages, on a node that has four of them."""
     fill_up(case, "hugepages-2Mi", of="8Mi", some="6Mi", too_much="4Mi", rest="2Mi")
 
 
 @pytest.mark.clause("core/fit-init")
-def test_fit_init(case):
+def test_fit_init(case: Case) -> None:
     """Init containers end before the others start: the larger of both needs counts, not their sum."""
-    here = node_of_its_own(case, cpu="4")
-    case.expect_bound([case.pod("fits", cpu="2", init=[{"cpu": "3"}, {"cpu": "1"}], **here)])
-    exceeds = [case.pod("exceeds", cpu="100m", init=[{"cpu": "2"}], **here), case.pod("exceeds", cpu="1100m", **here)]
+    here = node_of_its_own(case, cpu="4", memory="4Gi")
+    case.expect_bound(
+        [case.pod("fits", cpu="2", memory="1Gi", init=[{"cpu": "3"}, {"cpu": "1", "memory": "2Gi"}], **here)]
+    )
+    exceeds = [
+        case.pod("exceeds", cpu="100m", init=[{"cpu": "2"}], **here),
+        case.pod("exceeds", memory="1Gi", init=[{"memory": "2500Mi"}], **here),
+        case.pod("exceeds", cpu="1100m", **here),
+    ]
     case.expect_pending(exceeds)
-    case.expect_bound([case.pod("fits", cpu="1", init=[{"cpu": "500m"}], **here)])
+    case.expect_bound([case.pod("fits", cpu="1", memory="2Gi", init=[{"cpu": "500m", "memory": "2Gi"}], **here)])
 
 
 @pytest.mark.clause("core/fit-sidecar")
-def test_fit_sidecar(case):
+def test_fit_sidecar(case: Case) -> None:
     """Sidecars run beside the containers, and beside init containers that come after them."""
 
-    def sidecar(cpu):
+    def sidecar(cpu: str) -> dict[str, str]:
         return {"cpu": cpu, "restartPolicy": "Always"}
 
     here = node_of_its_own(case, cpu="4")
@@ -101,48 +179,66 @@ def test_fit_sidecar(case):
 
 
 @pytest.mark.clause("core/fit-overhead")
-def test_fit_overhead(case):
+def test_fit_overhead(case: Case) -> None:
     """Pods whose RuntimeClass takes two CPUs more than they ask for."""
     here = node_of_its_own(case, cpu="4")
-    boxed = {"runtimeClassName": case.runtime_class(cpu="2"), **here}
+    boxed = {"runtimeClassName": case.objects.runtime_class(cpu="2"), **here}
     case.expect_bound([case.pod("fits", cpu="1", **boxed)])
     case.expect_pending([case.pod("exceeds", cpu="100m", **boxed), case.pod("exceeds", cpu="1100m", **here)])
     case.expect_bound([case.pod("fits", cpu="1", **here)])
 
 
 @pytest.mark.clause("core/fit-pod-level")
-def test_fit_pod_level(case):
-    """Pods that ask for CPUs as a whole: what their containers ask for is part of that."""
-    here = node_of_its_own(case, cpu="4")
+def test_fit_pod_level(case: Case) -> None:
+    """Pods that ask for CPUs as a whole: what their containers ask for is part of that, but for devices and storage."""
+    device = "schedproof.dev/device"
+    here = node_of_its_own(case, **{"cpu": "4", device: "3", "ephemeral-storage": "10Gi"})
 
-    def whole(cpu):
-        return {"cpu": "100m", "resources": {"requests": {"cpu": cpu}}, **here}
+    def whole(cpu: str, **extended: str) -> dict[str, Any]:
+        return {"cpu": "100m", "resources": {"requests": {"cpu": cpu}}, "extended": extended, **here}
 
-    case.expect_bound([case.pod("fits", **whole("3"))])
-    case.expect_pending([case.pod("exceeds", **whole("2")), case.pod("exceeds", cpu="1100m", **here)])
+    case.expect_bound([case.pod("fits", **whole("3", **{device: "2", "ephemeral-storage": "6Gi"}))])
+    exceeds = [whole("2"), {"cpu": "1100m", **here}]
+    exceeds += [whole("100m", **asked) for asked in ({device: "2"}, {"ephemeral-storage": "6Gi"})]
+    case.expect_pending([case.pod("exceeds", **asked) for asked in exceeds])
     case.expect_bound([case.pod("fits", **whole("1"))])
 
 
 @pytest.mark.clause("core/fit-resize")
-def test_fit_resize(case):
-    """A pod is to be made smaller, and its kubelet has not done that yet; then it has."""
+def test_fit_resize(case: Case) -> None:
+    """A pod is to be made smaller, and its kubelet has not done that yet; then it has.
+
+    Then it is to grow, for which its kubelet finds room later; or never.
+    """
     here = node_of_its_own(case, cpu="4")
     resized = case.pod("fits", cpu="3", **here)
     case.expect_bound([resized])
-    case.resize(resized, "1", in_force="3")
+    case.pods.resize(resized, "1", in_force="3")
     case.settle()
     waits = case.pod("exceeds", cpu="2", **here)
     case.expect_pending([waits])
-    case.resize(resized, "1", in_force="1")
+    case.pods.resize(resized, "1", in_force="1")
     case.expect_bound([waits], case.deadlines.requeue)
+    case.pods.resize(resized, "2", in_force="1", pending="Deferred")
+    case.settle()
+    exceeds = case.pod("exceeds", cpu="500m", **here)
+    case.expect_pending([exceeds])
+    case.delete([exceeds])
+    case.pods.resize(resized, "2", in_force="1", pending="Infeasible")
+    case.settle()
+    case.expect_bound([case.pod("fits", cpu="500m", **here)])
 
 
 @pytest.mark.clause("core/host-port")
-def test_host_port(case):
-    """Pods that open ports of one node: the same one at the same address, at any, at another, and other ports."""
+def test_host_port(case: Case) -> None:
+    """Pods that open ports of one node: the same one at the same address, at any, at another, and other ports.
+
+    Ports of sidecars and of further containers count as well; those of a pod that has succeeded do not, and those of
+    one that is terminating still do.
+    """
     here = node_of_its_own(case)
 
-    def opens(port, address="", protocol="TCP"):
+    def opens(port: int, address: str = "", protocol: str = "TCP") -> dict[str, Any]:
         at = {"hostIP": address} if address else {}
         return {"ports": [{"containerPort": port, "hostPort": port, "protocol": protocol, **at}], **here}
 
@@ -150,45 +246,96 @@ def test_host_port(case):
     case.expect_bound([case.pod("holds", **opens(8080, one)), case.pod("holds", **opens(9090))])
     apart = [opens(8080, other), opens(8080, one, "UDP"), opens(8081, one), opens(9090, protocol="UDP")]
     case.expect_bound([case.pod("fits", **spec) for spec in apart])
-    taken = [opens(8080, one), opens(8080), opens(9090, one), opens(9090)]
+    beside = [{"ports": [{"containerPort": 7070, "hostPort": 7070}]}]
+    case.expect_bound([case.pod("holds", init=[{"restartPolicy": "Always", **beside[0]}], **here)])
+    taken = [opens(8080, one), opens(8080), opens(9090, one), opens(9090), opens(7070), {"more": beside, **here}]
     case.expect_pending([case.pod("exceeds", **spec) for spec in taken])
+    # Where kubelets run them, pods end when they like.
+    if "ending-pods" not in case.trial.cluster.capabilities or "real-pods" in case.trial.cluster.capabilities:
+        return
+    ended, leaving = case.pod("holds", **opens(6060)), case.pods.lingering("holds", **opens(6061))
+    case.expect_bound([ended, leaving])
+    case.pods.finish(ended, "Succeeded")
+    case.pods.terminate(leaving)
+    case.settle()
+    case.expect_bound([case.pod("fits", **opens(6060))])
+    case.expect_pending([case.pod("exceeds", **opens(6061))])
 
 
 @pytest.mark.clause("core/fit-pods")
-def test_fit_pods(case):
-    """A node that takes two pods gets two, though they ask for nothing."""
-    case.add_node("node-few", pods="2")
+def test_fit_pods(case: Case) -> None:
+    """A node that takes two pods gets two, though they ask for nothing; also once many have come after them.
+
+    Then one of them has ended, and its place is free.
+    """
+    case.nodes.add("node-few", pods="2")
     case.settle()
     here = {"nodeSelector": {"kubernetes.io/hostname": "node-few"}}
-    case.expect_bound([case.pod("fits", **here) for _ in range(2)])
-    case.expect_pending([case.pod("exceeds", **here)])
+    ends, stays = (case.pod("fits", **here) for _ in range(2))
+    case.expect_bound([ends, stays])
+    waits = case.pod("exceeds", **here)
+    case.expect_pending([waits])
+    # Where kubelets run them, so many take half a minute.
+    if "real-pods" not in case.trial.cluster.capabilities:
+        nodes = case.nodes.names
+        for number in range(MANY):
+            case.pods.neighbour(nodes[number % len(nodes)], "many")
+        case.settle()
+        exceeds = case.pod("exceeds", **here)
+        case.expect_pending([exceeds])
+        case.delete([exceeds])
+        if "ending-pods" in case.trial.cluster.capabilities:
+            case.pods.finish(ends, "Succeeded")
+            case.expect_bound([waits], case.deadlines.requeue)
+            case.expect_pending([case.pod("exceeds", **here)])
 
 
 @pytest.mark.clause("core/fit-terminated")
-def test_fit_terminated(case):
-    """All nodes are full. On one the pod succeeds, then on one it fails; then on one it is only terminating."""
-    large, small = case.share("cpu", 0.6), case.share("cpu", 1 / 16)
+def test_fit_terminated(case: Case) -> None:
+    """All nodes are full. On one the pod succeeds, then on one it fails; then on one it is only terminating.
+
+    A pod that waits for the room is there before one ends, and another is created afterwards.
+    """
+    large, small = case.nodes.share("cpu", 0.6), case.nodes.share("cpu", 1 / 16)
     for phase in ("Succeeded", "Failed"):
-        ending, *full = case.nodes
-        filler = case.fill(ending, ends=phase, cpu=small)
+        ending, *full = case.nodes.names
+        filler = case.pods.fill(ending, ends=phase, cpu=small)
         for node in full:
-            case.fill(node, cpu=small)
-        case.finish(filler, phase)
-        case.settle()
-        case.expect_bound([case.pod("fits", cpu=large)])
+            case.pods.fill(node, cpu=small)
+        # Where kubelets run them, pods end when they like.
+        if phase == "Succeeded" and "real-pods" not in case.trial.cluster.capabilities:
+            case.settle()
+            waits = case.pod("waits", cpu=large)
+            case.expect_pending([waits], cpu=case.nodes.share("cpu", 1 / 80))
+            case.pods.finish(filler, phase)
+            case.expect_bound([waits], case.deadlines.requeue)
+        else:
+            case.pods.finish(filler, phase)
+            case.settle()
+            case.expect_bound([case.pod("fits", cpu=large)])
         case.restore()
-    filler, *_ = [case.fill(node, lingers=True, cpu=small) for node in case.nodes]
-    case.terminate(filler)
+    filler, *_ = [case.pods.fill(node, lingers=True, cpu=small) for node in case.nodes.names]
+    case.pods.terminate(filler)
     case.settle()
-    case.expect_pending([case.pod("exceeds", cpu=large)], cpu=case.share("cpu", 1 / 80))
+    case.expect_pending([case.pod("exceeds", cpu=large)], cpu=case.nodes.share("cpu", 1 / 80))
 
 
 @pytest.mark.clause("core/no-overcommit")
-def test_no_overcommit(case):
-    """Each node has room for two of these pods. There are three for each node, all at once."""
-    nodes = case.nodes
-    for node in nodes:
-        case.fill(node, cpu=case.share("cpu", 1 / 8))
-    case.settle()
-    burst = [case.pod("burst", cpu=case.share("cpu", 1 / 20)) for _ in range(3 * len(nodes))]
-    case.expect_so_many_bound(burst, 2 * len(nodes))
+def test_no_overcommit(case: Case) -> None:
+    """Each node has room for two of these pods, by CPU, then by memory. There are three for each node, all at once.
+
+    Then all nodes have one port, and there are two pods for each (but for a candidate that leaves ports out).
+    """
+    nodes = case.nodes.names
+    for resource in ("cpu", "memory"):
+        for node in nodes:
+            leaving: dict[str, Any] = {resource: case.nodes.share(resource, 1 / 8)}
+            case.pods.fill(node, **leaving)
+        case.settle()
+        burst = [case.pod("burst", **{resource: case.nodes.share(resource, 1 / 20)}) for _ in range(3 * len(nodes))]
+        case.expect_so_many_bound(burst, 2 * len(nodes))
+        case.restore()
+    if case.excludes("core/host-port"):
+        return
+    port = [{"containerPort": 9393, "hostPort": 9393}]
+    case.expect_so_many_bound([case.pod("burst", ports=port) for _ in range(2 * len(nodes))], len(nodes))

@@ -1,43 +1,67 @@
 """core: a pod goes only where its node selector and its required node affinity let it go."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
+
+WELL_KNOWN = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type")
 ZONE, DISK, RANK = "schedproof.dev/zone", "schedproof.dev/disk", "schedproof.dev/rank"
 
 
-def affinity(*terms):
+def affinity(*terms: Any) -> dict[str, Any]:
     """Required node affinity. A term is a list of expressions, or a mapping as the API has it."""
-    terms = [term if isinstance(term, dict) else {"matchExpressions": term} for term in terms]
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    required = {"nodeSelectorTerms": [term if isinstance(term, dict) else {"matchExpressions": term} for term in terms]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
 
-def expression(key, operator, *values):
+def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
     return {"key": key, "operator": operator, **({"values": list(values)} if values else {})}
 
 
 @pytest.mark.clause("core/node-selector")
-def test_node_selector(case):
-    """One label is on two nodes, another on one of these and a third: pods select the one, the other, both, none."""
-    nodes = case.nodes
+def test_node_selector(case: Case) -> None:
+    """One label is on two nodes, another on one of these and a third: pods select the one, the other, both, none.
+
+    Then a node joins whose hostname is not its name.
+    """
+    nodes = case.nodes.names
     first, second, third = nodes[0], nodes[1], nodes[2 % len(nodes)]
-    case.change_node(first, labels={ZONE: "a"})
-    case.change_node(second, labels={ZONE: "a", DISK: "ssd"})
-    case.change_node(third, labels={ZONE: "b", DISK: "ssd"})
+    case.nodes.change(first, labels={ZONE: "a"})
+    case.nodes.change(second, labels={ZONE: "a", DISK: "ssd"})
+    case.nodes.change(third, labels={ZONE: "b", DISK: "ssd"})
     case.settle()
     selectors = [{ZONE: "a"}, {ZONE: "a", DISK: "ssd"}, {DISK: "ssd"}, {ZONE: "b"}]
     case.expect_bound([case.pod("selects", nodeSelector=selector) for selector in selectors * 3])
     impossible = [{ZONE: "c"}, {ZONE: "A"}, {ZONE: "a", DISK: "hdd"}, {ZONE: ""}]
     case.expect_pending([case.pod("exceeds", nodeSelector=selector) for selector in impossible])
+    case.nodes.add("node-named.zone")
+    case.nodes.change("node-named.zone", labels={"kubernetes.io/hostname": "node-named"})
+    case.settle()
+    case.expect_bound([case.pod("selects", nodeSelector={"kubernetes.io/hostname": "node-named"})])
+    case.expect_pending([case.pod("exceeds", nodeSelector={"kubernetes.io/hostname": "node-named.zone"})])
 
 
 @pytest.mark.clause("core/node-affinity")
-def test_node_affinity(case):
-    """Every operator, terms that are ORed, expressions that are ANDed, and fields; each also where nothing matches."""
-    nodes = case.nodes
+def test_node_affinity(case: Case) -> None:
+    """Every operator, terms that are ORed, expressions that are ANDed, fields, and a term without any, which matches
+    no node; each also where nothing matches.
+
+    Also of labels that a node lacks, such as those of its place, or that are no numbers, and beside a node selector,
+    which is ANDed.
+    """
+    nodes = case.nodes.names
     for number, node in enumerate(nodes):
         # As text "9" is the largest of these; as numbers it is not.
-        case.change_node(node, labels={RANK: str(9 + 3 * number), **({ZONE: "a"} if number else {})})
+        case.nodes.change(node, labels={RANK: str(9 + 3 * number), **({ZONE: "a"} if number else {})})
+    case.nodes.change(nodes[0], labels={DISK: "ssd", **dict.fromkeys(WELL_KNOWN)})
     case.settle()
+    first = {"nodeSelector": {RANK: "9"}}
+    second = {"nodeSelector": {RANK: "12"}} if len(nodes) > 1 else first
     here = {"matchFields": [expression("metadata.name", "In", nodes[-1])]}
     possible = [
         affinity([expression(RANK, "In", "9", "12")]),
@@ -48,26 +72,40 @@ def test_node_affinity(case):
         affinity([expression(RANK, "Lt", "10")]),
         affinity([expression(RANK, "Gt", "8"), expression(ZONE, "DoesNotExist")]),
         affinity([expression(RANK, "In", "none")], [expression(RANK, "In", "9")]),
+        affinity({}, [expression(RANK, "In", "9")]),
+        affinity([expression(RANK, "In", "none", "other", "9")]),
         affinity(here),
     ]
     case.expect_bound([case.pod("affine", affinity=terms) for terms in possible * 2])
+    # What has been decided by now has not made one up.
+    bare = [affinity([expression(key, "DoesNotExist")]) for key in WELL_KNOWN]
+    case.expect_bound([case.pod("affine", affinity=terms, **first) for terms in bare])
+    not_ssd = affinity([expression(DISK, "NotIn", "hdd", "ssd")])
+    if len(nodes) > 1:
+        case.expect_bound([case.pod("affine", affinity=not_ssd, **second)])
     elsewhere = {**here, "matchExpressions": [expression(RANK, "In", "9")]} if len(nodes) > 1 else {"matchFields": []}
     impossible = [
         affinity([expression(RANK, "In", "none")]),
+        affinity({}),
         affinity([expression(RANK, "Exists"), expression("kubernetes.io/hostname", "DoesNotExist")]),
         affinity([expression(RANK, "Gt", "1000")]),
         affinity([expression(RANK, "Lt", "9")]),
+        affinity([expression(DISK, "Gt", "0")]),
         affinity(elsewhere),
     ]
-    case.expect_pending([case.pod("exceeds", affinity=terms) for terms in impossible])
+    exceeds = [case.pod("exceeds", affinity=terms) for terms in impossible]
+    exceeds += [
+        case.pod("exceeds", affinity=terms, **first) for terms in (not_ssd, affinity([expression(RANK, "In", "12")]))
+    ]
+    case.expect_pending(exceeds)
 
 
 @pytest.mark.clause("core/cordon")
-def test_cordon(case):
+def test_cordon(case: Case) -> None:
     """All nodes but one are cordoned: pods go to the one, and those that select another wait."""
-    _open_node, *cordoned = case.nodes
+    _open_node, *cordoned = case.nodes.names
     for node in cordoned:
-        case.change_node(node, unschedulable=True)
+        case.nodes.change(node, unschedulable=True)
     case.settle()
     case.expect_bound([case.pod(cpu="100m") for _ in range(8)])
     case.expect_pending([case.pod("selects", nodeSelector={"kubernetes.io/hostname": cordoned[0]})])

@@ -1,6 +1,16 @@
 """core: taints and tolerations."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.stimulus.case import Case
+    from schedproof.stimulus.pods import Pod
 
 KEY = "schedproof.dev/reserved"
 TAINT = {"key": KEY, "value": "yes", "effect": "NoSchedule"}
@@ -8,11 +18,11 @@ POOL = "schedproof.dev/pool"
 
 
 @pytest.mark.clause("core/taint-noschedule")
-def test_taint_noschedule(case):
-    """All nodes but one are tainted. Who does not tolerate it shares the one; who does may go to a tainted one."""
-    open_node, tainted, *others = case.nodes
+def test_taint_noschedule(case: Case) -> None:
+    """All nodes but one are tainted. Pods that do not tolerate it share the one; the others may go to a tainted one."""
+    open_node, tainted, *others = case.nodes.names
     for node in (tainted, *others):
-        case.change_node(node, taints=[{"key": KEY, "value": "yes", "effect": "NoSchedule"}])
+        case.nodes.change(node, taints=[{"key": KEY, "value": "yes", "effect": "NoSchedule"}])
     case.settle()
     here = {"nodeSelector": {"kubernetes.io/hostname": tainted}}
     case.expect_bound([case.pod("intolerant", cpu="100m") for _ in range(6)])
@@ -27,30 +37,55 @@ def test_taint_noschedule(case):
 
 
 @pytest.mark.clause("core/taint-noexecute")
-def test_taint_noexecute(case):
-    """A node with a taint of the effect NoExecute: only pods that tolerate key, value and this effect go there."""
-    case.add_node("node-evicting")
-    case.change_node("node-evicting", taints=[{**TAINT, "effect": "NoExecute"}])
+def test_taint_noexecute(case: Case) -> None:
+    """A node with a taint of the effect NoExecute: only pods that tolerate key, value and this effect go there.
+
+    For how long they tolerate it says when they are evicted, and not whether they may go there: 0 seconds, too.
+    Then with a second taint of the same key, of the effect NoSchedule: only pods that tolerate both.
+    """
+    case.nodes.add("node-evicting")
+    case.nodes.change("node-evicting", taints=[{**TAINT, "effect": "NoExecute"}])
     case.settle()
     here = {"nodeSelector": {"kubernetes.io/hostname": "node-evicting"}}
     covering = {"key": KEY, "operator": "Exists", "effect": "NoExecute"}
-    for toleration in (covering, {**covering, "tolerationSeconds": 3600}, {"key": KEY, "value": "yes"}):
+    anything = {"operator": "Exists"}
+    for toleration in (
+        covering, {**covering, "tolerationSeconds": 3600}, {"key": KEY, "value": "yes"},
+        anything, {**anything, "effect": "NoExecute"},
+    ):  # fmt: skip
         case.expect_bound([case.pod("tolerant", tolerations=[toleration], **here)])
-    wrong = ({**covering, "effect": "NoSchedule"}, {"key": KEY, "value": "no", "effect": "NoExecute"})
+    # It is evicted as soon as it is there: so that this can be seen, it lingers.
+    case.expect_bound([case.pods.lingering("brief", tolerations=[{**covering, "tolerationSeconds": 0}], **here)])
+    wrong = (
+        {**covering, "effect": "NoSchedule"}, {"key": KEY, "value": "no", "effect": "NoExecute"},
+        {**anything, "effect": "NoSchedule"},
+    )  # fmt: skip
     refused = [case.pod("refused", tolerations=[toleration], **here) for toleration in wrong]
     case.expect_pending([case.pod("refused", **here), *refused])
+    by_effect = {**covering, "effect": "NoSchedule"}
+    for value in ("yes", "no"):
+        case.nodes.change("node-evicting", taints=[{**TAINT, "effect": "NoExecute"}, {**TAINT, "value": value}])
+        case.settle()
+        by_value = [{"key": KEY, "value": one} for one in dict.fromkeys(("yes", value))]
+        for tolerations in ([{"key": KEY, "operator": "Exists"}], [covering, by_effect], by_value):
+            case.expect_bound([case.pod("tolerant", tolerations=tolerations, **here)])
+        alone = [covering, by_effect, *(by_value if value == "no" else [])]
+        case.expect_pending([case.pod("refused", tolerations=[one], **here) for one in alone])
 
 
 @pytest.mark.clause("core/toleration")
-def test_toleration(case):
-    """A node with one taint, then with a second one that has no value: what covers it, and what only seems to."""
+def test_toleration(case: Case) -> None:
+    """A node with one taint, then with a second one that has no value: what covers it, and what only seems to.
+
+    At last only such taints are left as repel no pod.
+    """
     here = {"nodeSelector": {"kubernetes.io/hostname": "node-tainted"}}
 
-    def tolerant(tolerations, name="tolerant"):
+    def tolerant(tolerations: Sequence[Any], name: str = "tolerant") -> list[Pod]:
         return [case.pod(name, tolerations=one if isinstance(one, list) else [one], **here) for one in tolerations]
 
-    case.add_node("node-tainted")
-    case.change_node("node-tainted", taints=[TAINT])
+    case.nodes.add("node-tainted")
+    case.nodes.change("node-tainted", taints=[TAINT])
     case.settle()
     equal, exists = {"key": KEY, "operator": "Equal", "value": "yes"}, {"key": KEY, "operator": "Exists"}
     anything = {"operator": "Exists"}
@@ -65,19 +100,24 @@ def test_toleration(case):
     ]  # fmt: skip
     case.expect_pending(tolerant(wrong, "refused"))
     second = {"key": f"{KEY}-2", "effect": "NoSchedule"}
-    case.change_node("node-tainted", taints=[TAINT, second])
+    case.nodes.change("node-tainted", taints=[TAINT, second])
     case.settle()
     case.expect_bound(tolerant([[equal, {"key": second["key"]}], [exists, {**second, "operator": "Equal"}]]))
     case.expect_pending(tolerant([equal, second, [equal, {**second, "value": "yes"}]], "refused"))
+    case.nodes.change(
+        "node-tainted", taints=[{**TAINT, "effect": "PreferNoSchedule"}, {**second, "effect": "PreferNoSchedule"}]
+    )
+    case.settle()
+    case.expect_bound([case.pod("intolerant", **here)])
 
 
 @pytest.mark.clause("core/cordon-tolerated")
-def test_cordon_tolerated(case):
+def test_cordon_tolerated(case: Case) -> None:
     """Pods that select a cordoned node: those that tolerate that go there, and one that does not waits."""
-    node, *_ = case.nodes
-    case.change_node(node, unschedulable=True)
+    node, *_ = case.nodes.names
+    case.nodes.change(node, unschedulable=True)
     # Not by a pod that tolerates the cordon of the harness's own node: a scheduler might never let that through.
-    case.age(node)
+    case.sight.age(node)
     here = {"nodeSelector": {"kubernetes.io/hostname": node}}
     covering = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
     tolerations = (covering, {**covering, "effect": "NoSchedule"}, {"operator": "Exists"})
@@ -86,24 +126,24 @@ def test_cordon_tolerated(case):
 
 
 @pytest.mark.clause("core/freshness")
-def test_freshness(case):
+def test_freshness(case: Case) -> None:
     """One node is tainted, one cordoned, one leaves a pool. Some time later a pod selects that pool, and only that.
 
     Then a node offers less than before, twice, and some time later a pod asks it for more.
     """
     for change in ({"taints": [TAINT]}, {"unschedulable": True}, {"labels": {POOL: "left"}}):
-        node, other, *_ = case.nodes
-        case.change_node(node, labels={POOL: "joined"})
+        node, other, *_ = case.nodes.names
+        case.nodes.change(node, labels={POOL: "joined"})
         case.settle()
-        case.change_node(node, **change)
-        case.age(node)
+        case.nodes.change(node, **change)
+        case.sight.age(node)
         case.pod("late", cpu="100m", nodeSelector={POOL: "joined"})
         case.fence(nodeSelector={"kubernetes.io/hostname": other})
         case.restore()
-    case.add_node("node-shrinking", cpu="20")
+    case.nodes.add("node-shrinking", cpu="20")
     case.settle()
     for left, asked in (("8", "9"), ("2", "3")):
-        case.resize_node("node-shrinking", cpu=left)
-        case.age("node-shrinking")
+        case.nodes.resize("node-shrinking", cpu=left)
+        case.sight.age("node-shrinking")
         case.pod("late", cpu=asked, nodeSelector={"kubernetes.io/hostname": "node-shrinking"})
-        case.fence(nodeSelector={"kubernetes.io/hostname": case.nodes[0]})
+        case.fence(nodeSelector={"kubernetes.io/hostname": case.nodes.names[0]})

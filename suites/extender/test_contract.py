@@ -1,10 +1,16 @@
 """extender: the HTTP contract, as kube-scheduler relies on it and as it would not notice that it is broken."""
 
+from __future__ import annotations
+
 import json
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from schedproof.candidates.deploy.taps import Fault
+
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
 
 NO_SUCH_NODE = {"schedproof.dev/no-such": "node"}
 
@@ -13,11 +19,12 @@ GARBAGE = {
     "nothing": b"",
     "cut off": b'{"Pod": {"metadata": {"name": "half',
     "a list": b"[]",
-    "a number for a pod": b'{"Pod": 5, "Nodes": 7, "NodeNames": {}}',
+    "a number for a pod": b'{"Pod": 5, "Nodes": 7, "NodeNames": 7}',
 }
 
 
 INCOMPLETE = {
+    "no list of names": b'{"Pod": {"metadata": {"name": "lonely"}}, "Nodes": null, "NodeNames": {}}',
     "no nodes": b'{"Pod": {"metadata": {"name": "lonely", "namespace": "default", "uid": "0"}}}',
     "nodes that are null": b'{"Pod": {"metadata": {"name": "lonely"}}, "Nodes": null, "NodeNames": null}',
     "a list that is null": b'{"Pod": {"metadata": {"name": "lonely"}}, "Nodes": {"items": null}, "NodeNames": []}',
@@ -27,136 +34,149 @@ INCOMPLETE = {
 
 
 @pytest.mark.clause("extender/verbs-served")
-def test_verbs_served(case):
+def test_verbs_served(case: Case) -> None:
     """Pods with several nodes to choose from, so that every verb of a scheduling cycle is called.
 
     Preempt is called by us, as kube-scheduler would where pods are in the way.
     """
     pods = [case.pod(cpu="100m") for _ in range(3)]
     case.expect_bound(pods)
-    case.call_preempt(victim=pods[0])
+    case.extender.call_preempt(victim=pods[0])
+
+
+@pytest.mark.clause("extender/healthz")
+def test_healthz(case: Case) -> None:
+    """Its health is asked for before and after a pod is scheduled."""
+    case.extender.ask_health()
+    case.expect_bound([case.pod(cpu="100m")])
+    case.extender.ask_health()
 
 
 @pytest.mark.clause("extender/cache-capable")
-def test_cache_capable(case):
+def test_cache_capable(case: Case) -> None:
     """kube-scheduler asks in the mode that the configuration claims."""
     case.expect_bound([case.pod(cpu="100m") for _ in range(3)])
 
 
 @pytest.mark.clause("extender/filter-subset")
-def test_filter_subset(case):
+def test_filter_subset(case: Case) -> None:
     """Pods for which kube-scheduler has ruled out other nodes before it asks."""
-    nodes = case.nodes
+    nodes = case.nodes.names
     for node in nodes[1:]:
-        case.change_node(node, labels={"schedproof.dev/asked": "yes"})
+        case.nodes.change(node, labels={"schedproof.dev/asked": "yes"})
     case.settle()
     asked = {"nodeSelector": {"schedproof.dev/asked": "yes"}}
     one = {"nodeSelector": {"kubernetes.io/hostname": nodes[0]}}
-    case.expect_bound([case.pod(**spec) for spec in (asked, one, {}) * 2])
+    specs: list[dict[str, Any]] = [asked, one, {}]
+    case.expect_bound([case.pod(**spec) for spec in specs * 2])
 
 
 @pytest.mark.clause("extender/prioritize-range")
-def test_prioritize_range(case):
+def test_prioritize_range(case: Case) -> None:
     """More nodes than there are scores."""
-    case.add_idle_nodes(14 - len(case.nodes))
+    case.extender.add_idle_nodes(14 - len(case.nodes.names))
     case.settle()
     case.expect_bound([case.pod(cpu="100m") for _ in range(3)])
 
 
 @pytest.mark.clause("extender/prioritize-complete")
-def test_prioritize_complete(case):
+def test_prioritize_complete(case: Case) -> None:
     """Many nodes, no two of which have the same traffic. Then the loudest is the quietest, and so on."""
-    case.add_idle_nodes(14 - len(case.nodes), alike=False)
+    case.extender.add_idle_nodes(14 - len(case.nodes.names), alike=False)
     case.settle()
     case.expect_bound([case.pod(cpu="100m") for _ in range(2)])
-    case.turn_load_round()
+    case.extender.turn_load_round()
     case.expect_bound([case.pod(cpu="100m") for _ in range(2)])
 
 
 @pytest.mark.clause("extender/prioritize-integers")
-def test_prioritize_integers(case):
+def test_prioritize_integers(case: Case) -> None:
     """All that it was asked in this run is the stimulus."""
 
 
 @pytest.mark.clause("extender/prioritize-no-duplicates")
-def test_prioritize_no_duplicates(case):
+def test_prioritize_no_duplicates(case: Case) -> None:
     """All that it was asked in this run is the stimulus."""
 
 
 @pytest.mark.clause("extender/malformed")
-def test_malformed(case):
+def test_malformed(case: Case) -> None:
     """What no kube-scheduler would send, to every verb, and what lacks a field. Then pods."""
-    for verb in case.verbs:
+    for verb in case.extender.verbs:
         for name, body in GARBAGE.items():
-            case.call(verb, body, what=name)
+            case.extender.call(verb, body, what=name)
         for name, body in INCOMPLETE.items():
-            case.call(verb, body, what=f"incomplete arguments ({name})")
+            case.extender.call(verb, body, what=f"incomplete arguments ({name})")
     case.expect_bound([case.pod(cpu="100m")])
 
 
 @pytest.mark.clause("extender/unknown-fields")
-def test_unknown_fields(case):
+def test_unknown_fields(case: Case) -> None:
     """Questions with a field more, as a newer Kubernetes may send them: in the arguments, and in the pod."""
     pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
     case.fence()
-    for verb in case.asking_verbs:
-        case.call(verb, case.question(pod, case.nodes, Extra={"a": [1]}), what="an unknown field")
-        strange = json.loads(case.question(pod, case.nodes))
+    for verb in case.extender.asking_verbs:
+        case.extender.call(
+            verb, case.extender.question(pod, case.nodes.names, Extra={"a": [1]}), what="an unknown field"
+        )
+        strange = json.loads(case.extender.question(pod, case.nodes.names))
         strange["Pod"]["spec"]["extra"] = {"b": None}
-        case.call(verb, json.dumps(strange).encode(), what="an unknown field")
+        case.extender.call(verb, json.dumps(strange).encode(), what="an unknown field")
 
 
 @pytest.mark.clause("extender/empty-nodes")
-def test_empty_nodes(case):
+def test_empty_nodes(case: Case) -> None:
     """Questions about a pod and no node at all, in either mode. Then pods."""
     pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
     case.fence()
-    for verb in case.asking_verbs:
+    for verb in case.extender.asking_verbs:
         for by_names in (True, False):
-            case.call(verb, case.question(pod, [], by_names=by_names), what="no node")
+            case.extender.call(verb, case.extender.question(pod, [], by_names=by_names), what="no node")
     case.expect_bound([case.pod(cpu="100m")])
 
 
 @pytest.mark.clause("extender/both-cache-modes")
-def test_both_cache_modes(case):
+def test_both_cache_modes(case: Case) -> None:
     """The same question with names of nodes, and with whole nodes."""
     pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
     case.fence()
-    for verb in case.asking_verbs:
+    for verb in case.extender.asking_verbs:
         for by_names in (True, False):
-            case.call(verb, case.question(pod, case.nodes, by_names=by_names), what="either mode")
+            case.extender.call(
+                verb, case.extender.question(pod, case.nodes.names, by_names=by_names), what="either mode"
+            )
 
 
 @pytest.mark.clause("extender/idempotent")
-def test_idempotent(case):
+def test_idempotent(case: Case) -> None:
     """The same question about one pod, three times, as after two failures."""
     pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
     case.fence()
-    question = case.question(pod, case.nodes)
-    for verb in case.asking_verbs[:1]:
+    question = case.extender.question(pod, case.nodes.names)
+    for verb in case.extender.asking_verbs[:1]:
         for _ in range(3):
-            case.call(verb, question, what="the same question")
+            case.extender.call(verb, question, what="the same question")
 
 
 @pytest.mark.clause("extender/failed-reasons")
-def test_failed_reasons(case):
+def test_failed_reasons(case: Case) -> None:
     """All that it was asked in this run is the stimulus."""
 
 
 @pytest.mark.clause("extender/bind-binds")
-def test_bind_binds(case):
+def test_bind_binds(case: Case) -> None:
     """All that it was asked in this run is the stimulus."""
 
 
 @pytest.mark.clause("extender/bind-error")
-def test_bind_error(case):
+def test_bind_error(case: Case) -> None:
     """The apiserver refuses each Binding of a pod, with a conflict or an error of its own. Then it does no more."""
-    if not case.binds:
+    if not case.extender.binds:
         return
-    with case.hold_bindings() as gate:
+    with case.candidate.hold_bindings() as gate:
         pods = []
         for name, code in (("conflict", 409), ("internal-error", 500)):
-            gate.refuse(case.next_name(name), code)
+            gate.refuse(case.pods.next_name(name), code)
             pods.append(case.pod(name, role="erring", cpu="100m"))
             gate.await_call(pods[-1].name)
         gate.accept()
@@ -164,26 +184,26 @@ def test_bind_error(case):
 
 
 @pytest.mark.clause("extender/bind-again")
-def test_bind_again(case):
+def test_bind_again(case: Case) -> None:
     """A pod that is bound is to be bound once more: to its node, then to another one."""
-    if not case.binds:
+    if not case.extender.binds:
         return
     pod = case.pod(cpu="100m")
     case.expect_bound([pod])
     node = case.node_of(pod)
-    for again in (node, next(other for other in case.nodes if other != node)):
-        case.call_bind(pod, again)
+    for again in (node, next(other for other in case.nodes.names if other != node)):
+        case.extender.call_bind(pod, again)
 
 
-def outage(case, fault, *, waits):
+def outage(case: Case, fault: Fault, *, waits: bool) -> None:
     """A pod is created while the line to the extender is broken, which was in use before; then it is whole again."""
     case.expect_bound([case.pod(cpu="100m")])
-    with case.extender_broken(fault):
+    with case.extender.broken(fault):
         pods = [case.pod("outage", role="outage", cpu="100m")]
         if waits:
-            case.await_left_waiting(pods)
+            case.extender.await_left_waiting(pods)
         else:
-            case.expect_bound(pods, case.beyond_timeout)
+            case.expect_bound(pods, case.extender.beyond_timeout)
     if waits:
         case.expect_bound(pods, case.deadlines.requeue)
     else:
@@ -191,49 +211,49 @@ def outage(case, fault, *, waits):
 
 
 @pytest.mark.clause("extender/required-down")
-def test_required_down(case):
+def test_required_down(case: Case) -> None:
     """Where the extender was, nothing listens for a while."""
-    if case.needed:
+    if case.extender.needed:
         outage(case, Fault.DOWN, waits=True)
 
 
 @pytest.mark.clause("extender/ignorable-down")
-def test_ignorable_down(case):
+def test_ignorable_down(case: Case) -> None:
     """Where the extender was, nothing listens for a while."""
-    if not case.needed:
+    if not case.extender.needed:
         outage(case, Fault.DOWN, waits=False)
 
 
 @pytest.mark.clause("extender/slow")
-def test_slow(case):
+def test_slow(case: Case) -> None:
     """For a while the extender is asked, and no answer comes."""
-    outage(case, Fault.HANG, waits=case.needed)
+    outage(case, Fault.HANG, waits=case.extender.needed)
 
 
 @pytest.mark.clause("extender/concurrent")
-def test_concurrent(case):
+def test_concurrent(case: Case) -> None:
     """Several questions at the same time, about other pods and other nodes each."""
     pods = [case.pod("waits", nodeSelector=NO_SUCH_NODE) for _ in range(6)]
     case.fence()
     for _ in range(3):
-        case.ask_at_once(pods)
+        case.extender.ask_at_once(pods)
 
 
 @pytest.mark.clause("extender/large")
-def test_large(case):
+def test_large(case: Case) -> None:
     """A question about 5,000 nodes; before it one about two, for comparison: it knows none of them."""
     pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
     case.fence()
-    many = [f"node-large-{number:04}" for number in range(5_000)]
-    for verb in case.asking_verbs:
-        case.call(verb, case.question(pod, many[:2]), what="few nodes")
+    many = [f"ip-10-0-{number // 250}-{number % 250}.large.compute.internal" for number in range(5_000)]
+    for verb in case.extender.asking_verbs:
+        case.extender.call(verb, case.extender.question(pod, many[:2]), what="few nodes")
         # Twice: a machine that stood still for a moment is not the extender's fault.
         for _ in range(2):
-            case.call(verb, case.question(pod, many), what="many nodes")
+            case.extender.call(verb, case.extender.question(pod, many), what="many nodes")
 
 
 @pytest.mark.clause("extender/managed-resources")
-def test_managed_resources(case):
+def test_managed_resources(case: Case) -> None:
     """Pods that ask for what it manages, as all others of these suites do, and some that do not."""
     asking = [case.pod(cpu="100m") for _ in range(3)]
     others = [case.pod(cpu="100m", role="unmanaged", managed=False) for _ in range(2)]
@@ -241,20 +261,20 @@ def test_managed_resources(case):
 
 
 @pytest.mark.clause("extender/answers")
-def test_answers(case):
+def test_answers(case: Case) -> None:
     """All that it was asked in this run is the stimulus."""
 
 
 @pytest.mark.clause("extender/rbac-sufficient")
-def test_rbac_sufficient(case):
+def test_rbac_sufficient(case: Case) -> None:
     """All that was done to it in this run is the stimulus."""
 
 
 @pytest.mark.clause("extender/rbac-dangerous")
-def test_rbac_dangerous(case):
+def test_rbac_dangerous(case: Case) -> None:
     """Its declared rights are looked at, whatever it did with them."""
 
 
 @pytest.mark.clause("extender/rbac-minimal")
-def test_rbac_minimal(case):
+def test_rbac_minimal(case: Case) -> None:
     """All that was done to it in this run is the stimulus."""

@@ -1,42 +1,56 @@
 """network-aware: readings that are missing, for one node, for some or for all."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import pytest
 
 from schedproof.candidates.deploy.taps import Fault
 
-PAIRED = 10
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from schedproof.stimulus.case import Case
+    from schedproof.stimulus.pods import Pod
+
+FAR = 1000
+PAIRED = 15
 """Pods that fit on one known node and on one without readings, for each of the two: as many as chance cannot place."""
+IDLE = 10
+"""Pods that may go to any known node, for each half of the nodes."""
 
 
 @pytest.mark.clause("network/missing-node")
-def test_missing_node(case):
+def test_missing_node(case: Case) -> None:
     """One node has no series: pods that fit everywhere, on it and the loudest one only, and on it alone.
 
-    Before, it was the quietest by far. Then the two change places.
+    Before, it was the quietest by far. Then the two change places, and the loudest one is far from all others: so is
+    the mean of the known ones, but not their median.
     """
-    one, other, *others = case.nodes
+    one, other, *others = case.nodes.names
     for turn, (missing, loudest) in enumerate(((one, other), (other, one))):
         # Who likes one node whatever it carries must not be right by chance: the quietest is another one each time.
         quietest = others[turn % len(others)] if others else loudest
         # With two known nodes the median lies halfway between them: that too must be further off than the resolution.
-        load = case.traffic(quietest, step=1 + 4 * case.claims.resolution)
+        load = case.load.traffic(quietest, step=1 + 4 * case.load.claims.resolution)
         load.pop(missing)
-        most = max(load, key=load.get)
-        load[most], load[loudest] = load[loudest], load[most]
+        most = max(load, key=load.__getitem__)
+        load[most], load[loudest] = load[loudest], load[most] * (1 if turn == 0 else FAR)
         was_quietest = {missing: min(load.values()) / 4}
-        case.change_node(missing, labels={"schedproof.dev/alone": "yes", "schedproof.dev/pair": "yes"})
-        case.change_node(loudest, labels={"schedproof.dev/pair": "yes"})
-        case.delete([case.ask("before", case.script({**load, **was_quietest}))])
-        phase = case.script(load)
+        case.nodes.change(missing, labels={"schedproof.dev/alone": "yes", "schedproof.dev/pair": "yes"})
+        case.nodes.change(loudest, labels={"schedproof.dev/pair": "yes"})
+        case.delete([case.preference.ask("before", case.load.script({**load, **was_quietest}))])
+        phase = case.load.script(load)
         case.settle()
-        case.seek(phase, 2, quietest)
+        case.preference.seek(phase, 2, quietest)
         for number in range(PAIRED):
-            # The last one judges who counts the pods before it.
+            # The last one judges candidates that count the pods before it.
             if number == PAIRED - 1:
-                case.keep_apart()
-            case.delete([case.ask("probe", phase, nodeSelector={"schedproof.dev/pair": "yes"})])
+                case.preference.keep_apart()
+            case.delete([case.preference.ask("probe", phase, nodeSelector={"schedproof.dev/pair": "yes"})])
         alone = case.pod("alone", phase=phase, cpu="100m", nodeSelector={"schedproof.dev/alone": "yes"})
-        if case.claims.on_missing == "reject":
+        if case.load.claims.on_missing == "reject":
             case.expect_unwilling([alone])
         else:
             case.expect_bound([alone])
@@ -44,27 +58,34 @@ def test_missing_node(case):
 
 
 @pytest.mark.clause("network/some-without")
-def test_some_without(case):
-    """Half of the nodes, the quietest ones, lost their readings just before the window; then the other half."""
-    nodes = case.nodes
+def test_some_without(case: Case) -> None:
+    """Half of the nodes, the quietest ones, lost their readings just before the window; then the other half.
+
+    Then those that are left have no traffic at all: none of them is quieter than the others, and all are known.
+    """
+    nodes = case.nodes.names
     half = len(nodes) // 2
     for lost, known in ((nodes[:half], nodes[half:]), (nodes[half:], nodes[:half])):
-        load = case.traffic(known[0], step=1 + 4 * case.claims.resolution)
+        load = case.load.traffic(known[0], step=1 + 4 * case.load.claims.resolution)
         were_quiet = {node: min(load.values()) / (4 + number) for number, node in enumerate(lost)}
         load = {node: load[node] for node in known}
-        case.delete([case.ask("before", case.script({**load, **were_quiet}))])
-        phase = case.script(load, lost=were_quiet)
+        case.delete([case.preference.ask("before", case.load.script({**load, **were_quiet}))])
+        phase = case.load.script(load, lost=were_quiet)
         case.settle()
-        case.seek(phase, case.probes(2), known[0])
+        case.preference.seek(phase, case.chance.probes(2), known[0])
+        phase = case.load.script(dict.fromkeys(known, 0.0), lost=were_quiet)
+        case.preference.seek(phase, IDLE, *(nodes if case.load.claims.on_missing == "neutral" else known))
 
 
-def outage(case, *faults, policy, end=lambda: None):
+def outage(
+    case: Case, *faults: Callable[[], object], policy: str | None, end: Callable[[], object] = lambda: None
+) -> None:
     """Pods are created while there is nothing to be read from Prometheus. When there is again, the load has moved.
 
     `faults` come one after the other. Each of them, and `end`, which comes before there is a new load, notes the fault.
     """
-    before, after, *_ = case.nodes
-    case.script(case.traffic(before))
+    before, after, *_ = case.nodes.names
+    case.load.script(case.load.traffic(before))
     pods = []
     for fault in faults:
         fault()
@@ -73,121 +94,144 @@ def outage(case, *faults, policy, end=lambda: None):
     recover(case, pods, after, before, policy=policy)
 
 
-def placed_without_readings(case, count, policy, **spec):
+def placed_without_readings(case: Case, count: int, policy: str | None, **spec: Any) -> list[Pod]:
     """So many pods, of which the candidate has decided as it claims."""
     pods = [case.pod("outage", role="outage", cpu="100m", **spec) for _ in range(count)]
     if policy == "wait":
-        case.await_refusal(pods)
+        case.preference.await_refusal(pods)
     elif policy == "schedule":
         # One after the other: a scheduler that takes them so may wait for Prometheus twice.
         for pod in pods:
             case.expect_bound([pod])
     else:
         for pod in pods:
-            case.await_decision(pod, case.deadlines.bind)
+            case.status.await_decision(pod, case.deadlines.bind)
     return pods
 
 
-def recover(case, pods, *quietest, policy):
+def recover(case: Case, pods: Sequence[Pod], *quietest: str, policy: str | None) -> None:
     """Prometheus can be read again: pods that waited are scheduled, and the preference is back, node after node."""
     first, *others = quietest
-    phase = case.script(case.traffic(first))
-    case.heal_prometheus()
+    phase = case.load.script(case.load.traffic(first))
+    case.load.heal_prometheus()
     if policy != "schedule":
-        case.expect_recovered(pods)
+        case.preference.expect_recovered(pods)
     case.delete(pods)
-    if case.claims.recovers_within is not None:
-        case.await_recovery(phase)
-        case.probe(phase, count=case.probes(2))
-        # Once more on another node: who likes one node whatever it carries is right once by chance.
+    if case.load.claims.recovers_within is not None:
+        case.preference.await_recovery(phase)
+        case.preference.probe(phase, count=case.chance.probes(2))
+        # Once more on another node: a fixed preference for one node is right once by chance.
         for node in others:
-            case.probe(case.script(case.traffic(node)), count=case.probes(2))
+            case.preference.probe(case.load.script(case.load.traffic(node)), count=case.chance.probes(2))
 
 
-def outlast(case, *faults):
+def outlast(case: Case, *faults: Fault, restarts: bool = False) -> None:
     """Outages one after the other, each until readings from before are too old to be used; then pods are created.
 
-    In turn two nodes were the quietest before. None of the pods is where it is because of an old reading.
+    In turn two nodes were the quietest before. None of the pods is where it is because of an old reading. The last one
+    goes on while a candidate that polls waits ever longer between its queries. In the first one the candidate may be
+    started anew (`restarts`): Prometheus itself may be a pod that waits for it.
     """
-    first, second, *_ = case.nodes
+    first, second, *_ = case.nodes.names
     turns = ((first, second), (second, first))
     for number, (fault, (quietest, other)) in enumerate(zip(faults, turns, strict=True)):
-        case.heal_prometheus()
-        phase = case.script(case.traffic(quietest, step=1 + 4 * case.claims.resolution))
-        if number:
-            case.await_recovery(phase)
-        case.delete([case.ask("before", phase)])
-        case.outlast_readings(fault)
+        case.load.heal_prometheus()
+        phase = case.load.script(case.load.traffic(quietest, step=1 + 4 * case.load.claims.resolution))
+        if number and not case.preference.await_recovery(phase) and case.load.claims.recovers_within is not None:
+            # The next outage hides whether the preference came back after this one.
+            case.preference.probe(phase, count=case.chance.probes(2))
+        case.delete([case.preference.ask("before", phase)])
+        case.load.outlast_readings(fault)
         # Who goes on with the node that it chose last does so with another one.
-        pods = [case.ask("elsewhere", phase, nodeSelector={"kubernetes.io/hostname": other})]
-        pods += placed_without_readings(case, case.probes(2), "schedule", phase=phase)
+        pods = [case.preference.ask("elsewhere", phase, nodeSelector={"kubernetes.io/hostname": other})]
+        pods += placed_without_readings(case, case.chance.probes(2), "schedule", phase=phase)
         case.delete(pods)
+        if restarts and not number:
+            case.candidate.try_to_restart()
+            case.delete(placed_without_readings(case, 2, "schedule"))
+    case.preference.outlast_back_off()
     recover(case, [], first, second, policy="schedule")
 
 
 @pytest.mark.clause("network/prometheus-down")
-def test_prometheus_down(case):
-    """Nothing listens where Prometheus was. Where pods go on being scheduled: twice, until readings are too old."""
-    if case.claims.on_outage == "schedule":
-        outlast(case, Fault.DOWN, Fault.DOWN)
+def test_prometheus_down(case: Case) -> None:
+    """Nothing listens where Prometheus was, until readings are too old. Where pods go on being scheduled: twice."""
+    if case.load.claims.on_outage == "schedule":
+        outlast(case, Fault.DOWN, Fault.DOWN, restarts=True)
     else:
-        outage(case, lambda: case.break_prometheus(Fault.DOWN), policy=case.claims.on_outage)
+        outage(case, lambda: case.load.outlast_readings(Fault.DOWN), policy=case.load.claims.on_outage)
 
 
 @pytest.mark.clause("network/prometheus-slow")
-def test_prometheus_slow(case):
-    """Prometheus takes the question, and never answers."""
-    outage(case, lambda: case.break_prometheus(Fault.HANG), policy=case.claims.on_outage)
+def test_prometheus_slow(case: Case) -> None:
+    """Prometheus takes the question, and never answers: not even once it answers others again.
+
+    Where a pod does not need an answer of its own (refresh), and is scheduled: twice, until readings are too old. Where
+    pods wait: as long.
+    """
+    policy = case.load.claims.on_outage
+    if policy == "schedule" and case.load.claims.refresh:
+        outlast(case, Fault.HANG, Fault.HANG)
+    elif policy == "schedule":
+        outage(case, lambda: case.load.break_prometheus(Fault.HANG), policy=policy)
+    else:
+        outage(case, lambda: case.load.outlast_readings(Fault.HANG), policy=policy)
 
 
 @pytest.mark.clause("network/prometheus-error")
-def test_prometheus_error(case):
+def test_prometheus_error(case: Case) -> None:
     """Prometheus answers with status 503, as while it starts; then with half of an answer.
 
-    Where pods are scheduled all the same: each of the two until readings from before are too old.
+    Each of the two until readings from before are too old.
     """
     errors = (Fault.UNAVAILABLE, Fault.MALFORMED)
-    if case.claims.on_outage == "schedule":
+    if case.load.claims.on_outage == "schedule":
         outlast(case, *errors)
     else:
-        faults = [lambda fault=fault: case.break_prometheus(fault) for fault in errors]
-        outage(case, *faults, policy=case.claims.on_outage)
+        faults = [lambda fault=fault: case.load.outlast_readings(fault) for fault in errors]
+        outage(case, *faults, policy=case.load.claims.on_outage)
 
 
 @pytest.mark.clause("network/no-samples")
-def test_no_samples(case):
+def test_no_samples(case: Case) -> None:
     """Prometheus answers, and has nothing: it has just been restarted."""
-    outage(case, case.empty_prometheus, policy=case.claims.without_readings, end=lambda: case.note_fault(""))
+    outage(
+        case, case.load.empty_prometheus, policy=case.load.claims.without_readings, end=lambda: case.load.note_fault("")
+    )
 
 
 @pytest.mark.clause("network/missing-all")
-def test_missing_all(case):
+def test_missing_all(case: Case) -> None:
     """Prometheus answers, and has nothing of the nodes: scrapes of all of them fail."""
-    outage(case, case.lose_all_nodes, policy=case.claims.without_readings, end=lambda: case.note_fault(""))
+    outage(
+        case, case.load.lose_all_nodes, policy=case.load.claims.without_readings, end=lambda: case.load.note_fault("")
+    )
 
 
 @pytest.mark.clause("network/nan")
-def test_nan(case):
+def test_nan(case: Case) -> None:
     """Prometheus answers, and every reading is NaN: a rate of samples that are none."""
-    outage(case, case.spoil_readings, policy=case.claims.without_readings, end=lambda: case.note_fault(""))
+    outage(
+        case, case.load.spoil_readings, policy=case.load.claims.without_readings, end=lambda: case.load.note_fault("")
+    )
 
 
 @pytest.mark.clause("network/stale-series")
-def test_stale_series(case):
+def test_stale_series(case: Case) -> None:
     """The readings of all nodes end just before the window; then once more, after another node was the quietest.
 
     Where pods are scheduled all the same, none of them is there because of a reading that is too old.
     """
-    policy, nodes, pods = case.claims.without_readings, case.nodes, []
+    policy, nodes, pods = case.load.claims.without_readings, case.nodes.names, []
     for quietest, other in ((nodes[0], nodes[1]), (nodes[1], nodes[0])):
-        load = case.traffic(quietest, step=1 + 4 * case.claims.resolution)
-        case.delete([case.ask("before", case.script(load))])
-        phase = case.end_readings(load)
+        load = case.load.traffic(quietest, step=1 + 4 * case.load.claims.resolution)
+        case.delete([case.preference.ask("before", case.load.script(load))])
+        phase = case.load.end_readings(load)
         if policy == "schedule":
             # Who goes on with the node that it chose last does so with another one.
-            case.ask("elsewhere", phase, nodeSelector={"kubernetes.io/hostname": other})
-        pods = placed_without_readings(case, case.probes(2) if policy == "schedule" else 2, policy, phase=phase)
-        case.note_fault("")
+            case.preference.ask("elsewhere", phase, nodeSelector={"kubernetes.io/hostname": other})
+        pods = placed_without_readings(case, case.chance.probes(2) if policy == "schedule" else 2, policy, phase=phase)
+        case.load.note_fault("")
         if policy != "schedule":
             break
         case.delete(pods)

@@ -1,6 +1,9 @@
 """network-aware: the quietest feasible node is preferred."""
 
+from __future__ import annotations
+
 import time
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -8,69 +11,112 @@ from schedproof.judge.preference import ROTATIONS
 from schedproof.normalization.surfaces.scheduler import confined
 from schedproof.stimulus.node_changes import LOOKALIKES, UNUSUAL_NAMES
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from schedproof.stimulus.case import Case
+
 BURST = 3
 """Pods for each node."""
+UNDECIDED = 5
+"""Pods for each of two pairs of nodes, either of which is right: who takes any of four is right once in 1,000 times."""
 TIED = 100_000.0
 """Bytes per second of each of several nodes."""
 
 
 @pytest.mark.clause("network/least-traffic")
-def test_least_traffic(case):
-    """Each node is the quietest in turn, in a world whose every reading is scripted."""
-    nodes = case.nodes[:ROTATIONS]
-    for node in nodes:
-        phase = case.script(case.traffic(node))
-        case.probe(phase, count=case.probes(len(nodes)))
+def test_least_traffic(case: Case) -> None:
+    """Each node is the quietest in turn, in a world whose every reading is scripted; for pods of two namespaces."""
+    nodes = case.nodes.names[:ROTATIONS]
+    (other,) = case.objects.namespaces(other={})
+    for turn, node in enumerate(nodes):
+        phase = case.load.script(case.load.traffic(node))
+        namespace = other if turn % 2 else case.trial.namespace
+        case.preference.probe(phase, count=case.chance.probes(len(nodes)), namespace=namespace)
     if len(nodes) > 2:
         # The control of the claimed resolution: below it, either of two nodes is right, and no other one.
-        phase = case.script(case.undecided(*nodes[:2]))
-        case.seek(phase, 3, *nodes[:2], role="undecided")
+        for pair in (nodes[:2], nodes[-2:]):
+            phase = case.load.script(case.load.undecided(*pair))
+            case.preference.seek(phase, UNDECIDED, *pair, role="undecided")
 
 
 @pytest.mark.clause("network/flip")
-def test_flip(case):
+def test_flip(case: Case) -> None:
     """The quietest and the loudest node swap their loads. The preference has window plus refresh to follow."""
-    before = case.traffic(case.nodes[0])
-    quietest, loudest = min(before, key=before.get), max(before, key=before.get)
+    before = case.load.traffic(case.nodes.names[0])
+    quietest, loudest = min(before, key=before.__getitem__), max(before, key=before.__getitem__)
     after = {**before, quietest: before[loudest], loudest: before[quietest]}
-    case.probe(case.script(before), count=case.probes(2))
-    phase = case.script(after, before=before)
-    case.wait_claimed(time.monotonic())
-    case.probe(phase, count=case.probes(2))
+    case.preference.probe(case.load.script(before), count=case.chance.probes(2))
+    phase = case.load.script(after, before=before)
+    case.load.wait_claimed(time.monotonic())
+    case.preference.probe(phase, count=case.chance.probes(2))
+
+
+@pytest.mark.clause("network/waiting")
+def test_waiting(case: Case) -> None:
+    """All nodes are tainted, and pods wait. Another node becomes the quietest; then the pods tolerate the taint."""
+    first, second, *_ = case.nodes.names
+    case.load.script(case.load.traffic(first))
+    for node in case.nodes.names:
+        case.nodes.change(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}])
+    case.settle()
+    count, tolerated = case.chance.probes(2), {"key": "schedproof.dev/reserved", "operator": "Exists"}
+    for node in (second, first):
+        pods = case.preference.waiting_probes(count, tolerated)
+        case.preference.release(pods, case.load.script(case.load.traffic(node)), count, tolerated)
+
+
+@pytest.mark.clause("network/bind-refused")
+def test_bind_refused(case: Case) -> None:
+    """Pods' Bindings are refused. Another node becomes the quietest; then the Bindings that follow are let pass."""
+    first, second, *_ = case.nodes.names
+    case.load.script(case.load.traffic(first))
+    with case.candidate.hold_bindings() as gate:
+        for node in (second, first):
+            case.preference.refused_probes(gate, case.load.traffic(node), case.chance.probes(2))
 
 
 @pytest.mark.clause("network/ranking")
-def test_ranking(case):
+def test_ranking(case: Case) -> None:
     """One node after the other becomes infeasible, the quietest first: full, tainted, then cordoned."""
     take = (
-        lambda node: case.fill(node, cpu="50m"),
-        lambda node: case.change_node(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]),
-        lambda node: case.change_node(node, unschedulable=True),
+        lambda node: case.pods.fill(node, cpu="50m"),
+        lambda node: case.nodes.change(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]),
+        lambda node: case.nodes.change(node, unschedulable=True),
     )
-    load = case.traffic(case.nodes[0])
-    ranking = sorted(load, key=load.get)[: ROTATIONS - 1]
-    count = case.probes_among(range(len(load), len(load) - len(ranking) + 1, -1))
+    load = case.load.traffic(case.nodes.names[0])
+    ranking = sorted(load, key=load.__getitem__)[: ROTATIONS - 1]
+    count = case.chance.probes_among(range(len(load), len(load) - len(ranking) + 1, -1))
     # Then in the opposite order: a scheduler with an order of its own is wrong in one of the two.
     for order in (ranking, ranking[::-1]):
         traffic = load | {node: load[other] for node, other in zip(order, ranking, strict=True)}
-        phase = case.script(traffic)
+        phase = case.load.script(traffic)
+        # A pod that fits on the loudest only: to have read the quietest few does not help.
+        last = two_loudest(traffic)
+        case.preference.probe(phase, count=count, among=last, affinity=confined(last))
         for number, node in enumerate(order[:-1]):
-            case.probe(phase, count=count, among=[one for one in traffic if traffic[one] >= traffic[node]])
+            case.preference.probe(phase, count=count, among=[one for one in traffic if traffic[one] >= traffic[node]])
             take[number % len(take)](node)
             case.settle()
         case.restore()
 
 
+def two_loudest(load: Mapping[str, float]) -> list[str]:
+    """The two nodes with the most traffic, of which one has less."""
+    loudest = max(load, key=load.__getitem__)
+    return [max((node for node in load if load[node] < load[loudest]), key=load.__getitem__), loudest]
+
+
 @pytest.mark.clause("network/feasible-first")
-def test_feasible_first(case):
+def test_feasible_first(case: Case) -> None:
     """The quietest node is tainted, then cordoned, then full: it must not be chosen, and others must."""
     for make_infeasible in (
-        lambda node: case.change_node(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]),
-        lambda node: case.change_node(node, unschedulable=True),
-        lambda node: case.fill(node, cpu="50m"),
+        lambda node: case.nodes.change(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]),
+        lambda node: case.nodes.change(node, unschedulable=True),
+        lambda node: case.pods.fill(node, cpu="50m"),
     ):
-        node, *_ = case.nodes
-        case.script(case.traffic(node))
+        node, *_ = case.nodes.names
+        case.load.script(case.load.traffic(node))
         make_infeasible(node)
         case.settle()
         case.expect_bound([case.pod(cpu="100m") for _ in range(4)])
@@ -78,50 +124,58 @@ def test_feasible_first(case):
 
 
 @pytest.mark.clause("network/herd")
-def test_herd(case):
+def test_herd(case: Case) -> None:
     """A burst of pods, while all readings stay as they are: several for each node."""
-    case.script(case.traffic(case.nodes[0]))
-    case.expect_bound([case.pod("herd", role="herd", cpu="50m") for _ in range(BURST * len(case.nodes))])
+    case.load.script(case.load.traffic(case.nodes.names[0]))
+    case.expect_bound([case.pod("herd", role="herd", cpu="50m") for _ in range(BURST * len(case.nodes.names))])
 
 
 @pytest.mark.clause("network/real-traffic")
-def test_real_traffic(case):
+def test_real_traffic(case: Case) -> None:
     """Packets through the nodes' devices, real exporters, real scrapes; then the load moves."""
-    first, second, *_ = case.nodes
+    first, second, *_ = case.nodes.names
     for node in (first, second):
-        phase = case.send(case.traffic(node, packets=True))
-        case.probe(phase, count=case.probes(2) + 1)  # one more, for packets may come late for once
+        phase = case.load.send(case.load.traffic(node, packets=True))
+        case.preference.probe(phase, count=case.chance.probes(2))
 
 
 @pytest.mark.clause("network/joins")
-def test_joins(case):
-    """Of three nodes one has a name and an address with which those of the others begin."""
-    names = case.add_named(LOOKALIKES)
-    probe_among(case, names, names[:2])
+def test_joins(case: Case) -> None:
+    """Of three nodes one has a name and an address with which those of the others begin.
+
+    Then they join anew, each with the address that another one had.
+    """
+    names = case.load.add_named(LOOKALIKES)
+    count = case.chance.probes_among([len(names)] * 4)
+    probe_among(case, names, names[:2], count)
+    for name in names:
+        case.nodes.remove(name)
+    case.load.add_named(dict(zip(names, [*LOOKALIKES.values()][1:] + [*LOOKALIKES.values()][:1], strict=True)))
+    probe_among(case, names, names[1:], count)
 
 
 @pytest.mark.clause("network/node-names")
-def test_node_names(case):
+def test_node_names(case: Case) -> None:
     """Nodes with dots and dashes, one of which is a regular expression for the others; and two of 253 characters."""
-    names = case.add_named(UNUSUAL_NAMES)
+    names = case.load.add_named(UNUSUAL_NAMES)
     dotted, _, _, _, long = names
-    probe_among(case, names, [dotted, long])
+    probe_among(case, names, [dotted, long], case.chance.probes_among([len(names)] * 2))
 
 
-def probe_among(case, nodes, quietest):
+def probe_among(case: Case, nodes: Sequence[str], quietest: Sequence[str], count: int) -> None:
     """Some of these nodes are the quietest in turn; pods fit on these nodes only."""
-    count = case.probes_among([len(nodes)] * len(quietest))
     for node in quietest:
-        load = case.traffic(node, among=nodes)
-        phase = case.script(dict.fromkeys(case.nodes, max(load.values())) | load)
+        load = case.load.traffic(node, among=nodes)
+        phase = case.load.script(dict.fromkeys(case.nodes.names, max(load.values())) | load)
         case.settle()
-        case.probe(phase, count=count, among=nodes, affinity=confined(nodes))
+        case.preference.probe(phase, count=count, among=nodes, affinity=confined(nodes))
 
 
 @pytest.mark.clause("network/tie")
-def test_tie(case):
+def test_tie(case: Case) -> None:
     """All nodes have the same traffic; pods come one by one, and each is gone before the next one."""
-    nodes = case.nodes
-    phase = case.script(dict.fromkeys(nodes, TIED))
-    for _ in range(case.enough_for_all(len(nodes))):
-        case.delete([case.ask("tie", phase)])
+    nodes = case.nodes.names
+    # From the same totals, or rates would differ in their last digits.
+    phase = case.load.script(dict.fromkeys(nodes, TIED), totals=dict.fromkeys(nodes, TIED))
+    for _ in range(case.chance.enough_for_all(len(nodes))):
+        case.delete([case.preference.ask("tie", phase)])

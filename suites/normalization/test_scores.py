@@ -1,105 +1,112 @@
 """normalization: thousands of questions, on every surface where the candidate offers its scores."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import pytest
+
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
 
 
 @pytest.mark.clause("normalize/range")
-def test_range(case):
+def test_range(case: Case) -> None:
     """Integers within the scale."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/order")
-def test_order(case):
+def test_order(case: Case) -> None:
     """Less traffic never scores lower."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/strict")
-def test_strict(case):
+def test_strict(case: Case) -> None:
     """What the resolution tells apart, scores tell apart."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/best-is-top")
-def test_best_is_top(case):
-    """Nobody scores higher than the quietest."""
-    case.search()
+def test_best_is_top(case: Case) -> None:
+    """No node scores higher than the quietest."""
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/best-is-max")
-def test_best_is_max(case):
+def test_best_is_max(case: Case) -> None:
     """The quietest has the best score of the scale."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/worst-is-min")
-def test_worst_is_min(case):
+def test_worst_is_min(case: Case) -> None:
     """The loudest has none."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/equal")
-def test_equal(case):
+def test_equal(case: Case) -> None:
     """Equal readings, equal scores."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/permutation")
-def test_permutation(case):
+def test_permutation(case: Case) -> None:
     """The nodes are asked about in two orders."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/scale")
-def test_scale(case):
+def test_scale(case: Case) -> None:
     """The readings come in two units."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/repeat")
-def test_repeat(case):
+def test_repeat(case: Case) -> None:
     """Readings change and come back."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/same-nodes")
-def test_same_nodes(case):
+def test_same_nodes(case: Case) -> None:
     """Every node in, every node out, once."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/zero")
-def test_zero(case):
+def test_zero(case: Case) -> None:
     """There is no traffic anywhere."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/single")
-def test_single(case):
+def test_single(case: Case) -> None:
     """One node is asked about alone."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/huge")
-def test_huge(case):
+def test_huge(case: Case) -> None:
     """Readings beyond int32, beyond 2^53, and beyond int64."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/nonfinite")
-def test_nonfinite(case):
+def test_nonfinite(case: Case) -> None:
     """NaN, infinities, readings that are negative, or not there."""
-    case.search()
+    case.scores.search()
 
 
 @pytest.mark.clause("normalize/surfaces-agree")
-def test_surfaces_agree(case):
+def test_surfaces_agree(case: Case) -> None:
     """The same questions on each surface."""
-    case.compare()
+    case.scores.compare()
 
 
 @pytest.mark.clause("normalize/documented")
-def test_documented(case):
+def test_documented(case: Case) -> None:
     """The worked examples that are claimed."""
-    case.ask_examples()
+    case.scores.ask_examples()

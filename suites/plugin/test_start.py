@@ -1,52 +1,131 @@
-"""plugin: the start of a compiled scheduler, where what is wrong is easily ignored."""
+"""plugin: a compiled scheduler: its start, where what is wrong is easily ignored, and what it serves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import pytest
 
+from schedproof.stimulus.load import opposed
+
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
+
 
 @pytest.mark.clause("plugin/config-version")
-def test_config_version(case):
+def test_config_version(case: Case) -> None:
     """Its own start is the stimulus."""
 
 
 @pytest.mark.clause("plugin/registered-name")
-def test_registered_name(case):
+def test_registered_name(case: Case) -> None:
+    """Its own start is the stimulus."""
+
+
+@pytest.mark.clause("plugin/duplicate-name-rejected")
+def test_duplicate_name_rejected(case: Case) -> None:
     """Its own start is the stimulus."""
 
 
 @pytest.mark.clause("plugin/args-typed")
-def test_args_typed(case):
+def test_args_typed(case: Case) -> None:
     """It is started beside itself, each time with one of its args of another type."""
-    case.try_ill_typed_args()
+    case.plugin.try_ill_typed_args()
 
 
 @pytest.mark.clause("plugin/args-unknown")
-def test_args_unknown(case):
+def test_args_unknown(case: Case) -> None:
     """It is started beside itself, with one more among its args."""
-    case.try_unknown_args()
+    case.plugin.try_unknown_args()
 
 
 @pytest.mark.clause("plugin/args-defaults")
-def test_args_defaults(case):
+def test_args_defaults(case: Case) -> None:
     """It is started beside itself without one of its args, then without any."""
-    case.try_left_out_args()
+    case.plugin.try_left_out_args()
 
 
 @pytest.mark.clause("plugin/profiles")
-def test_profiles(case):
+def test_profiles(case: Case) -> None:
     """A pod for each schedulerName that its configuration serves."""
-    case.try_profiles()
+    case.plugin.try_profiles()
+
+
+@pytest.mark.clause("plugin/profile-args")
+def test_profile_args(case: Case) -> None:
+    """Its profiles stand in the opposite order. Other devices, and the other direction, carry the opposite load."""
+    if not case.plugin.has_several_profiles:
+        return
+    with case.candidate.profiles_turned():
+        for node in case.nodes.names[:2]:
+            load = case.load.traffic(node)
+            phase = case.load.script(
+                load, devices=dict.fromkeys(case.load.other_devices, opposed(load)), other_way=opposed(load)
+            )
+            case.preference.probe(phase, count=case.chance.probes(2))
+
+
+@pytest.mark.clause("plugin/healthz-readyz")
+def test_healthz_readyz(case: Case) -> None:
+    """Its health is asked for as a kubelet does, before and after it schedules a pod."""
+    case.plugin.ask_health()
+    case.expect_bound([case.pod()])
+    case.plugin.ask_health()
+
+
+@pytest.mark.clause("plugin/metrics")
+def test_metrics(case: Case) -> None:
+    """Its metrics are read as a Prometheus does, before and after it schedules three pods."""
+    case.plugin.ask_metrics()
+    pods = [case.pod() for _ in range(3)]
+    case.expect_bound(pods)
+    case.plugin.ask_metrics(after=pods)
+
+
+@pytest.mark.clause("plugin/leader-election-off-on")
+def test_leader_election_off_on(case: Case) -> None:
+    """It schedules a pod, is started with leader election, and schedules another one."""
+    case.expect_bound([case.pod("off")])
+    with case.candidate.electing():
+        case.expect_bound([case.pod("on")])
+
+
+@pytest.mark.clause("plugin/second-scheduler")
+def test_second_scheduler(case: Case) -> None:
+    """Pods of its own and of the stock scheduler come in turn, which runs beside it."""
+    if case.plugin.replaces_default:
+        return
+    with case.plugin.beside_the_stock_scheduler():
+        pods, others = [], []
+        for _ in range(3):
+            pods.append(case.pod())
+            others += case.plugin.others(1)
+        case.expect_bound(pods)
+        case.plugin.await_others(others)
+
+
+@pytest.mark.clause("plugin/replaces-default")
+def test_replaces_default(case: Case) -> None:
+    """A pod names no scheduler, and neither does one of a daemon, whose node is cordoned."""
+    if not case.plugin.replaces_default:
+        return
+    node, *_ = case.nodes.names
+    case.expect_bound([case.pod(schedulerName=None)])
+    case.nodes.change(node, unschedulable=True)
+    case.settle()
+    case.expect_bound([case.plugin.daemon(node)])
 
 
 @pytest.mark.clause("plugin/rbac-sufficient")
-def test_rbac_sufficient(case):
+def test_rbac_sufficient(case: Case) -> None:
     """All that was done to it in this run is the stimulus."""
 
 
 @pytest.mark.clause("plugin/rbac-dangerous")
-def test_rbac_dangerous(case):
+def test_rbac_dangerous(case: Case) -> None:
     """Its declared rights are looked at, whatever it did with them."""
 
 
 @pytest.mark.clause("plugin/rbac-minimal")
-def test_rbac_minimal(case):
+def test_rbac_minimal(case: Case) -> None:
     """All that was done to it in this run is the stimulus."""

@@ -10,7 +10,7 @@ from schedproof.benchmark.round import Round
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from schedproof.benchmark.round import Mode
+    from schedproof.benchmark.results import Mode
 
 
 def row(number: int, *, intended: float = 0.0, late: float = 0.0, seen: float | None = None) -> PodTimes:

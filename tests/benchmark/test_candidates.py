@@ -67,6 +67,6 @@ def test_delayed_is_compiled_with_its_delay_as_an_argument() -> None:
 def test_throttled_keeps_the_limits_of_its_own_configuration() -> None:
     """And differs from what the harness writes for the stock scheduler in nothing else that counts."""
     document = own_configuration(find_candidate("benchmark/throttled"), Path("kubeconfig"), {})
-    assert document["clientConnection"] == {"qps": 20, "burst": 20, "kubeconfig": "kubeconfig"}
+    assert document["clientConnection"] == {"qps": 10, "burst": 10, "kubeconfig": "kubeconfig"}
     assert document["percentageOfNodesToScore"] == 100
     assert document["profiles"] == [{"schedulerName": "throttled"}]

@@ -2,14 +2,17 @@ from __future__ import annotations
 
 import pytest
 
-from schedproof.benchmark.bench import Bench, BenchPlan, Broken, contestants
+from schedproof.benchmark.bench import Bench, BenchPlan, contestants
 from schedproof.benchmark.compare.gate import Gate
 from schedproof.benchmark.document import bench_document, exit_code, pod_rows
+from schedproof.benchmark.results import BrokenCandidate, Comparison, GateResult
 from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.candidates.shipped import find_candidate
 from schedproof.foundation.progress import SilentProgress
 
 from .rounds import a_round, drain, row, singles
+
+BROKEN = BrokenCandidate(workload="basic", candidate="mine", said="mine did not get ready")
 
 
 @pytest.fixture
@@ -29,30 +32,32 @@ def test_the_document_has_all_parts(bench) -> None:
     document = bench_document(
         bench, command="schedproof bench stock", gates=[Gate.parse("throughput ratio < 0.8 vs stock")]
     )
-    assert document["schema"] == "schedproof.bench/v1"
-    assert [one["name"] for one in document["candidates"]] == ["stock", "stock-again"]
-    assert [one["candidate"] for one in document["measurements"]] == ["stock", "stock-again"]
-    (throughput, _) = document["comparisons"]
-    assert throughput["verdict"] == "slower"
-    assert [gate["outcome"] for gate in document["gates"]] == ["failed"]
-    assert document["run"]["exit_code"] == 1
+    assert document.format == "schedproof.bench/v1"
+    assert [one.name for one in document.candidates] == ["stock", "stock-again"]
+    assert [one.candidate for one in document.measurements] == ["stock", "stock-again"]
+    (throughput, _) = document.comparisons
+    assert throughput.verdict == "slower"
+    assert [gate.outcome for gate in document.gates] == ["failed"]
+    assert document.run.exit_code == 1
 
 
 def test_pods_in_the_wrong_place_fail_however_fast_they_got_there(bench) -> None:
     bench.rounds.append(drain("stock-again", 6, seconds=0.1, wrong=("pod-1: node-1 has no room",)))
-    assert bench_document(bench, command="x")["run"]["exit_code"] == 1
+    assert bench_document(bench, command="x").run.exit_code == 1
 
 
 def test_what_was_cut_short_says_so(bench) -> None:
     document = bench_document(bench, command="x", error="interrupted")
-    assert (document["run"]["error"], document["run"]["exit_code"]) == ("interrupted", 2)
+    assert (document.run.error, document.run.exit_code) == ("interrupted", 2)
+    whole = bench_document(bench, command="x").model_dump(exclude_unset=True)
+    assert "error" not in whole["run"]
 
 
 def test_who_could_not_be_brought_up_is_named(bench) -> None:
-    bench.broken.append(Broken("basic", "mine", "mine did not get ready"))
-    run = bench_document(bench, command="x")["run"]
-    assert run["broken"] == [{"workload": "basic", "candidate": "mine", "said": "mine did not get ready"}]
-    assert run["exit_code"] == 2
+    bench.broken.append(BROKEN)
+    run = bench_document(bench, command="x").run
+    assert run.broken == [BROKEN]
+    assert run.exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -65,8 +70,8 @@ def test_who_could_not_be_brought_up_is_named(bench) -> None:
     ],
 )
 def test_exit_codes(verdicts, gates, code) -> None:
-    compared = [{"verdict": verdict} for verdict in verdicts]
-    results = [{"outcome": outcome} for outcome in gates]
+    compared = [Comparison.model_construct(verdict=verdict) for verdict in verdicts]
+    results = [GateResult.model_construct(outcome=outcome) for outcome in gates]
     assert exit_code(compared, results, wrong=False, error=False) == code
 
 
@@ -91,8 +96,8 @@ def test_several_numbers_of_nodes_are_points_of_one_line(bench) -> None:
         singles("stock", 0, [0.02] * 20, workload="basic-10"),
         drain("stock", 1, seconds=9.0, workload="basic-100", invalid=("noise",)),
     ]  # fmt: skip
-    (line,) = bench_document(bench, command="x")["scaling"]
-    assert (line["workload"], line["candidate"]) == ("basic", "stock")
-    ten, hundred = line["points"]
-    assert (ten["nodes"], ten["throughput"], ten["p50"]) == (10, pytest.approx(100.0), pytest.approx(0.02))
-    assert (hundred["nodes"], hundred["throughput"], hundred["p50"]) == (100, pytest.approx(50.0), None)
+    (line,) = bench_document(bench, command="x").scaling
+    assert (line.workload, line.candidate) == ("basic", "stock")
+    ten, hundred = line.points
+    assert (ten.nodes, ten.throughput, ten.p50) == (10, pytest.approx(100.0), pytest.approx(0.02))
+    assert (hundred.nodes, hundred.throughput, hundred.p50) == (100, pytest.approx(50.0), None)

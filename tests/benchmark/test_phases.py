@@ -6,6 +6,19 @@ import pytest
 
 from schedproof.benchmark.driver import PodTimes
 from schedproof.benchmark.measure.phases import PHASES, attempts, phases_of
+from schedproof.history.observations import ApiRequest
+
+BINDING = ApiRequest(
+    user="it",
+    verb="create",
+    resource="pods/binding",
+    namespace="a",
+    name="pod-1",
+    code=201,
+    received=10.7,
+    completed=10.8,
+)
+
 
 LOG = """\
 I1122 10:31:37.250000   12345 schedule_one.go:123] "Attempting to schedule pod" pod="default/pod-1"
@@ -24,20 +37,20 @@ def test_the_first_attempt_of_each_pod_is_found_on_our_clock() -> None:
 
 def test_phases_follow_each_other_from_the_request_to_the_watch() -> None:
     rows = [PodTimes("pod-1", "u", 10.0, 10.0, 10.2, 11.0, "node-1")]
-    found = phases_of(rows, {"pod-1": {"received": 10.7, "completed": 10.8}}, {"pod-1": 10.3})
+    found = phases_of(rows, {"pod-1": BINDING}, {"pod-1": 10.3})
     assert [found[name] for name in PHASES] == [pytest.approx([seconds]) for seconds in (0.2, 0.1, 0.4, 0.1, 0.2)]
 
 
 def test_a_scheduler_that_logs_no_attempts_has_no_queue() -> None:
     rows = [PodTimes("pod-1", "u", 10.0, 10.0, 10.2, 11.0, "node-1")]
-    found = phases_of(rows, {"pod-1": {"received": 10.7, "completed": 10.8}}, {})
+    found = phases_of(rows, {"pod-1": BINDING}, {})
     assert found["queue"] == []
     assert found["decision"] == pytest.approx([0.5])
 
 
 def test_an_attempt_that_begins_before_the_creation_is_answered_is_no_negative_queue() -> None:
     rows = [PodTimes("pod-1", "u", 10.0, 10.0, 10.2, 11.0, "node-1")]
-    found = phases_of(rows, {"pod-1": {"received": 10.7, "completed": 10.8}}, {"pod-1": 10.1})
+    found = phases_of(rows, {"pod-1": BINDING}, {"pod-1": 10.1})
     assert found["queue"] == [0.0]
     assert found["decision"] == pytest.approx([0.5])
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from schedproof.benchmark.measure.usage import Usage
+from schedproof.benchmark.results import LatencySummary
 
 from .rounds import a_round, drain, row, singles
 
@@ -29,13 +30,13 @@ def test_latency_counts_from_the_intended_moment_not_from_the_sending() -> None:
 
 def test_pods_that_were_never_bound_are_accounted_for() -> None:
     rows = [*(row(n, seen=101 + n) for n in range(10)), row(10)]
-    document = a_round("x", "drain", rows, pods=15).as_dict()  # four were not even sent
-    assert (document["pods"], document["bound"], document["unaccounted"]) == (15, 10, 5)
+    found = a_round("x", "drain", rows, pods=15).result()  # four were not even sent
+    assert (found.pods, found.bound, found.unaccounted) == (15, 10, 5)
 
 
 def test_nothing_bound_is_no_throughput_and_no_latency() -> None:
     one = a_round("x", "drain", [row(0), row(1)])
-    assert (one.throughput, one.latencies, one.as_dict()["latency"]) == (0.0, [], {})
+    assert (one.throughput, one.latencies, one.result().latency) == (0.0, [], LatencySummary())
 
 
 def test_cpu_per_pod_is_of_the_pods_that_were_bound_while_it_was_counted() -> None:

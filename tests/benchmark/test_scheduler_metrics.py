@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import http.client
 import http.server
 import threading
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ import pytest
 from schedproof.benchmark.measure import scheduler_metrics
 from schedproof.benchmark.measure.scheduler_metrics import NONE, OwnMetrics, Total, cross_check, fetch, parse, throttled
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.http import connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,12 +92,12 @@ def test_a_round_is_the_difference_of_two_readings():
 
 def test_as_bench_json_has_it():
     metrics = parse(SERVED)
-    assert metrics.as_dict(cross_check(metrics, 0.0345)) == {
+    assert metrics.checked(cross_check(metrics, 0.0345)).model_dump() == {
         "attempts": 101, "attempt_mean": pytest.approx(0.0330704241), "algorithm_mean": pytest.approx(0.0007),
         "sli_mean": pytest.approx(0.034), "rate_limited": pytest.approx(2.638066375), "measured_mean": 0.0345,
         "agrees": True, "explanation": "",
     }  # fmt: skip
-    assert NONE.as_dict(cross_check(NONE, 0.1))["sli_mean"] is None
+    assert NONE.checked(cross_check(NONE, 0.1)).sli_mean is None
 
 
 @pytest.mark.parametrize("measured", [0.0951, 0.1, 0.1049])
@@ -184,10 +186,10 @@ def serving(status: int, text: str) -> Iterator[tuple[int, list[str]]]:
 
 @pytest.fixture
 def without_tls(monkeypatch: pytest.MonkeyPatch) -> None:
-    def plain(host: str, port: int, *, timeout: float, context: object) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(host, port, timeout=timeout)
+    def plain(url: str, seconds: float) -> http.client.HTTPConnection:
+        return connect(url.replace("https://", "http://"), seconds)
 
-    monkeypatch.setattr(scheduler_metrics.http.client, "HTTPSConnection", plain)
+    monkeypatch.setattr(scheduler_metrics, "connect", plain)
 
 
 @pytest.mark.usefixtures("without_tls")

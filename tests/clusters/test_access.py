@@ -72,8 +72,8 @@ def test_tokens_and_what_else_is_said_of_the_line(file: Path, tmp_path: Path) ->
     ("text", "context", "said"),
     [
         (None, "", "cannot read the kubeconfig"),
-        ("{", "", "is no kubeconfig"),
-        ("- a list", "", "is no kubeconfig"),
+        ("{", "", "is not a kubeconfig"),
+        ("- a list", "", "is not a kubeconfig"),
         ("", "", "is empty"),
         (config(), "three", "has no context 'three'"),
         (config(current=""), "", "has no current context"),

@@ -112,6 +112,10 @@ def test_readiness_is_what_the_descriptor_says() -> None:
         {"path": "/readyz", "port": 80, "scheme": "HTTP"},
         {},
     ]
+    secure = ExtenderSpec(**COMMAND, ready="/healthz", config=https)
+    asked_without = command_probe(secure, 80, shows_certificate=True)["readinessProbe"]
+    assert "httpGet" not in asked_without, "a kubelet has no certificate to show"
+    assert asked_without["tcpSocket"] == {"port": 80}
 
 
 ORIGINAL: dict[str, Any] = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import re
 import sys
 import tempfile
 import time
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from .referee import Decision
 
 _BATCH = 2_000
+_SEVERAL = ("InterPodAffinity", "PodTopologySpread", "VolumeBinding", "VolumeZone", "DynamicResources")
+"""Plugins of several rules each, which give reasons of their own."""
 
 
 @dataclasses.dataclass
@@ -50,10 +53,12 @@ class Comparison:
 
     def add(self, decision: Decision) -> None:
         """Compare every node of one decision."""
-        if gaps := unmodelled(decision.pod, decision.pods, decision.nodes, decision.namespaces):
+        world = (decision.nodes, decision.pods, decision.namespaces)
+        known = (decision.namespaces, decision.storage, decision.inventory)
+        if gaps := unmodelled(decision.pod, decision.pods, decision.nodes, *known):
             self.silent[gaps[0].partition(" of ")[0]] += len(decision.nodes)
             return
-        ours = check(decision.pod, decision.nodes, decision.pods, decision.namespaces)
+        ours = check(decision.pod, *world, storage=decision.storage, inventory=decision.inventory)
         for node, theirs in decision.verdicts.items():
             if bool(ours[node]) == bool(theirs):
                 self.alike[_kind(theirs)] += 1
@@ -74,10 +79,10 @@ class Comparison:
 
 
 def _kind(theirs: Sequence[str]) -> str:
-    """The first plugin that keeps the pod off, and which of its rules where it has several."""
+    """The first plugin that keeps the pod off, and which of its rules where it has several: without names."""
     if not theirs:
         return "feasible"
-    return ": ".join(theirs[:2]) if theirs[0] in ("InterPodAffinity", "PodTopologySpread") else theirs[0]
+    return re.sub(r' ".*?"| \S+/\S+| r\d\b', "", ": ".join(theirs[:2])) if theirs[0] in _SEVERAL else theirs[0]
 
 
 def _known(pod: Manifest) -> str:

@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 from schedproof.binaries import lock, toolchain
 from schedproof.binaries.build import build
 from schedproof.binaries.lock import Build, VersionQuestion
+from schedproof.history.world import key
+from schedproof.oracle.dra import Inventory
+from schedproof.oracle.volumes import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,7 +34,8 @@ def built(work: Path, kubernetes: str, progress: Progress) -> Path:
     """
     pins = lock.load()
     pinned = pins.kubernetes[kubernetes]
-    for source in (pinned.folder / "go.mod", pinned.folder / "go.sum", Path(__file__).parent / _NAME / "main.go"):
+    sources = sorted((Path(__file__).parent / _NAME).glob("*.go"))
+    for source in (pinned.folder / "go.mod", pinned.folder / "go.sum", *sources):
         shutil.copyfile(source, work / source.name)
     program = Build(
         key=f"{_NAME}-{kubernetes}", version=pinned.version, module=pinned.module,
@@ -50,6 +54,8 @@ class Decision:
     nodes: list[dict[str, Any]]
     pods: list[dict[str, Any]]
     namespaces: dict[str, dict[str, str]]
+    storage: Storage
+    inventory: Inventory | None
     verdicts: dict[str, list[str]]
 
 
@@ -61,4 +67,17 @@ def decisions(program: Path, worlds: Iterable[dict[str, Any]]) -> Iterator[Decis
         answer = json.loads(line)
         if not answer.get("invalid"):
             world = answer["world"]
-            yield Decision(world["pod"], world["nodes"], world["pods"], world["namespaces"], answer["verdicts"])
+            yield Decision(
+                world["pod"], world["nodes"], world["pods"], world["namespaces"], _storage(world), _inventory(world),
+                answer["verdicts"],
+            )  # fmt: skip
+
+
+def _storage(world: dict[str, Any]) -> Storage:
+    return Storage(*({key(one): one for one in world[kind] or ()} for kind in ("claims", "volumes", "classes")))
+
+
+def _inventory(world: dict[str, Any]) -> Inventory | None:
+    """None where there are no devices: that is how worlds were before there were any."""
+    kinds = [world[kind] or () for kind in ("resourceClaims", "resourceSlices", "deviceClasses")]
+    return Inventory(*({key(one): one for one in found} for found in kinds)) if any(kinds) else None

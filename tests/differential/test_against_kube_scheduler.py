@@ -26,6 +26,12 @@ DECIDED_BY = (
     "InterPodAffinity: node(s) didn't satisfy existing pods anti-affinity rules",
     "PodTopologySpread: node(s) didn't match pod topology spread constraints",
     "PodTopologySpread: node(s) didn't match pod topology spread constraints (missing required label)",
+    "VolumeBinding: node(s) didn't match PersistentVolume's node affinity",
+    "VolumeBinding: node(s) didn't find available persistent volumes to bind",
+    "VolumeBinding: pod has unbound immediate PersistentVolumeClaims",
+    "VolumeZone: node(s) had no available volume zone",
+    "DynamicResources: cannot allocate all claims",
+    "DynamicResources: resourceclaim not available on the node",
 )  # fmt: skip
 
 

@@ -11,6 +11,8 @@ import dataclasses
 import random
 from typing import Any
 
+from .devices import DeviceWorlds
+
 Manifest = dict[str, Any]
 
 _CPU = [
@@ -64,6 +66,18 @@ _ASPECTS = (
     "selector", "affinity", "tolerations", "taints", "cordon", "requests", "ports", "gates", "host",
 )  # fmt: skip
 
+_ZONE, _OLD_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
+_CLASSES = [
+    {"metadata": {"name": "now"}, "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "Immediate"},
+    {
+        "metadata": {"name": "later"}, "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    },
+]  # fmt: skip
+_CLASS_NAMES = ("now", "later", "later", "later", "later", "gone", "")
+_SIZES = ("1Gi", "1073741824", "2Gi", "500M", "1.5Gi")
+_MODES = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany")
+
 
 @dataclasses.dataclass
 class Worlds:
@@ -75,6 +89,7 @@ class Worlds:
         self._random = random.Random(self.seed)
         self._pods = 0
         self._on: frozenset[str] = frozenset()
+        self._devices = DeviceWorlds(self.seed)
 
     def draw(self) -> Manifest:
         """One world: `pod`, `nodes`, `pods`, `namespaces` (their labels, by name)."""
@@ -82,11 +97,18 @@ class Worlds:
         likely = {**dict.fromkeys(_ASPECTS, others), **dict.fromkeys(sorted(_COMPANY), company)}
         # What decides would be something else, if company were tried together with all that can keep a pod off.
         self._on = frozenset(aspect for aspect, chance in likely.items() if self._chance(chance))
+        if self._chance(0.25):
+            self._on |= {"volumes"}
         nodes = [self._node(f"n{number}") for number in range(self._random.randint(1, 6))]
         names = [node["metadata"]["name"] for node in nodes] + ["gone"]
         most = 10 if self._on & _COMPANY else 4
         pods = [self._pod(f"held-{number}", self._pick(names)) for number in range(self._random.randint(0, most))]
-        return {"pod": self._pod("probe"), "nodes": nodes, "pods": pods, "namespaces": _NAMESPACES}
+        world = {"pod": self._pod("probe"), "nodes": nodes, "pods": pods, "namespaces": _NAMESPACES}
+        if "volumes" in self._on:
+            world |= self._storage(world["pod"])
+        if self._devices.wanted():
+            world |= self._devices.draw(world["pod"], nodes)
+        return world
 
     def _chance(self, part: float) -> bool:
         return self._random.random() < part
@@ -148,6 +170,66 @@ class Worlds:
             spec.setdefault("affinity", {})["nodeAffinity"] = {_REQUIRED: {"nodeSelectorTerms": terms}}
         if "gates" in self._on and self._chance(0.2):
             spec["schedulingGates"] = [{"name": "example.com/gate"}]
+
+    # -- storage
+
+    def _storage(self, pod: Manifest) -> Manifest:
+        """Volumes and claims, of which the pod uses some."""
+        names = [f"claim-{number}" for number in range(self._random.randint(1, 3))]
+        volumes = [self._volume(f"volume-{number}") for number in range(self._random.randint(1, 5))]
+        claims = [self._claim(name, pod["metadata"]["namespace"], volumes) for name in names]
+        used = self._some([*names, "gone"] if self._chance(0.05) else names, self._pick((1, 1, 2)), 1)
+        pod["spec"]["volumes"] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in used]
+        return {"claims": claims, "volumes": volumes, "classes": _CLASSES}
+
+    def _volume(self, name: str) -> Manifest:
+        spec: Manifest = {
+            "capacity": {"storage": self._pick(_SIZES)}, "accessModes": self._some(_MODES, 3, 1),
+            "storageClassName": self._pick(_CLASS_NAMES), "hostPath": {"path": "/tmp"},
+        }  # fmt: skip
+        if self._chance(0.15):
+            spec["volumeMode"] = "Block"
+        if self._chance(0.6):
+            terms = [{"matchExpressions": [self._place() for _ in range(self._random.choice((1, 1, 2)))]}]
+            terms += [{"matchExpressions": [self._place()]}] if self._chance(0.3) else []
+            spec["nodeAffinity"] = {"required": {"nodeSelectorTerms": terms}}
+        labels = {"tier": self._pick("ab")}
+        if self._chance(0.4):
+            labels[self._pick((_ZONE, _ZONE, _OLD_ZONE))] = self._pick(("a", "b", "a__b", "c__ a", "a__", ""))
+        metadata: Manifest = {"name": name, "labels": labels}
+        if self._chance(0.05):
+            metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+        return {"metadata": metadata, "spec": spec, "status": {"phase": self._pick(("Available",) * 6 + ("Released",))}}
+
+    def _place(self) -> Manifest:
+        key = self._pick(("zone", "disk", "kubernetes.io/hostname", _ZONE))
+        operator = self._pick(("In", "NotIn", "Exists"))
+        values = {} if operator == "Exists" else {"values": self._some(("a", "b", "10", "n0", "n1", "n2"), 3, 1)}
+        return {"key": key, "operator": operator, **values}
+
+    def _claim(self, name: str, namespace: str, volumes: list[Manifest]) -> Manifest:
+        spec: Manifest = {
+            "accessModes": self._some(_MODES, 2, 1), "storageClassName": self._pick(_CLASS_NAMES),
+            "resources": {"requests": {"storage": self._pick(_SIZES)}},
+        }  # fmt: skip
+        metadata: Manifest = {"name": name, "namespace": namespace, "uid": f"uid-of-{name}"}
+        if self._chance(0.15):
+            spec["volumeMode"] = "Block"
+        if self._chance(0.2):
+            spec["selector"] = {"matchLabels": {"tier": self._pick("ab")}}
+        free = [volume for volume in volumes if "claimRef" not in volume["spec"]]
+        if free and self._chance(0.8):
+            volume = self._pick(free)
+            uid = self._pick((metadata["uid"], ""))
+            volume["spec"]["claimRef"] = {"name": name, "namespace": namespace, "uid": uid}
+            if self._chance(0.85):
+                spec["volumeName"] = volume["metadata"]["name"] if self._chance(0.95) else "gone"
+            if self._chance(0.9):
+                metadata["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+        if self._chance(0.02):
+            metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+        phase = "Lost" if self._chance(0.02) else self._pick(("Pending", "Bound"))
+        return {"metadata": metadata, "spec": spec, "status": {"phase": phase}}
 
     # -- which pods are together
 
@@ -308,6 +390,8 @@ class Worlds:
         if self._on & _COMPANY:
             # Few places, at which several nodes are; some nodes are at none.
             labels |= {key: self._pick(("a", "b", "c")) for key in ("zone", "rack") if self._chance(0.85)}
+        if "volumes" in self._on and self._chance(0.8):
+            labels |= {self._pick((_ZONE, _ZONE, _OLD_ZONE)): self._pick("abc")}
         spec: Manifest = {}
         if "taints" in self._on and self._chance(0.8):
             taints = [self._taint() for _ in range(self._random.randint(1, 2))]

@@ -8,13 +8,45 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from schedproof.candidates.claims import PROFILES, Claims, Example, NetworkClaims
+from schedproof.candidates.points import FilterExample, OrderExample, PointClaims, ScoreExample
 from schedproof.clusters.spec import NodeSpec
+from schedproof.history.acts import (
+    Accepted,
+    CasePhase,
+    Expect,
+    Fence,
+    Lift,
+    LineFault,
+    NodesLoad,
+    PodCreated,
+    Reading,
+    Run,
+    RunEnd,
+    ScoringSearch,
+    Selected,
+    ShownSeen,
+    Tolerates,
+    Trouble,
+    Unseen,
+)
 from schedproof.history.history import History
-from schedproof.history.record import FILE, SCHEMA
+from schedproof.history.observations import (
+    Admission,
+    ApiRequest,
+    AuditMark,
+    Configured,
+    ExtenderCall,
+    NodeScore,
+    ProcessEvent,
+    PrometheusQuery,
+    WatchEvent,
+)
+from schedproof.history.saved import FILE, SCHEMA, read_record
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import judge
 from schedproof.normalization.answer import readings_to_json
@@ -39,9 +71,15 @@ NETWORK = NetworkClaims(
     "node_network_receive_bytes_total", "receive", window=2.0, resolution=0.1, refresh=0.5, on_missing="neutral",
     on_outage="schedule", recovers_within=15.0, own_placements="counted",
 )  # fmt: skip
+FAST, SLOW = {"disk": "fast"}, {"disk": "slow"}
+POINTS = PointClaims(
+    filter=(FilterExample(fits=False),), prefilter=(FilterExample(fits=False),),
+    score=(ScoreExample({"spec": {"priority": 1}}, FAST, SLOW), ScoreExample({}, SLOW, FAST)),
+    queue_sort=(OrderExample({"metadata": {"labels": {"tier": "gold"}}}, {}),),
+)  # fmt: skip
 CLAIMS = Claims(
     profiles=PROFILES, features=("strict", "full-scale", "scale-free"), network=NETWORK,
-    examples=(Example({"quiet": 1e6, "loud": 2e6}, {"quiet": 10, "loud": 0}),),
+    examples=(Example({"quiet": 1e6, "loud": 2e6}, {"quiet": 10, "loud": 0}),), points=POINTS,
 )  # fmt: skip
 EXTENDER: Mapping[str, Any] = MappingProxyType(
     {"filterVerb": "filter", "prioritizeVerb": "prioritize", "nodeCacheCapable": True}
@@ -49,9 +87,17 @@ EXTENDER: Mapping[str, Any] = MappingProxyType(
 NO_RIGHTS: Mapping[str, Any] = MappingProxyType({"declared": [], "schedulers": []})
 
 
-def told(verdict: Verdict, outcome: str, words: str) -> None:
-    """A verdict is this, and its summary says so in these words."""
-    assert (verdict.outcome, words in verdict.summary) == (outcome, True), f"{verdict.outcome}: {verdict.summary}"
+def told(verdict: Verdict, outcome: str, code: str = "", *facts: object) -> None:
+    """A verdict is this, for what the code says, and its summary has these facts: names, numbers, what it quotes."""
+    assert (verdict.outcome, verdict.code) == (outcome, code), verdict
+    words = [str(fact) for fact in facts]
+    missing = [word for word in words if not re.search(rf"(?<![\w.-]){re.escape(word)}(?![\w-])", verdict.summary)]
+    assert not missing, verdict.summary
+
+
+def as_read(lines: Iterable[dict[str, Any]]) -> list[Record]:
+    """The records that would be read from these lines of a file."""
+    return [read_record(json.loads(json.dumps(line))) for line in lines]
 
 
 _CREATED = 201
@@ -85,19 +131,19 @@ class HistoryBuilder:
     ) -> None:
         self.case = case
         self.rv = 100
-        self.records: list[Record] = []
+        self.records: list[dict[str, Any]] = []
+        """As the lines of the file have them: what was read from there may be changed in any way."""
         self._at = 0.0
         self._uids = 0
         self._line = 0
         self._marks = 0
         self.clock_ahead = 0.0
         """Seconds that the apiserver's wall clock is ahead of the run's clock, from here on."""
-        self._nodes: dict[str, Record] = {}
-        self._pods: dict[str, Record] = {}
+        self._nodes: dict[str, dict[str, Any]] = {}
+        self._pods: dict[str, dict[str, Any]] = {}
         self._pod_uids: dict[str, str] = {}
-        self.add(
-            "run",
-            schema=SCHEMA,
+        self.add(Run(
+            version=SCHEMA,
             candidate={
                 "name": SCHEDULER, "kind": "attached", "schedulerName": SCHEDULER, "path": "candidate.yaml",
                 "extender": {"config": dict(extender)},
@@ -111,7 +157,7 @@ class HistoryBuilder:
             namespace=NAMESPACE,
             epoch=1_795_185_137.0,
             **({} if rbac is None else {"rbac": dict(rbac)}),
-        )  # fmt: skip
+        ))  # fmt: skip
         for name in nodes:
             self._nodes[name] = self._node_manifest(name)
             self._event("nodes", "LISTED", self._nodes[name])
@@ -120,14 +166,14 @@ class HistoryBuilder:
         self.seen(pod="(its own start)")
         if started:
             self.process("scheduler-tested", "started")
-        self.add("selected", clauses=[case])
+        self.add(Selected(clauses=[case]))
         self.begin()
 
     # -- the record
 
-    def add(self, kind: str, **fields: Any) -> None:
+    def add(self, record: Record) -> None:
         self._at = round(self._at + _STEP, 6)
-        self.records.append({"kind": kind, "at": self._at, **copy.deepcopy(fields)})
+        self.records.append(record.model_copy(update={"at": self._at}).as_dict())
 
     def pass_time(self, seconds: float) -> None:
         self._at = round(self._at + seconds, 6)
@@ -143,7 +189,7 @@ class HistoryBuilder:
 
     def history(self) -> History:
         """As it would be read from disk."""
-        return History([json.loads(json.dumps(record)) for record in self.records])
+        return History(as_read(self.records))
 
     def save(self, folder: Path) -> Path:
         """Write it where the recorder would, and return the file."""
@@ -163,19 +209,19 @@ class HistoryBuilder:
 
     def begin(self, case: str = "") -> None:
         self.case = case or self.case
-        self.add("case", case=self.case, phase="begin")
+        self.add(CasePhase(case=self.case, phase="begin"))
 
     def end(self, *, early: bool = False) -> None:
-        self.add("case", case=self.case, phase="end", early=early)
+        self.add(CasePhase(case=self.case, phase="end", early=early))
 
     def over(self) -> None:
-        self.add("over")
+        self.add(RunEnd())
 
     def trouble(self, text: str) -> None:
-        self.add("trouble", case=self.case, text=text)
+        self.add(Trouble(case=self.case, text=text))
 
     def process(self, name: str, event: str, **fields: Any) -> None:
-        self.add("process", name=name, event=event, **fields)
+        self.add(ProcessEvent(name=name, event=event, **fields))
 
     def scoring(self, surface: str, *asked: tuple[Readings, Answer], cases: int = 100, **fields: Any) -> None:
         """What a search has found on a surface: the questions and answers of the case that it shows."""
@@ -184,7 +230,7 @@ class HistoryBuilder:
             "answers": [answer.as_dict() for _, answer in asked],
         }
         self.add(
-            "scoring", case=self.case, surface=surface, cases=cases, **{"id": "", "steady": True, **shown, **fields}
+            ScoringSearch(case=self.case, surface=surface, cases=cases, **{"id": "", "steady": True, **shown, **fields})
         )
 
     # -- nodes
@@ -196,10 +242,10 @@ class HistoryBuilder:
         if known:
             manifest["metadata"]["uid"] = self._nodes[name]["metadata"]["uid"]
         self._nodes[name] = manifest
-        self._happens("nodes", "MODIFIED" if known else "ADDED", manifest)
+        self.happens("nodes", "MODIFIED" if known else "ADDED", manifest)
 
     def remove_node(self, name: str) -> None:
-        self._happens("nodes", "DELETED", self._nodes.pop(name))
+        self.happens("nodes", "DELETED", self._nodes.pop(name))
 
     def _node_manifest(
         self,
@@ -209,7 +255,7 @@ class HistoryBuilder:
         labels: Mapping[str, str] | None = None,
         taints: Iterable[Mapping[str, str]] = (),
         unschedulable: bool = False,
-    ) -> Record:
+    ) -> dict[str, Any]:
         spec = NodeSpec(name, {"cpu": cpu, "memory": "16Gi", "pods": "110"}, labels or {}, tuple(taints))
         manifest = spec.manifest("198.18.0.10")
         if unschedulable:
@@ -219,7 +265,7 @@ class HistoryBuilder:
 
     def namespace(self, name: str, **labels: str) -> None:
         """A namespace is there, with these labels."""
-        self._happens("namespaces", "ADDED", {"metadata": {"name": name, "labels": labels}})
+        self.happens("namespaces", "ADDED", {"metadata": {"name": name, "labels": labels}})
 
     # -- pods
 
@@ -240,9 +286,8 @@ class HistoryBuilder:
         self._pods[name] = manifest
         self._pod_uids[name] = uid
         if role:
-            extra = {"phase": phase} if phase >= 0 else {}
-            self.add("pod", case=self.case, pod=f"{NAMESPACE}/{name}", uid=uid, role=role, **extra)
-        self._happens("pods", "ADDED", manifest)
+            self.add(PodCreated(case=self.case, pod=f"{NAMESPACE}/{name}", uid=uid, role=role, phase=phase))
+        self.happens("pods", "ADDED", manifest)
         return uid
 
     def uid(self, pod: str) -> str:
@@ -278,35 +323,40 @@ class HistoryBuilder:
         self._pods[pod]["spec"]["nodeName"] = node
         self.condition(pod, status="True")
 
+    def nominate(self, pod: str, node: str) -> None:
+        """The watch shows that room is kept for a pod on a node, where it is not bound."""
+        self._pods[pod]["status"]["nominatedNodeName"] = node
+        self.happens("pods", "MODIFIED", self._pods[pod])
+
     def change(self, pod: str, **spec: Any) -> None:
         """Somebody changes fields of a pod's spec."""
         self._pods[pod]["spec"] |= spec
-        self._happens("pods", "MODIFIED", self._pods[pod])
+        self.happens("pods", "MODIFIED", self._pods[pod])
 
     def condition(self, pod: str, *, status: str = "False", reason: str = "", **more: str) -> None:
         """The pod's PodScheduled condition changes."""
         said = {"type": "PodScheduled", "status": status, **({"reason": reason} if reason else {}), **more}
         self._pods[pod]["status"]["conditions"] = [said]
-        self._happens("pods", "MODIFIED", self._pods[pod])
+        self.happens("pods", "MODIFIED", self._pods[pod])
 
     def conditions(self, pod: str, conditions: Iterable[Mapping[str, str]]) -> None:
         """All of a pod's conditions are these from here on."""
         self._pods[pod]["status"]["conditions"] = [dict(condition) for condition in conditions]
-        self._happens("pods", "MODIFIED", self._pods[pod])
+        self.happens("pods", "MODIFIED", self._pods[pod])
 
     def terminate(self, pod: str) -> None:
         """A pod is being deleted; a finalizer keeps it."""
         self._pods[pod]["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"
-        self._happens("pods", "MODIFIED", self._pods[pod])
+        self.happens("pods", "MODIFIED", self._pods[pod])
 
     def delete(self, pod: str) -> None:
-        self._happens("pods", "DELETED", self._pods.pop(pod))
+        self.happens("pods", "DELETED", self._pods.pop(pod))
 
-    def event(self, pod: str, message: str) -> None:
+    def event(self, pod: str, message: str, *, names_uid: bool = True) -> None:
         """Somebody says something about a pod."""
-        about = {"kind": "Pod", "namespace": NAMESPACE, "name": pod, "uid": self.uid(pod)}
+        about = {"kind": "Pod", "namespace": NAMESPACE, "name": pod, **({"uid": self.uid(pod)} if names_uid else {})}
         metadata = {"name": f"{pod}.1", "namespace": NAMESPACE, "uid": self._uid("event")}
-        self._happens("events", "ADDED", {"metadata": metadata, "involvedObject": about, "message": message})
+        self.happens("events", "ADDED", {"metadata": metadata, "involvedObject": about, "message": message})
 
     def request(
         self,
@@ -323,45 +373,45 @@ class HistoryBuilder:
         """A request is completed now; it was received just before, or at a moment of its own."""
         self._line += 1
         completed = round(self._at + _STEP + self.clock_ahead, 6)  # which is the record's own time
-        self.add(
-            "request", user=by, verb=verb, group="", resource=resource, namespace=NAMESPACE, name=name, code=code,
+        self.add(ApiRequest(
+            user=by, verb=verb, group="", resource=resource, namespace=NAMESPACE, name=name, code=code,
             line=self._line, received=round(completed - _STEP / 2, 6) if received is None else received,
             completed=completed, body=body, **more,
-        )  # fmt: skip
+        ))  # fmt: skip
 
-    def mark(self) -> dict[str, int]:
+    def mark(self) -> int:
         """The harness leaves a mark in the audit log: what its next record has."""
         self._line += 1
         self._marks += 1
         sent = round(self._at + _STEP, 6)
-        self.add(
-            "mark", mark=self._marks, line=self._line, answered=round(sent + 0.004, 6),
+        self.add(AuditMark(
+            mark=self._marks, line=self._line, answered=round(sent + 0.004, 6),
             received=round(sent + 0.001 + self.clock_ahead, 6), completed=round(sent + 0.002 + self.clock_ahead, 6),
-        )  # fmt: skip
-        return {"mark": self._marks}
+        ))  # fmt: skip
+        return self._marks
 
     def admission(self, pod: str, call: str, *, code: int = 0, held: bool = False, effective: bool = False) -> None:
         """A Binding has passed the harness's webhook."""
-        self.add(
-            "admission", case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), node="node-1",
+        self.add(Admission(
+            case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), node="node-1",
             user=CANDIDATE_USER, call=call, code=code, held=held, effective=effective,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     # -- what the harness does and finds
 
     def seen(self, *, rv: int | None = None, pod: str = "settle-1") -> None:
         """The candidate has shown, by now, that it has seen the world as of `rv` (default: as it is now)."""
-        self.add("seen", rv=self.rv if rv is None else rv, shown_at_rv=self.rv, pod=pod)
+        self.add(ShownSeen(rv=self.rv if rv is None else rv, shown_at_rv=self.rv, pod=pod))
 
     def unseen(self, reason: str) -> None:
-        self.add("unseen", case=self.case, rv=self.rv, reason=reason)
+        self.add(Unseen(case=self.case, rv=self.rv, reason=reason))
 
     def expect(self, pod: str, outcome: str, *, deadline: str = "bind", within: float = 20) -> None:
         """The harness has waited for an outcome, and the wait is over."""
-        self.add(
-            "expect", case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), outcome=outcome, rv=self.rv,
+        self.add(Expect(
+            case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), outcome=outcome, rv=self.rv,
             within=within, deadline=deadline,
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def fence(self, sentinel: str = "sentinel-1", node: str = "node-4") -> None:
         """A sentinel is created and, with a node, bound; then the fence is noted, as the harness always does."""
@@ -369,29 +419,37 @@ class HistoryBuilder:
         if node:
             self.bind(sentinel, node)
         self.expect(sentinel, "bound")
-        self.add("fence", case=self.case, pod=f"{NAMESPACE}/{sentinel}", rv=self.rv)
+        self.add(Fence(case=self.case, pod=f"{NAMESPACE}/{sentinel}", rv=self.rv))
 
     def load(self, phase: int, traffic: Mapping[str, float]) -> None:
-        self.add("load", case=self.case, phase=phase, traffic=dict(traffic), source="scripted")
+        self.add(NodesLoad(case=self.case, phase=phase, traffic=dict(traffic), source="scripted"))
 
     def reading(self, pod: str, traffic: Mapping[str, float]) -> None:
-        self.add("reading", case=self.case, pod=f"{NAMESPACE}/{pod}", query="rate(x[2s])", traffic=dict(traffic))
+        self.add(Reading(case=self.case, pod=f"{NAMESPACE}/{pod}", query="rate(x[2s])", traffic=dict(traffic)))
 
     def score(self, pod: str, node: str, score: int, *, scorer: str = "total") -> None:
-        self.add("score", pod=f"{NAMESPACE}/{pod}", scorer=scorer, node=node, score=score)
+        self.add(NodeScore(pod=f"{NAMESPACE}/{pod}", scorer=scorer, node=node, score=score))
 
-    def lift(self, pod: str, **mark: int) -> None:
+    def lift(self, pod: str, mark: int = 0) -> None:
         """The harness says that it takes a pod's gates away; the pod's change is for the caller."""
-        self.add("lift", case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), **mark)
+        self.add(Lift(case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), mark=mark))
+
+    def tolerates(self, pod: str, phase: int = -1) -> None:
+        """The harness gives a pod that waits a toleration; the pod's change is for the caller."""
+        self.add(Tolerates(case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), phase=phase))
+
+    def accepts(self, pod: str, phase: int = -1) -> None:
+        """The harness refuses the Bindings of a pod no more."""
+        self.add(Accepted(case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), phase=phase))
 
     def fault(self, what: str, line: str = "prometheus") -> None:
         """A line breaks; or is healed, where `what` is empty."""
-        self.add("fault", case=self.case, line=line, fault=what, on=bool(what))
+        self.add(LineFault(case=self.case, line=line, fault=what, on=bool(what)))
 
     def query(self, request: str = "rate(x[2s])", *, status: int = 200, answer: str = "{}", **fields: Any) -> None:
         """The candidate asks Prometheus something."""
         exchange = {"status": status, "answer": answer, "seconds": 0.001, **fields}
-        self.add("query", request=request, path="/api/v1/query", **exchange)
+        self.add(PrometheusQuery(request=request, path="/api/v1/query", **exchange))
 
     def call(self, verb: str, /, **fields: Any) -> None:
         """The extender is asked, and answers as one that works does, but for `fields`."""
@@ -401,13 +459,12 @@ class HistoryBuilder:
             if verb == "prioritize"
             else {"answered": names, "answered_mode": "names", "scores": None}
         )
-        self.add(
-            "extender",
+        self.add(ExtenderCall(
             **{
                 "request": verb, "by": "scheduler", "pod": f"{NAMESPACE}/probe-1", "asked": names, "mode": "names",
                 "error": "", "json": True, "status": 200, "answer": "", "seconds": 0.001, **answers, **fields,
             },
-        )  # fmt: skip
+        ))  # fmt: skip
 
     def configuration(
         self,
@@ -423,7 +480,7 @@ class HistoryBuilder:
             "pluginConfig": [{"name": name, "args": dict(given)} for name, given in args.items()],
         }
         document = {"apiVersion": version, "kind": "KubeSchedulerConfiguration", "profiles": [profile]}
-        self.add("configuration", document=document)
+        self.add(Configured(document=document))
 
     # -- events
 
@@ -431,10 +488,11 @@ class HistoryBuilder:
         self._uids += 1
         return f"{what}-uid-{self._uids}"
 
-    def _happens(self, resource: str, event: str, manifest: Record) -> None:
+    def happens(self, resource: str, event: str, manifest: dict[str, Any]) -> None:
+        """A watch shows something of an object."""
         self.rv += 1
         self._event(resource, event, manifest)
 
-    def _event(self, resource: str, event: str, manifest: Record) -> None:
+    def _event(self, resource: str, event: str, manifest: dict[str, Any]) -> None:
         manifest["metadata"]["resourceVersion"] = str(self.rv)
-        self.add("object", resource=resource, type=event, rv=self.rv, object=manifest)
+        self.add(WatchEvent(resource=resource, type=event, rv=self.rv, object=manifest))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from .histories import CONTROL, CONTROL_USER, NODES, HistoryBuilder
+from .histories import CONTROL, CONTROL_USER, NETWORK, NODES, HistoryBuilder
 
 Traffic = Mapping[str, float]
 Choice = Callable[[Traffic], str]
@@ -45,6 +46,7 @@ def tried(
     choose: Choice = quietest,
     control: Choice | None = lambda _: "node-2",
     shown: Callable[[Traffic], Traffic | None] = lambda traffic: traffic,
+    slow: Mapping[str, float] = MappingProxyType({}),
     world: HistoryBuilder | None = None,
     **spec: Any,
 ) -> HistoryBuilder:
@@ -54,6 +56,7 @@ def tried(
         choose: where the candidate puts a probe, given the load.
         control: where the control puts its own; None where there is none.
         shown: what Prometheus shows at the decision, given the load.
+        slow: probes whose queries took so many seconds, and which went to the loudest node; time to recover follows.
     """
     h = world or HistoryBuilder(case)
     for phase, traffic in enumerate(phases):
@@ -61,11 +64,16 @@ def tried(
         for number in range(count):
             probe = f"probe-{phase}-{number}"
             h.pod(probe, phase=phase, cpu="100m", **spec)
-            if node := choose(traffic):
+            if probe in slow:
+                h.wait(slow[probe])
+                h.query(seconds=slow[probe])
+            if node := loudest(traffic) if probe in slow else choose(traffic):
                 h.bind(probe, node)
             if (reading := shown(traffic)) is not None:
                 h.reading(probe, reading)
             h.delete(probe)
+            if probe in slow:
+                h.wait(NETWORK.recovers_within or 0.0)
         if control is not None:
             h.pod(f"control-{phase}", role="control", scheduler=CONTROL, phase=phase, cpu="100m")
             if node := control(traffic):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from schedproof.history.acts import Calm, CalmOver, Halted, Resumed
 from schedproof.history.audit_order import AuditOrder
+from schedproof.history.observations import ApiRequest, AuditMark
 
 from .histories import HARNESS_USER, HistoryBuilder, told
 
@@ -26,7 +28,7 @@ def test_an_attempt_before_the_gates_are_lifted_is_early(seconds: float, early: 
         step(h, seconds)
         h.attempt("gated-1", "node-1", code=409)
     h.fence()
-    h.lift("gated-1", **h.mark())
+    h.lift("gated-1", mark=h.mark())
     if not early:
         step(h, seconds)
     h.change("gated-1", schedulingGates=[])
@@ -63,7 +65,7 @@ def test_a_binding_to_the_older_resource_is_told_what_became_of_its_uid() -> Non
     h.attempt("twice", "node-1", uid=old, call="7", resource="bindings")
     h.place("twice", "node-1")
     h.expect("twice", "pending")
-    told(h.verdict(), "failed", "the apiserver ignores metadata.uid")
+    told(h.verdict(), "failed", "outdated-binding", "metadata.uid")
 
 
 @pytest.mark.parametrize("seconds", STEPS)
@@ -75,14 +77,14 @@ def test_an_attempt_belongs_before_or_after_a_restart(seconds: float, again: boo
     if not again:
         h.attempt("before", "node-2", code=409)  # for another clause
     h.expect("before", "bound")
-    h.add("halted", case=h.case)
+    h.add(Halted(case=h.case))
     step(h, seconds)
     h.pod("meanwhile")
     mark = h.mark()
     if again:
         h.attempt("before", "node-2", code=409)  # at once, before it says that it is ready
     h.bind("meanwhile", "node-2")
-    h.add("resumed", case=h.case, **mark)
+    h.add(Resumed(case=h.case, mark=mark))
     h.expect("meanwhile", "bound")
     assert h.verdict().outcome == ("failed" if again else "passed"), h.verdict().summary
 
@@ -102,11 +104,11 @@ def test_what_was_asked_during_the_calm_counts_and_nothing_else(seconds: float, 
 
     if not within:
         loop()
-    h.add("calm", case=h.case, seconds=4.0, **h.mark())
+    h.add(Calm(case=h.case, seconds=4.0, mark=h.mark()))
     if within:
         step(h, -seconds)
         loop()
-    h.add("calm-over", case=h.case, seconds=4.0, **h.mark())
+    h.add(CalmOver(case=h.case, seconds=4.0, mark=h.mark()))
     if not within:
         loop()
     assert h.verdict().outcome == ("failed" if within else "passed"), h.verdict().summary
@@ -141,8 +143,8 @@ def test_times_are_led_back_to_the_runs_clock_from_the_line_on_where_they_jump(s
         moments[f"pod-{number}"] = h.now
     h.mark()
     history = h.history()
-    for request in history.of("request"):
-        assert history.order.times(request)[1] == pytest.approx(moments[request["name"]], abs=0.02)
+    for request in history.of(ApiRequest):
+        assert history.order.times(request)[1] == pytest.approx(moments[request.name], abs=0.02)
 
 
 def test_without_marks_the_stamps_decide_as_they_used_to() -> None:
@@ -150,40 +152,40 @@ def test_without_marks_the_stamps_decide_as_they_used_to() -> None:
     h.pod("gated-1", schedulingGates=[{"name": "a"}])
     h.attempt("gated-1", "node-1", code=409)
     h.lift("gated-1")
-    told(h.verdict(), "failed", "tried to bind sp-tested/gated-1")
+    told(h.verdict(), "failed", "gated-pod-tried", "sp-tested/gated-1")
 
 
-def a_mark(line: int, at: float, ahead: float) -> dict[str, object]:
+def a_mark(line: int, at: float, ahead: float) -> AuditMark:
     """Sent, received and answered at one moment of the run's clock."""
-    stamp = at + ahead
-    return {
-        "kind": "mark", "mark": line, "line": line, "at": at, "answered": at, "received": stamp, "completed": stamp,
-    }  # fmt: skip
+    return AuditMark(mark=line, line=line, at=at, answered=at, received=at + ahead, completed=at + ahead)
 
 
-def a_request(line: int, at: float, ahead: float) -> dict[str, object]:
-    return {"kind": "request", "line": line, "received": at + ahead, "completed": at + ahead}
+def a_request(line: int, at: float, ahead: float) -> ApiRequest:
+    return ApiRequest(
+        user=HARNESS_USER, verb="get", resource="pods", namespace="", name="a", code=200, line=line,
+        received=at + ahead, completed=at + ahead,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("ahead", [0.05, -0.05])
 def test_a_clock_that_is_slewed_has_not_been_changed(ahead: float) -> None:
     request = a_request(3, 20.0, ahead)
-    order = AuditOrder([a_mark(1, 10.0, 0.0), request, a_mark(4, 30.0, ahead)])
+    order = AuditOrder([a_mark(1, 10.0, 0.0), a_mark(4, 30.0, ahead)], [request])
     assert order.times(request) == (20.0 + ahead, 20.0 + ahead)
 
 
 @pytest.mark.parametrize("ahead", [0.7, -0.7])
 def test_a_clock_that_is_changed_right_after_a_mark_has_changed_all_that_follows(ahead: float) -> None:
     requests = [a_request(line, 10.0 + line / 100, ahead) for line in (2, 3, 4)]
-    order = AuditOrder([a_mark(1, 10.0, 0.0), *requests, a_mark(5, 10.1, ahead), a_mark(9, 20.0, ahead)])
+    order = AuditOrder([a_mark(1, 10.0, 0.0), a_mark(5, 10.1, ahead), a_mark(9, 20.0, ahead)], requests)
     for request in requests:
-        assert order.times(request)[0] == pytest.approx(10.0 + request["line"] / 100)
+        assert order.times(request)[0] == pytest.approx(10.0 + request.line / 100)
 
 
 @pytest.mark.parametrize("ahead", [0.7, -0.7])
 def test_a_clock_that_is_changed_right_before_a_mark_has_changed_nothing_before_it(ahead: float) -> None:
     before, after = [a_request(line, 10.0 + line / 100, 0.0) for line in (2, 3, 4)], a_request(7, 15.0, ahead)
-    order = AuditOrder([a_mark(1, 10.0, 0.0), *before, a_mark(5, 10.1, ahead), after, a_mark(9, 20.0, ahead)])
+    order = AuditOrder([a_mark(1, 10.0, 0.0), a_mark(5, 10.1, ahead), a_mark(9, 20.0, ahead)], [*before, after])
     for request in before:
-        assert order.times(request)[0] == request["received"]
+        assert order.times(request)[0] == request.received
     assert order.times(after)[0] == pytest.approx(15.0)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from schedproof.history.observations import Configured
+
 from .histories import NODES, SCHEDULER, HistoryBuilder, told
 
 if TYPE_CHECKING:
@@ -30,7 +32,7 @@ def configured(
         "plugins": plugins,
         "pluginConfig": [{"name": name, "args": given} for name, given in (args or {}).items()],
     }
-    h.add("configuration", document={"profiles": [profile], **more})
+    h.add(Configured(document={"profiles": [profile], **more}))
     return h
 
 
@@ -49,7 +51,7 @@ def test_a_pod_that_only_the_added_affinity_keeps_pending_was_not_to_be_bound() 
     h = configured(args=ADDED)
     h.pod("probe-1")
     h.expect("probe-1", "bound")
-    told(h.verdict(), "invalid", "no node for it")
+    told(h.verdict(), "invalid", "wrong-expectation")
 
 
 def test_an_added_affinity_is_anded_with_each_of_the_pods_own_terms() -> None:
@@ -94,7 +96,7 @@ def test_what_a_disabled_plugin_would_have_refused_is_wrong_and_the_summary_name
     h.seen()
     h.pod("probe-1")
     h.bind("probe-1", "node-1")
-    told(h.verdict(), "failed", "TaintToleration")
+    told(h.verdict(), "failed", "infeasible-node", "TaintToleration")
 
 
 @pytest.mark.parametrize("percentage", [None, 0, 50])
@@ -102,9 +104,9 @@ def test_a_scheduler_that_looks_at_some_of_many_nodes_cannot_be_held_to_a_prefer
     many = tuple(f"node-{number}" for number in range(120))
     more = {} if percentage is None else {"percentageOfNodesToScore": percentage}
     h = configured("network/flip", nodes=many, **more)
-    told(h.verdict(), "invalid", "percentageOfNodesToScore")
+    told(h.verdict(), "invalid", "not-all-nodes-scored", "percentageOfNodesToScore")
 
 
 def test_few_nodes_are_all_looked_at() -> None:
     h = configured("network/flip", percentageOfNodesToScore=50)
-    told(h.verdict(), "invalid", "nothing was tried")
+    told(h.verdict(), "invalid", "not-tried")

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from schedproof.history.observations import ExtenderCall, LogTail, PrometheusQuery
+from schedproof.history.world import RESERVED
 from schedproof.judge.evidence import decision_table, log_tails, timeline
+from schedproof.judge.placement import rule_binding
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.terminal import explain
 
@@ -82,8 +85,8 @@ def test_the_timeline_tells_what_happened_in_the_order_of_time() -> None:
     h = HistoryBuilder(CASE)
     h.load(0, {"node-2": 1500.0, "node-1": 100.0})
     h.pod("probe-1", cpu="100m")
-    h.add("query", request="rate(x[2s])", status=200, answer="{}", seconds=0.0049)
-    h.add("extender", request="filter", pod="sp-tested/probe-1", status=200, answer="{}", seconds=0.003)
+    h.add(PrometheusQuery(path="/api/v1/query", request="rate(x[2s])", status=200, answer="{}", seconds=0.0049))
+    h.add(ExtenderCall(request="filter", pod="sp-tested/probe-1", status=200, answer="{}", seconds=0.003))
     h.attempt("probe-1", "node-2", code=409)
     h.bind("probe-1", "node-1")
     h.request("patch", "pods/status", "probe-1")  # not worth a line
@@ -108,6 +111,18 @@ def test_the_timeline_tells_what_happened_in_the_order_of_time() -> None:
         "waited for sp-tested/sentinel-1 to be bound (at most 20 s)",
         "fence: sentinel sp-tested/sentinel-1 is bound",
         "process candidate exited, code -9",
+    ]
+
+
+def test_only_403_is_told_as_a_matter_of_rights() -> None:
+    h = HistoryBuilder(CASE)
+    for code in (403, 404, 409):
+        h.request("patch", "pods/status", "probe-1", code=code)
+    h.end()
+    assert lines(h) == [
+        "candidate-tested may not patch pods/status probe-1: 403",
+        "candidate-tested: patch pods/status probe-1: 404",
+        "candidate-tested: patch pods/status probe-1: 409",
     ]
 
 
@@ -170,10 +185,10 @@ def test_a_long_timeline_loses_its_middle(count: int, cut: int) -> None:
 
 def test_logs_are_those_of_the_case_and_the_last_words_of_what_ended() -> None:
     h = HistoryBuilder("core/binds")
-    h.add("log", case="core/binds", name="scheduler", lines=["an earlier case"])
+    h.add(LogTail(case="core/binds", name="scheduler", lines=["an earlier case"]))
     h.end()
     h.begin(CASE)
-    h.add("log", case=CASE, name="scheduler", lines=["this case"])
+    h.add(LogTail(case=CASE, name="scheduler", lines=["this case"]))
     h.process("candidate", "exited", code=1, log=["panic: no nodes"])
     assert log_tails(h.history(), CASE) == {"scheduler": ["this case"], "candidate": ["panic: no nodes"]}
 
@@ -223,3 +238,28 @@ def test_nothing_that_is_shown_is_taken_for_markup(text: str) -> None:
     assert f"no: {text}" in shown
     assert f"  {text}\n" in shown
     assert "sp-tested/probe-1 (requests cpu 2) -> [/]" in shown
+
+
+# -- the harness's own node
+
+
+def with_own_node(chosen: str) -> HistoryBuilder:
+    h = HistoryBuilder(CASE)
+    h.node(RESERVED, taints=[{"key": "schedproof.dev/schedproof-reserved", "effect": "NoSchedule"}])
+    h.seen()
+    h.pod("probe-1")
+    h.bind("probe-1", chosen)
+    h.expect("probe-1", "bound")
+    return h
+
+
+@pytest.mark.parametrize("chosen", ["node-1", RESERVED])
+def test_the_harness_s_own_node_is_shown_only_where_a_pod_went_there(chosen: str) -> None:
+    h = with_own_node(chosen)
+    history = h.history()
+    ruling = rule_binding(history, history.bindings[h.uid("probe-1")])
+    rows = {row["node"]: row for row in decision_table(history, ruling.binding, ruling.per_node)["nodes"]}
+    assert set(rows) == {*NODES, chosen}
+    assert not any(RESERVED in line for line in lines(h) if line.startswith("node "))
+    if chosen == RESERVED:
+        assert rows[RESERVED]["reasons"][0] == "reserved by the harness"

@@ -13,7 +13,7 @@ REQUIRED, IGNORABLE, SLOW = "extender/required-down", "extender/ignorable-down",
 CLAIMED = dataclasses.replace(CLAIMS, features=("ignorable",))
 IGNORED = {**EXTENDER, "ignorable": True}
 SCORES_ONLY = {"prioritizeVerb": "prioritize"}
-BINDS = {**IGNORED, "bindVerb": "bind"}
+BINDS = {**EXTENDER, "bindVerb": "bind"}
 
 
 def outage(
@@ -52,6 +52,8 @@ def outage(
         (IGNORABLE, IGNORED, {"bound": "during", "again": False}, "invalid"),
         (IGNORABLE, EXTENDER, {"broken": False}, "failed"),
         (IGNORABLE, BINDS, {"broken": False}, "failed"),
+        (IGNORABLE, {**BINDS, "ignorable": True}, {"bound": "during"}, "passed"),
+        (REQUIRED, {**BINDS, "ignorable": True}, {"broken": False}, "not-claimed"),
         (SLOW, EXTENDER, {}, "passed"),
         (SLOW, EXTENDER, {"bound": "during"}, "failed"),
         (SLOW, IGNORED, {"bound": "during"}, "passed"),
@@ -64,3 +66,12 @@ def test_pods_wait_for_it_or_not_as_it_is_configured(
 ) -> None:
     verdict = outage(case, extender, **options).verdict()
     assert verdict.outcome == outcome, verdict.summary
+
+
+def test_one_that_answers_no_more_after_an_outage_is_found_though_no_pod_waits() -> None:
+    h = outage(IGNORABLE, IGNORED, bound="during", again=False)
+    h.call("filter", status=0)
+    verdict = h.verdict()
+    assert (verdict.outcome, verdict.code) == ("failed", "call-unanswered"), verdict.summary
+    h.call("filter")
+    assert h.verdict().outcome == "passed"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from schedproof.history.observations import ApiRequest
 from schedproof.judge.judge import judge_all, merge, pool
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.rejudge import rejudge
@@ -84,8 +85,8 @@ def test_an_exclusion_that_no_instance_needs_is_stale() -> None:
 def test_requests_of_all_instances_are_pooled() -> None:
     first, second = instance("core/fit-cpu").history(), instance("core/fit-memory").history()
     pooled = pool([first, second])
-    assert len(list(pooled.of("request"))) == len(list(first.of("request"))) + len(list(second.of("request")))
-    assert len(list(pooled.up_to_end().of("request"))) == len(list(pooled.of("request")))
+    assert len(list(pooled.of(ApiRequest))) == len(list(first.of(ApiRequest))) + len(list(second.of(ApiRequest)))
+    assert len(list(pooled.up_to_end().of(ApiRequest))) == len(list(pooled.of(ApiRequest)))
 
 
 def test_a_verdict_is_the_same_after_its_way_between_processes() -> None:

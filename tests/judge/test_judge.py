@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from schedproof.candidates.claims import CLAUSE_PROFILES
+from schedproof.history.acts import RunCluster
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import Clause
 from schedproof.judge.judge import applies, judge
 from schedproof.judge.verdict import Finding, Verdict, failed, invalid, passed
 
-from .histories import CAPABILITIES, CLAIMS, EXTENDER, NO_RIGHTS, NODES, HistoryBuilder
+from .histories import CAPABILITIES, CLAIMS, EXTENDER, NO_RIGHTS, NODES, HistoryBuilder, told
 
 CASE = "core/fit-cpu"
-CLUSTER = {"name": "embedded", "nodes": list(NODES), "device": "eth0", "capabilities": sorted(CAPABILITIES)}
+CLUSTER = RunCluster(name="embedded", nodes=list(NODES), device="eth0", capabilities=sorted(CAPABILITIES))
 
 
 BINDING = {**EXTENDER, "bindVerb": "bind"}
@@ -78,35 +79,35 @@ def test_a_case_in_which_nothing_happened_never_passes(clause: Clause) -> None:
     ("change", "claims", "capabilities", "expected"),
     [
         ({}, {}, CAPABILITIES, None),
-        ({}, {"profiles": ("network-aware",)}, CAPABILITIES, ("not-claimed", "the profile core is not claimed")),
+        ({}, {"profiles": ("network-aware",)}, CAPABILITIES, ("not-claimed", "not-claimed")),
         (
             {"features": frozenset({"events", "priority"})},
             {"features": ("events",)},
             CAPABILITIES,
-            ("not-claimed", "the feature priority is not claimed"),
+            ("not-claimed", "not-claimed"),
         ),
         ({"features": frozenset({"events"})}, {"features": ("events", "priority")}, CAPABILITIES, None),
         (
             {"needs": frozenset({"audit", "change-nodes"})},
             {},
             {"audit"},
-            ("skipped", "this cluster lacks the capability change-nodes"),
+            ("skipped", "capability-missing"),
         ),
         ({"needs": frozenset({"audit"})}, {}, {"audit"}, None),
-        ({"obstacle": lambda *_: "the moon is full"}, {}, CAPABILITIES, ("skipped", "the moon is full")),
+        ({"obstacle": lambda *_: "the moon is full"}, {}, CAPABILITIES, ("skipped", "not-possible-here")),
         # What is not claimed is not missed.
         (
             {"features": frozenset({"priority"}), "needs": frozenset({"audit"})},
             {},
             (),
-            ("not-claimed", "the feature priority is not claimed"),
+            ("not-claimed", "not-claimed"),
         ),
         # What cannot be tried at all has no further obstacles.
         (
             {"needs": frozenset({"audit"}), "obstacle": lambda *_: 1 / 0},
             {},
             (),
-            ("skipped", "this cluster lacks the capability audit"),
+            ("skipped", "capability-missing"),
         ),
     ],
 )
@@ -114,9 +115,9 @@ def test_a_clause_applies_where_it_is_claimed_and_can_be_tried(
     change: dict[str, Any], claims: dict[str, Any], capabilities: Any, expected: tuple[str, str] | None
 ) -> None:
     clause = Clause("core/example", "It holds.", "test", lambda *_: passed(""), **change)
-    cluster = {**CLUSTER, "capabilities": sorted(capabilities)}
+    cluster = CLUSTER.model_copy(update={"capabilities": sorted(capabilities)})
     verdict = applies(clause, dataclasses.replace(CLAIMS, **claims), cluster)
-    assert (verdict and (verdict.outcome, verdict.summary)) == expected
+    assert (verdict and (verdict.outcome, verdict.code)) == expected
 
 
 def test_what_does_not_apply_is_not_judged_whatever_the_record_says() -> None:
@@ -140,7 +141,7 @@ def test_a_clause_is_not_claimed_where_what_it_asks_of_the_claims_is_missing() -
     clause = Clause("core/example", "It holds.", "test", lambda *_: passed(""), unclaimed=lambda _: "no promise")
     verdict = applies(clause, CLAIMS, CLUSTER)
     assert verdict is not None
-    assert (verdict.outcome, verdict.summary) == ("not-claimed", "no promise")
+    told(verdict, "not-claimed", "not-claimed", "no promise")
 
 
 def test_rights_and_what_extenders_score_are_judged_over_a_whole_run() -> None:
@@ -179,7 +180,7 @@ def test_what_is_judged_over_a_whole_run_takes_in_what_other_cases_did(clause: s
 def test_a_clause_whose_turn_never_came_is_invalid() -> None:
     h = HistoryBuilder(CASE)
     verdict = h.verdict("core/taint-noschedule")
-    assert (verdict.outcome, verdict.summary) == ("invalid", "was not tried: the run ended before its turn")
+    told(verdict, "invalid", "cut-short")
 
 
 def test_a_trial_that_a_missed_deadline_cut_short_never_passes() -> None:
@@ -187,9 +188,7 @@ def test_a_trial_that_a_missed_deadline_cut_short_never_passes() -> None:
     holds(h)
     h.end(early=True)
     verdict = h.verdict()
-    assert (verdict.outcome, verdict.summary) == (
-        "invalid", "a deadline was missed, and the rest of the trial left out",
-    )  # fmt: skip
+    told(verdict, "invalid", "cut-short")
 
 
 @pytest.mark.parametrize("act", [holds, breaks], ids=["holds so far", "broken so far"])
@@ -198,7 +197,7 @@ def test_a_case_that_was_cut_off_is_invalid(act: Any) -> None:
     h = HistoryBuilder(CASE)
     act(h)
     verdict = judge(h.history(), CASE)
-    assert (verdict.outcome, verdict.summary) == ("invalid", "was cut off in the middle of its trial")
+    told(verdict, "invalid", "cut-short")
 
 
 def test_a_second_attempt_at_a_case_that_was_cut_off_is_invalid_too() -> None:
@@ -214,7 +213,7 @@ def test_what_holds_over_a_whole_run_needs_its_end_and_no_case_of_its_own(clause
     h = HistoryBuilder(CASE, rbac=NO_RIGHTS, extender=BINDING)
     holds(h)
     verdict = judge(h.history(), clause)
-    assert (verdict.outcome, verdict.summary) == ("invalid", "holds over all of a run, and this one was cut off")
+    told(verdict, "invalid", "cut-short")
     h.over()
     assert judge(h.history(), clause).outcome == "passed"
 
@@ -224,7 +223,7 @@ def test_trouble_of_the_harness_is_nobodys_fault() -> None:
     breaks(h)
     h.trouble("cannot set up the network of a node")
     verdict = h.verdict()
-    assert (verdict.outcome, verdict.summary) == ("invalid", "cannot set up the network of a node")
+    told(verdict, "invalid", "harness-trouble", "cannot set up the network of a node")
 
 
 def test_trouble_with_one_case_says_nothing_of_another() -> None:
@@ -243,23 +242,23 @@ EXCLUDED = {"clause": CASE, "reason": "rounds down"}
 
 
 @pytest.mark.parametrize(
-    ("act", "outcome", "stale", "summary"),
+    ("act", "outcome", "stale", "code"),
     [
-        (breaks, "excluded", False, "excluded (rounds down): sp-tested/probe-1 was bound to ghost"),
-        (holds, "passed", True, "holds, but candidate.yaml excludes it (rounds down): remove the exclusion"),
-        (proves_nothing, "invalid", False, "sp-tested/probe-1 was expected to be bound"),
-        (lambda h: h.trouble("no"), "invalid", False, "no"),
+        (breaks, "excluded", False, "infeasible-node"),
+        (holds, "passed", True, "outdated-exclusion"),
+        (proves_nothing, "invalid", False, "wrong-expectation"),
+        (lambda h: h.trouble("no"), "invalid", False, "harness-trouble"),
     ],
     ids=["fails", "holds", "proves nothing", "trouble"],
 )
 def test_an_exclusion_covers_failure_only_and_is_stale_where_the_clause_holds(
-    act: Any, outcome: str, stale: bool, summary: str
+    act: Any, outcome: str, stale: bool, code: str
 ) -> None:
     h = HistoryBuilder(CASE, exclusions=[EXCLUDED])
     act(h)
     verdict = h.verdict()
     assert (verdict.outcome, verdict.stale, verdict.fails_run) == (outcome, stale, stale)
-    assert verdict.summary.startswith(summary)
+    assert verdict.code == code
 
 
 def test_an_exclusion_of_another_clause_covers_nothing() -> None:
@@ -275,11 +274,11 @@ def test_an_exclusion_of_another_clause_covers_nothing() -> None:
     ("finding", "level", "fails", "unproved"),
     [
         (passed("p"), "required", False, False),
-        (failed("f"), "required", True, False),
-        (invalid("i"), "required", False, True),
+        (failed("not-tried", "f"), "required", True, False),
+        (invalid("not-tried", "i"), "required", False, True),
         (passed("p"), "recommended", False, False),
-        (failed("f"), "recommended", False, False),
-        (invalid("i"), "recommended", False, False),
+        (failed("not-tried", "f"), "recommended", False, False),
+        (invalid("not-tried", "i"), "recommended", False, False),
     ],
 )
 def test_only_what_is_required_decides_a_run(

@@ -7,8 +7,9 @@ import dataclasses
 import pytest
 
 from schedproof.candidates.timing import RECOVERY, Timing
+from schedproof.history.acts import Missed
 
-from .histories import CLAIMS, HistoryBuilder
+from .histories import CLAIMS, HistoryBuilder, told
 
 CLAIMED = dataclasses.replace(CLAIMS, timing=Timing(bind=45.0))
 
@@ -25,8 +26,7 @@ def test_a_pod_that_is_bound_after_its_deadline_fails_and_is_said_to_be_late_by_
     h.pass_time(3.2)
     h.bind("probe-1", "node-1")
     verdict = h.verdict()
-    assert verdict.outcome == "failed"
-    assert "bound 3.2 s later" in verdict.summary
+    told(verdict, "failed", "not-bound-in-time", "3.2 s")
 
 
 def test_a_pod_that_is_never_bound_is_not_said_to_be_late() -> None:
@@ -36,7 +36,7 @@ def test_a_pod_that_is_never_bound_is_not_said_to_be_late() -> None:
 @pytest.mark.parametrize(
     ("claimed", "deadline", "words"),
     [
-        (False, "bind", "default: where more time is due by design, claim it in spec.claims.timing.bind"),
+        (False, "bind", "default: if the design needs more time, claim it in spec.claims.timing.bind"),
         (False, "requeue", "claim it in spec.claims.timing.requeue"),
         (False, "takeover", "claim it in spec.claims.timing.takeover"),
         (True, "bind", "claimed, in spec.claims.timing.bind"),
@@ -47,16 +47,39 @@ def test_a_failure_names_the_claim_that_sets_its_deadline(claimed: bool, deadlin
     assert words in unbound(claimed=claimed, deadline=deadline).verdict().summary
 
 
+def found_unschedulable(deadline: str, reason: str = "Unschedulable") -> HistoryBuilder:
+    h = HistoryBuilder("core/binds")
+    h.pod("probe-1")
+    h.condition("probe-1", reason=reason)
+    h.expect("probe-1", "bound", deadline=deadline, within=20)
+    return h
+
+
+def test_of_a_pod_that_was_found_unschedulable_no_other_deadline_is_suggested() -> None:
+    summary = found_unschedulable("bind").verdict().summary
+    assert "decided on in time" in summary
+    assert "claim it" not in summary
+
+
+def test_one_that_is_bound_later_all_the_same_was_late() -> None:
+    h = found_unschedulable("bind")
+    h.bind("probe-1", "node-1")
+    assert "claim it in spec.claims.timing.bind" in h.verdict().summary
+
+
+@pytest.mark.parametrize(("deadline", "reason"), [("requeue", "Unschedulable"), ("bind", "SchedulerError")])
+def test_what_a_change_made_fit_or_an_error_held_up_may_need_more_time(deadline: str, reason: str) -> None:
+    assert f"spec.claims.timing.{deadline}" in found_unschedulable(deadline, reason).verdict().summary
+
+
 def test_a_condition_that_was_waited_for_in_vain_is_said_with_its_deadline() -> None:
     h = HistoryBuilder("core/unschedulable-condition")
     h.pod("probe-1", cpu="1000")
     h.fence()
     h.expect("probe-1", "pending")
-    h.add("missed", case=h.case, what="the condition PodScheduled", within=20, deadline="reaction")
+    h.add(Missed(case=h.case, what="the condition PodScheduled", within=20, deadline="reaction"))
     verdict = h.verdict()
-    assert verdict.outcome == "failed"
-    assert "20 s (reaction)" in verdict.summary
-    assert "spec.claims.timing.reaction" in verdict.summary
+    told(verdict, "failed", "pending-without-reason", "20 s", "spec.claims.timing.reaction")
 
 
 def test_claims_of_an_older_history_have_the_default_timing() -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from schedproof.history.acts import Election
+
 from .histories import CANDIDATE_USER, CLAIMS, HistoryBuilder, told
 
 CLAIMED = dataclasses.replace(CLAIMS, features=("leader-election",))
@@ -21,7 +23,7 @@ def elected(*steps: tuple[Any, ...], kind: str = "controller") -> HistoryBuilder
     h.records[0]["users"]["candidate"].append(SECOND)
     for number, step in enumerate(steps):
         if step[0] in EVENTS:
-            h.add("election", case="core/leader", event=step[0], user=SECOND)
+            h.add(Election(case="core/leader", event=step[0], user=SECOND))
         elif len(step) == 1:
             h.pod(f"pod-{number}", cpu="50m")
             h.bind(f"pod-{number}", "node-1", by=step[0])
@@ -37,25 +39,21 @@ USUAL = (FIRST, STARTED, FIRST, FROZEN, THEN, THAWED, AWAKE, THEN, ENDS, FIRST)
 
 
 def test_one_after_the_other_passes() -> None:
-    told(elected(*USUAL).verdict(), "passed", "5 pods bound where they fit")
+    told(elected(*USUAL).verdict(), "passed", "", "5")
 
 
 @pytest.mark.parametrize(
-    ("at", "step", "words"),
+    ("at", "step", "facts"),
     [
-        (
-            3,
-            (SECOND, 2),
-            "the second instance tried to bind sp-tested/pod-2 to node-1 (409), although the first one led",
-        ),
-        (3, THEN, "the second instance bound"),
-        (5, FIRST, "the first instance bound sp-tested/pod-5 to node-1 (201), although the second one had taken over"),
-        (6, FIRST, "the first instance bound"),
-        (8, (CANDIDATE_USER, 7), "the first instance tried to bind"),
+        (3, (SECOND, 2), ("the second instance", "sp-tested/pod-2", "node-1", "409")),
+        (3, THEN, ("the second instance", "201")),
+        (5, FIRST, ("the first instance", "sp-tested/pod-5", "node-1", "201")),
+        (6, FIRST, ("the first instance", "201")),
+        (8, (CANDIDATE_USER, 7), ("the first instance", "409")),
     ],
 )
-def test_who_does_not_lead_and_binds_fails(at: int, step: tuple[Any, ...], words: str) -> None:
-    told(elected(*USUAL[:at], step, *USUAL[at:]).verdict(), "failed", words)
+def test_an_instance_that_does_not_lead_and_binds_fails(at: int, step: tuple[Any, ...], facts: Any) -> None:
+    told(elected(*USUAL[:at], step, *USUAL[at:]).verdict(), "failed", "bound-by-non-leader", *facts)
 
 
 @pytest.mark.parametrize("at", [5, 6], ids=["while it is frozen", "when it is just thawed"])
@@ -64,7 +62,7 @@ def test_an_attempt_that_was_in_hand_and_is_refused_is_forgiven(at: int) -> None
 
 
 def test_a_second_one_that_never_took_over_shows_nothing() -> None:
-    told(elected(FIRST, STARTED, FIRST).verdict(), "invalid", "was not seen to take over")
+    told(elected(FIRST, STARTED, FIRST).verdict(), "invalid", "no-takeover")
 
 
 @pytest.mark.parametrize("kind", ["extender", "plugin"])

@@ -7,9 +7,11 @@ import dataclasses
 import pytest
 
 from schedproof.candidates.claims import Claims, Example
+from schedproof.history.acts import Surfaces
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.normalization.answer import Answer
 from schedproof.normalization.rules import RULES
+from schedproof.report.run.terminal import explain
 
 from .histories import CLAIMS, HistoryBuilder, told
 
@@ -20,7 +22,7 @@ CRASHED = Answer(crash="panic: integer divide by zero")
 
 def tried(clause: str, *surfaces: str, **fields) -> HistoryBuilder:
     history = HistoryBuilder(clause, **fields)
-    history.add("surfaces", case=clause, names=list(surfaces))
+    history.add(Surfaces(case=clause, names=list(surfaces)))
     return history
 
 
@@ -33,7 +35,7 @@ def test_what_holds_on_all_surfaces_passes_with_the_number_of_cases():
     history = tried("normalize/order", "extender", "scheduler")
     history.scoring("extender", (READINGS, RIGHT), cases=103)
     history.scoring("scheduler", (READINGS, RIGHT), cases=5)
-    told(history.verdict(), "passed", "extender 103, scheduler 5")
+    told(history.verdict(), "passed", "", "extender 103", "scheduler 5")
 
 
 def test_how_long_the_search_took_is_evidence():
@@ -50,8 +52,8 @@ def test_what_fails_on_one_surface_fails_with_its_questions():
     history.scoring("extender", (READINGS, RIGHT))
     history.scoring("scheduler", (READINGS, WRONG), id="0a1b2c3d")
     verdict = history.verdict()
-    told(verdict, "failed", "scheduler: node n1 carries less traffic than n2")
-    shown = verdict.evidence["scorings"][1]
+    told(verdict, "failed", "wrong-scores", "n1", "n2")
+    shown = verdict.evidence["scorings"][0]
     assert shown["id"] == "0a1b2c3d"
     assert shown["questions"][0]["nodes"][1] == {"node": "n2", "reading": "2e+06", "scores": [4]}
 
@@ -61,7 +63,7 @@ def test_normalize_score_alone_is_told_of_by_its_raw_scores():
     answer = dataclasses.replace(WRONG, raw=(("n1", 7), ("n2", 7)))
     history.scoring("normalize-score", ((("n1", 5), ("n2", 5)), answer))
     verdict = history.verdict()
-    told(verdict, "failed", "normalize-score: nodes n1 and n2 have one raw score, and score 3 and 4")
+    told(verdict, "failed", "wrong-scores", "n1", "n2", "3", "4")
     (shown,) = verdict.evidence["scorings"]
     assert (shown["of"], shown["questions"][0]["nodes"][0]["reading"]) == ("raw score", "7")
 
@@ -69,78 +71,95 @@ def test_normalize_score_alone_is_told_of_by_its_raw_scores():
 def test_what_fails_now_and_then_says_so():
     history = tried("normalize/order", "extender")
     history.scoring("extender", (READINGS, WRONG), steady=False)
-    told(history.verdict(), "failed", "not every time")
+    told(history.verdict(), "failed", "wrong-scores", "not every time")
 
 
 def test_a_candidate_that_answers_nothing_has_no_order():
     history = tried("normalize/order", "extender")
     history.scoring("extender", (READINGS, CRASHED))
-    told(history.verdict(), "invalid", "no case was answered; the scorer crashed: panic")
+    told(history.verdict(), "invalid", "no-scores", "the scorer crashed: panic")
 
 
 def test_a_crash_fails_the_clause_that_is_about_answers():
     history = tried("normalize/zero", "extender")
     history.scoring("extender", ((("n1", 0.0), ("n2", 0.0)), CRASHED))
-    told(history.verdict(), "failed", "integer divide by zero")
+    told(history.verdict(), "failed", "wrong-scores", "integer divide by zero")
 
 
 @pytest.mark.parametrize("clause", ["normalize/order", "normalize/documented"])
 def test_who_offers_no_scores_is_held_to_nothing(clause):
     claims = dataclasses.replace(CLAIMS, examples=(Example({"a": 1}, {"a": 10}),))
-    told(tried(clause, claims=claims).verdict(), "not-claimed", "no surface")
+    told(tried(clause, claims=claims).verdict(), "not-claimed", "not-applicable")
 
 
 def test_a_surface_that_was_not_asked_proves_nothing():
     history = tried("normalize/order", "extender", "scheduler")
     history.scoring("extender", (READINGS, RIGHT))
-    told(history.verdict(), "invalid", "not asked on the surface scheduler")
+    told(history.verdict(), "invalid", "not-tried")
 
 
 def test_without_readings_there_is_no_order():
-    told(tried("normalize/order", claims=Claims(("normalization",))).verdict(), "not-claimed", "claims.network")
+    told(
+        tried("normalize/order", claims=Claims(("normalization",))).verdict(),
+        "not-claimed",
+        "not-claimed",
+        "claims.network",
+    )
 
 
 def test_surfaces_agree_by_the_order_of_the_nodes():
     history = tried("normalize/surfaces-agree", "extender")
     history.scoring("extender", (READINGS, RIGHT))
     history.scoring("scheduler", ((("x", 1e6), ("y", 2e6)), Answer((("y", 0), ("x", 10)))))
-    told(history.verdict(), "passed", "1 answers are the same")
+    told(history.verdict(), "passed", "", "1")
 
 
 def test_a_point_may_be_rounding_and_two_are_not():
-    for score, outcome in ((9, "passed"), (8, "failed")):
+    for score, outcome, code in ((9, "passed", ""), (8, "failed", "surfaces-differ")):
         history = tried("normalize/surfaces-agree", "extender")
         history.scoring("extender", (READINGS, RIGHT))
         history.scoring("scheduler", (READINGS, Answer((("n1", score), ("n2", 0)))))
-        told(history.verdict(), outcome, "")
+        told(history.verdict(), outcome, code)
 
 
 def test_a_surface_that_does_not_answer_disagrees():
     history = tried("normalize/surfaces-agree", "extender")
     history.scoring("extender", (READINGS, RIGHT))
     history.scoring("scheduler", (READINGS, CRASHED))
-    told(history.verdict(), "failed", "only one answers")
+    told(history.verdict(), "failed", "surfaces-differ")
 
 
 def test_one_surface_agrees_with_nothing():
     history = tried("normalize/surfaces-agree", "extender")
     history.scoring("extender", (READINGS, RIGHT))
-    told(history.verdict(), "not-claimed", "fewer than two")
+    told(history.verdict(), "not-claimed", "not-applicable")
     history.scoring("scheduler", ((("x", 5.0), ("y", 6.0)), RIGHT))
-    told(history.verdict(), "invalid", "no question")
+    told(history.verdict(), "invalid", "not-tried")
 
 
 def test_examples_hold_by_the_order_of_their_nodes():
     example = Example({"quiet": 1e6, "loud": 2e6}, {"loud": 0, "quiet": 10})
     history = tried("normalize/documented", "extender", claims=dataclasses.replace(CLAIMS, examples=(example,)))
     history.scoring("extender", (READINGS, RIGHT))
-    told(history.verdict(), "passed", "1 worked examples hold")
+    told(history.verdict(), "passed", "", "1")
     history.scoring("scheduler", (READINGS, WRONG))
-    told(history.verdict(), "failed", "scheduler: quiet, of 1,000,000 B/s, should score 10, and scores 3")
+    told(history.verdict(), "failed", "example-differs", "1,000,000 B/s", "10", "3")
 
 
 def test_scores_that_are_no_integers_cannot_be_documented():
     example = Example({"quiet": 1e6, "loud": 2e6}, {"quiet": 9.5, "loud": 0})
     history = tried("normalize/documented", "extender", claims=dataclasses.replace(CLAIMS, examples=(example,)))
     history.scoring("extender", (READINGS, RIGHT))
-    told(history.verdict(), "failed", "scores are integers")
+    told(history.verdict(), "failed", "example-differs")
+
+
+def test_surfaces_on_which_the_clause_fails_are_shown_first():
+    history = tried("normalize/order", "extender", "scheduler")
+    history.scoring("extender", (READINGS, RIGHT))
+    history.scoring("scheduler", (READINGS, WRONG))
+    verdict = history.verdict()
+    told(verdict, "failed", "wrong-scores", "scheduler")
+    assert [(one["surface"], one["holds"]) for one in verdict.evidence["scorings"]] == [
+        ("scheduler", False), ("extender", True)
+    ]  # fmt: skip
+    assert "surface extender, where the clause holds: one of" in explain(verdict, "schedproof run")

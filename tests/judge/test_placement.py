@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from .histories import CONTROL, CONTROL_USER, NODES, HistoryBuilder, told
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 TAINT = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
 
@@ -29,7 +34,7 @@ def test_what_fits_was_bound_and_what_does_not_was_left_pending() -> None:
     h.fence(node="node-1")
     h.expect("second", "pending")
     verdict = h.verdict()
-    assert (verdict.outcome, verdict.summary) == ("passed", "2 pods bound where they fit, 1 rightly left pending")
+    told(verdict, "passed", "", "2", "1")
 
 
 def requeued(*, bound: bool = True) -> HistoryBuilder:
@@ -92,8 +97,7 @@ def test_any_pod_of_the_case_on_a_node_where_it_cannot_run_fails(role: str) -> N
     h.pod("wrong", role=role, cpu="2")
     h.bind("wrong", "node-2")
     verdict = h.verdict()
-    assert verdict.outcome == "failed"
-    assert "wrong was bound to node-2, where it cannot run: cpu" in verdict.summary
+    told(verdict, "failed", "infeasible-node", "wrong", "node-2", "cpu")
     (decision,) = verdict.evidence["decisions"]
     assert decision["chosen"] == "node-2"
 
@@ -112,8 +116,7 @@ def test_an_invented_node_fails() -> None:
     h.bind("probe-1", "ghost")
     h.expect("probe-1", "bound")
     verdict = h.verdict()
-    assert verdict.outcome == "failed"
-    assert "node 'ghost' does not exist" in verdict.summary
+    told(verdict, "failed", "infeasible-node", "ghost")
 
 
 @pytest.mark.parametrize(
@@ -135,8 +138,7 @@ def test_several_wrong_bindings_are_named_up_to_a_few(count: int, ending: str) -
 
 def test_a_pod_that_fits_and_is_not_bound_in_time_fails() -> None:
     verdict = requeued(bound=False).verdict()
-    assert verdict.outcome == "failed"
-    assert "was not bound within 30 s (requeue), although it fits on node-large" in verdict.summary
+    told(verdict, "failed", "not-bound-in-time", "30 s", "requeue", "node-large")
 
 
 def test_a_pod_that_was_not_bound_because_the_candidate_had_ended_fails_and_says_so() -> None:
@@ -145,8 +147,7 @@ def test_a_pod_that_was_not_bound_because_the_candidate_had_ended_fails_and_says
     h.process("candidate tested", "exited", code=2, log=["panic"])
     h.expect("probe-1", "bound")
     verdict = h.verdict()
-    assert verdict.outcome == "failed"
-    assert "probe-1 was not bound before candidate tested ended with code 2, although it fits on" in verdict.summary
+    told(verdict, "failed", "not-bound-in-time", "probe-1", "candidate tested", "2")
 
 
 def test_an_end_before_the_case_or_after_the_wait_explains_nothing() -> None:
@@ -158,7 +159,7 @@ def test_an_end_before_the_case_or_after_the_wait_explains_nothing() -> None:
     h.pod("probe-1")
     h.expect("probe-1", "bound")
     h.process("candidate tested", "exited", code=3, log=["panic"])
-    assert "was not bound within 20 s (bind)" in h.verdict().summary
+    told(h.verdict(), "failed", "not-bound-in-time", "20 s", "bind")
 
 
 def test_a_pod_that_was_gone_before_it_was_bound_fails() -> None:
@@ -191,8 +192,7 @@ def test_an_unbound_sentinel_shows_nothing() -> None:
     h.fence(node="")
     h.expect("second", "pending")
     verdict = h.verdict()
-    assert verdict.outcome == "invalid"
-    assert "sentinel-1 was not bound" in verdict.summary
+    told(verdict, "invalid", "not-decided-on", "sentinel-1")
 
 
 # -- what proves nothing
@@ -200,7 +200,7 @@ def test_an_unbound_sentinel_shows_nothing() -> None:
 
 def test_nothing_tried_is_invalid() -> None:
     verdict = HistoryBuilder().verdict()
-    assert (verdict.outcome, verdict.summary) == ("invalid", "nothing was tried")
+    told(verdict, "invalid", "nothing-expected")
 
 
 def test_to_expect_the_impossible_is_invalid() -> None:
@@ -208,8 +208,7 @@ def test_to_expect_the_impossible_is_invalid() -> None:
     h.pod("probe-1", cpu="9")
     h.expect("probe-1", "bound")
     verdict = h.verdict()
-    assert verdict.outcome == "invalid"
-    assert "the oracle finds no node for it" in verdict.summary
+    told(verdict, "invalid", "wrong-expectation")
 
 
 def test_to_expect_that_a_feasible_pod_stays_pending_is_invalid() -> None:
@@ -218,8 +217,7 @@ def test_to_expect_that_a_feasible_pod_stays_pending_is_invalid() -> None:
     h.fence()
     h.expect("probe-1", "pending")
     verdict = h.verdict()
-    assert verdict.outcome == "invalid"
-    assert "expected to stay pending, but the oracle finds node-1, node-2, node-3, node-4" in verdict.summary
+    told(verdict, "invalid", "wrong-expectation", *NODES)
 
 
 def test_a_binding_that_no_one_can_call_wrong_makes_the_expectation_invalid() -> None:
@@ -231,16 +229,14 @@ def test_a_binding_that_no_one_can_call_wrong_makes_the_expectation_invalid() ->
     h.fence()
     h.expect("probe-1", "pending")
     verdict = h.verdict()
-    assert verdict.outcome == "invalid"
-    assert "probe-1 was expected to stay pending" in verdict.summary
+    told(verdict, "invalid", "wrong-expectation", "probe-1")
 
 
 def test_left_pending_without_a_fence_is_invalid() -> None:
     h = placed_and_refused()
     h.expect("second", "pending")
     verdict = h.verdict()
-    assert verdict.outcome == "invalid"
-    assert "no fence shows that sp-tested/second was decided on" in verdict.summary
+    told(verdict, "invalid", "not-decided-on", "sp-tested/second")
 
 
 def test_a_fence_from_before_the_pod_says_nothing_of_it() -> None:
@@ -280,8 +276,7 @@ def test_a_world_that_was_not_shown_as_seen_is_invalid() -> None:
     h = placed_and_refused()
     h.unseen("settle-1 was bound to no node")
     verdict = h.verdict()
-    assert verdict.outcome == "invalid"
-    assert "could not show that the candidate saw the world: settle-1 was bound to no node" in verdict.summary
+    told(verdict, "invalid", "view-not-shown", "settle-1 was bound to no node")
 
 
 # Fields that no oracle of today can know.
@@ -294,8 +289,7 @@ def test_a_binding_that_may_follow_rules_the_oracle_does_not_know_is_invalid() -
     h.bind("probe-1", "node-1")
     h.expect("probe-1", "bound")
     verdict = h.verdict()
-    assert verdict.outcome == "invalid"
-    assert "the oracle does not model spec.telepathy" in verdict.summary
+    told(verdict, "invalid", "oracle-gap", "spec.telepathy")
 
 
 def test_a_wrong_looking_binding_that_may_follow_unknown_rules_is_invalid_not_failed() -> None:
@@ -320,8 +314,39 @@ def test_an_unbound_pod_that_may_follow_unknown_rules_is_invalid(outcome: str, c
     h.fence()
     h.expect("probe-1", outcome)
     verdict = h.verdict()
-    assert verdict.outcome == "invalid"
-    assert "the oracle does not model spec.telepathy" in verdict.summary
+    told(verdict, "invalid", "oracle-gap", "spec.telepathy")
+
+
+# -- room that is kept free
+
+
+def beside_nominated(outcome: str, holder: str, *, small: Sequence[str] = NODES[1:]) -> HistoryBuilder:
+    """A pod of 5 cpu, and another one nominated to node-1 with as much as `holder`; nodes have 8."""
+    h = HistoryBuilder()
+    h.pod("holder", cpu=holder)
+    h.nominate("holder", "node-1")
+    for node in small:
+        h.node(node, cpu="4")
+    h.seen()
+    h.pod("probe-1", cpu="5")
+    h.fence(node="node-1")
+    h.expect("probe-1", outcome)
+    return h
+
+
+def test_a_pod_waits_rightly_for_which_nothing_but_kept_room_is_left() -> None:
+    told(beside_nominated("pending", "4").verdict(), "passed")
+    told(beside_nominated("bound", "4").verdict(), "invalid", "wrong-expectation", "kept free")
+
+
+@pytest.mark.parametrize(("holder", "small"), [("3", NODES[1:]), ("4", NODES[2:])])
+def test_room_that_is_kept_for_others_excuses_no_pod_that_fits_beside_it(holder: str, small: Sequence[str]) -> None:
+    verdict = beside_nominated("bound", holder, small=small).verdict()
+    told(verdict, "failed", "not-bound-in-time")
+
+
+def test_room_that_is_kept_for_others_does_not_matter_where_a_pod_fits_nowhere() -> None:
+    told(beside_nominated("pending", "1", small=NODES).verdict(), "passed")
 
 
 # -- what a candidate claims not to schedule
@@ -344,8 +369,7 @@ def test_what_fits_and_is_not_scheduled_as_claimed_passes() -> None:
 
 def test_to_schedule_what_is_claimed_not_to_be_scheduled_fails() -> None:
     verdict = unwilling(bound=True).verdict()
-    assert verdict.outcome == "failed"
-    assert "alone was bound to node-1, which the candidate claims not to do" in verdict.summary
+    told(verdict, "failed", "bound-against-claim", "alone", "node-1")
     (decision,) = verdict.evidence["decisions"]
     assert decision["chosen"] == "node-1"
 
@@ -358,8 +382,7 @@ def test_a_binding_after_the_wait_is_not_what_was_expected_not_to_happen() -> No
 
 def test_unwillingness_without_a_fence_is_invalid() -> None:
     verdict = unwilling(fenced=False).verdict()
-    assert verdict.outcome == "invalid"
-    assert "no fence shows that sp-tested/alone was decided on" in verdict.summary
+    told(verdict, "invalid", "not-decided-on", "sp-tested/alone")
 
 
 def test_unwillingness_is_no_excuse_for_what_comes_after_it() -> None:
@@ -369,7 +392,7 @@ def test_unwillingness_is_no_excuse_for_what_comes_after_it() -> None:
     h.expect("alone", "unwilling")
     h.pod("after")
     h.expect("after", "bound")
-    told(h.verdict(), "failed", "after was not bound")
+    told(h.verdict(), "failed", "not-bound-in-time", "after")
 
 
 def test_what_could_not_be_shown_early_does_not_hide_a_later_failure() -> None:
@@ -377,4 +400,4 @@ def test_what_could_not_be_shown_early_does_not_hide_a_later_failure() -> None:
     h.fence(node="")
     h.pod("after")
     h.expect("after", "bound")
-    told(h.verdict(), "failed", "after was not bound")
+    told(h.verdict(), "failed", "not-bound-in-time", "after")

@@ -11,7 +11,7 @@ from .histories import CLAIMS, NETWORK, NODES, HistoryBuilder, told
 from .probing import AFTER, BEFORE, quietest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from schedproof.candidates.claims import Claims
 
@@ -49,21 +49,21 @@ def idle(
 
 
 def test_pods_that_are_scheduled_in_an_idle_cluster_pass() -> None:
-    told(idle().verdict(), "passed", "1 pods bound where they fit")
+    told(idle().verdict(), "passed", "", "1")
 
 
 def test_pods_that_wait_for_traffic_fail() -> None:
-    told(idle(bound="").verdict(), "failed", "probe-1 was not bound")
+    told(idle(bound="").verdict(), "failed", "not-bound-in-time", "probe-1")
 
 
 def test_with_one_node_to_choose_from_nothing_is_scored() -> None:
     h = idle(nodeSelector={"kubernetes.io/hostname": "node-3"})
-    told(h.verdict(), "invalid", "there never were two nodes to choose from")
+    told(h.verdict(), "invalid", "no-choice")
 
 
 @pytest.mark.parametrize("load", [{}, {**IDLE, "node-2": 1.0}], ids=["none", "some"])
 def test_a_cluster_that_is_not_known_to_be_idle_shows_nothing(load: dict[str, float]) -> None:
-    told(idle(load=load).verdict(), "invalid", "not without traffic")
+    told(idle(load=load).verdict(), "invalid", "load-not-shown")
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_cluster_that_is_not_known_to_be_idle_shows_nothing(load: dict[str, fl
     ids=["refused", "unanswered", "nothing found", "broken"],
 )
 def test_who_has_read_nothing_shows_nothing_of_what_it_does_without_traffic(query: dict[str, Any]) -> None:
-    told(idle(query=query).verdict(), "invalid", "it asked Prometheus nothing, or nothing that has an answer")
+    told(idle(query=query).verdict(), "invalid", "no-samples-seen")
 
 
 def test_each_load_must_have_been_read() -> None:
@@ -81,7 +81,7 @@ def test_each_load_must_have_been_read() -> None:
     h.pod("probe-2", phase=1)
     h.bind("probe-2", "node-1")
     h.expect("probe-2", "bound")
-    told(h.verdict(), "invalid", "it asked Prometheus nothing")
+    told(h.verdict(), "invalid", "no-samples-seen")
 
 
 @pytest.mark.parametrize("fields", [{"status": 0}, {"status": 500, "error": "boom"}, {"scores": None}])
@@ -92,7 +92,7 @@ def test_a_prioritize_without_scores_fails_though_pods_are_scheduled(clause: str
     )()
     assert h.verdict().outcome == "passed"
     h.call("prioritize", **fields)
-    told(h.verdict(), "failed", "kube-scheduler ignores that silently")
+    told(h.verdict(), "failed", "call-failed")
 
 
 # -- network/missing-node
@@ -126,7 +126,7 @@ def missing(
 @pytest.mark.parametrize("policy", ["neutral", "avoid", "reject", None])
 def test_the_quietest_of_those_known_is_right_by_every_policy(policy: str | None) -> None:
     h = missing(policy, "node-1", alone="pending" if policy == "reject" else "bound")
-    told(h.verdict(), "passed", f"1 decisions with a node that has no samples; claimed: {policy}")
+    told(h.verdict(), "passed", "", "1", policy)
 
 
 @pytest.mark.parametrize(
@@ -157,24 +157,36 @@ def test_without_a_claimed_policy_it_only_must_not_block(chosen: str) -> None:
 )
 def test_a_choice_against_the_claimed_policy_fails(policy: str, chosen: str, spec: dict[str, Any], why: str) -> None:
     verdict = missing(policy, chosen, **spec).verdict()
-    told(verdict, "failed", f"probe-1 went to {chosen}; claimed on-missing {policy}: a node without samples {why}")
+    told(verdict, "failed", "against-on-missing", "probe-1", chosen, policy, why)
     (decision,) = verdict.evidence["decisions"]
     assert decision["chosen"] == chosen
 
 
+@pytest.mark.parametrize(
+    ("policy", "chosen", "outcome"),
+    [
+        *((policy, "node-2", "passed") for policy in ("neutral", "avoid", "reject")),
+        ("neutral", "node-3", "passed"), ("avoid", "node-3", "failed"), ("reject", "node-3", "failed"),
+    ],
+)  # fmt: skip
+def test_where_those_known_have_no_traffic_any_of_them_is_right(policy: str, chosen: str, outcome: str) -> None:
+    idle_ones = dict.fromkeys(WITHOUT, 0.0)
+    assert missing(policy, chosen, load=idle_ones).verdict().outcome == outcome
+
+
 @pytest.mark.parametrize("policy", ["neutral", "avoid", None])
 def test_a_pod_that_is_blocked_by_a_missing_node_fails(policy: str | None) -> None:
-    told(missing(policy, "").verdict(), "failed", "probe-1 was not bound")
-    told(missing(policy, "node-1", alone="pending").verdict(), "failed", "alone was not bound")
+    told(missing(policy, "").verdict(), "failed", "not-bound-in-time", "probe-1")
+    told(missing(policy, "node-1", alone="pending").verdict(), "failed", "not-bound-in-time", "alone")
 
 
 def test_who_claims_to_reject_must_not_schedule_on_it_at_all() -> None:
-    told(missing("reject", "node-1", alone="bound").verdict(), "failed", "alone was bound to node-3, which")
+    told(missing("reject", "node-1", alone="bound").verdict(), "failed", "bound-against-claim", "alone", "node-3")
 
 
 @pytest.mark.parametrize("load", [BEFORE, {}], ids=["all known", "none known"])
 def test_a_load_in_which_no_node_or_every_node_is_missing_shows_nothing(load: dict[str, float]) -> None:
-    told(missing("avoid", "node-1", load=load).verdict(), "invalid", "while a node that it fits on had no samples")
+    told(missing("avoid", "node-1", load=load).verdict(), "invalid", "no-choice")
 
 
 def paired(
@@ -205,19 +217,53 @@ def late(number: int, lost: str, known: str) -> str:
     return lost if number in (3, 5) else known
 
 
+def among_three(policy: str, chosen: Sequence[str], *, apart: int = 9, **network: Any) -> HistoryBuilder:
+    """Pods that go to these nodes and then to the quietest; node-4 has no samples. `apart`: as for `paired`."""
+    h = HistoryBuilder(MISSING, claims=claiming(on_missing=policy, **network))
+    h.load(0, {"node-1": 1e5, "node-2": 2e5, "node-3": 3e5})
+    for number in range(10):
+        if number == apart:
+            h.wait(NETWORK.counting)
+        h.pod(f"probe-{number}", phase=0)
+        h.bind(f"probe-{number}", chosen[number] if number < len(chosen) else "node-1")
+        h.expect(f"probe-{number}", "bound")
+        h.delete(f"probe-{number}")
+    return h
+
+
+@pytest.mark.parametrize("chosen", [["node-1", "node-2"], ["node-1", "node-4"], ["node-2", "node-1"]])
 @pytest.mark.parametrize(
     ("apart", "claim", "outcome"),
     [(9, "counted", "passed"), (9, None, "passed"), (9, "ignored", "failed"), (-1, "counted", "failed"),
-     (5, "counted", "failed")],
+     (1, "counted", "failed")],
 )  # fmt: skip
 def test_what_earlier_placements_may_have_decided_is_excused_by_a_later_pod(
-    apart: int, claim: Any, outcome: str
+    chosen: list[str], apart: int, claim: Any, outcome: str
 ) -> None:
-    assert paired("avoid", late, apart=apart, own_placements=claim).verdict().outcome == outcome
+    first = among_three("neutral", chosen, apart=apart, own_placements=claim).verdict()
+    assert first.outcome == ("failed" if chosen[0] == "node-2" else outcome), first.summary
+
+
+@pytest.mark.parametrize(
+    ("policy", "chosen"),
+    [("neutral", ["node-4"]), ("neutral", ["node-1", "node-3"]), ("avoid", ["node-1", "node-3"])],
+)
+def test_earlier_placements_excuse_none_that_passes_over_a_quieter_node_without_any(
+    policy: str, chosen: list[str]
+) -> None:
+    verdict = among_three(policy, chosen, own_placements="counted").verdict()
+    told(verdict, "failed", "against-on-missing", f"probe-{len(chosen) - 1}", chosen[-1])
+
+
+@pytest.mark.parametrize("policy", ["avoid", "reject"])
+def test_no_placements_excuse_a_node_that_is_avoided_or_rejected(policy: str) -> None:
+    missing = among_three(policy, ["node-1", "node-4"], own_placements="counted").verdict()
+    told(missing, "failed", "against-on-missing", "probe-1", "node-4")
+    told(paired(policy, late, apart=9, own_placements="counted").verdict(), "failed", "against-on-missing")
 
 
 def test_who_claims_neutral_and_always_avoids_fails() -> None:
-    told(paired("neutral", lambda _number, _lost, known: known).verdict(), "failed", "it is avoided")
+    told(paired("neutral", lambda _number, _lost, known: known).verdict(), "failed", "against-on-missing")
 
 
 @pytest.mark.parametrize(
@@ -240,20 +286,20 @@ def test_other_policies_may_always_avoid(policy: str | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "scores", "why"),
+    ("policy", "scores", "code"),
     [
-        ("neutral", {"node-1": 10, "node-2": 5, "node-3": 0, "node-4": 0}, "should compete as the median"),
-        ("neutral", {"node-1": 10, "node-2": 5, "node-3": 10, "node-4": 0}, "should compete as the median"),
-        ("avoid", {"node-1": 10, "node-2": 5, "node-3": 4, "node-4": 0}, "is to be avoided"),
+        ("neutral", {"node-1": 10, "node-2": 5, "node-3": 0, "node-4": 0}, "against-on-missing"),
+        ("neutral", {"node-1": 10, "node-2": 5, "node-3": 10, "node-4": 0}, "against-on-missing"),
+        ("avoid", {"node-1": 10, "node-2": 5, "node-3": 4, "node-4": 0}, "against-on-missing"),
         ("neutral", {"node-1": 10, "node-2": 5, "node-3": 5, "node-4": 0}, ""),
         ("avoid", {"node-1": 10, "node-2": 5, "node-3": 0, "node-4": 1}, ""),
         ("reject", {"node-1": 10, "node-2": 5, "node-4": 0}, ""),
     ],
 )
-def test_an_extenders_scores_say_what_its_choices_do_not(policy: str, scores: dict[str, int], why: str) -> None:
+def test_an_extenders_scores_say_what_its_choices_do_not(policy: str, scores: dict[str, int], code: str) -> None:
     h = missing(policy, "node-1")
     h.call("prioritize", scores=[[node, score] for node, score in scores.items()])
-    told(h.verdict(), "failed" if why else "passed", why)
+    told(h.verdict(), "failed" if code else "passed", code)
 
 
 def test_a_missing_node_that_is_infeasible_anyway_shows_nothing() -> None:
@@ -262,7 +308,7 @@ def test_a_missing_node_that_is_infeasible_anyway_shows_nothing() -> None:
             {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["node-3"]}]}
         ]}}
     })  # fmt: skip
-    told(h.verdict(), "invalid", "while a node that it fits on had no samples")
+    told(h.verdict(), "invalid", "no-choice")
 
 
 # -- network/prometheus-*
@@ -349,20 +395,20 @@ def recovery(h: HistoryBuilder, load: dict[str, float], count: int, choose: Choi
     ("policy", "what"), [("schedule", "2 pods were scheduled during it"), ("wait", "2 pods waited for its end")]
 )
 def test_an_outage_that_goes_as_claimed_passes(policy: str, what: str, case: str) -> None:
-    told(outage(policy, case=case).verdict(), "passed", f"Prometheus down: {what}; then 10 of 10 probes on")
+    told(outage(policy, case=case).verdict(), "passed", "", what, "10")
 
 
 def test_who_claims_no_time_to_recover_is_not_held_to_any() -> None:
     verdict = outage(recovers=None, count=0).verdict()
-    told(verdict, "passed", "2 pods were scheduled during it; no time to recover is claimed")
+    told(verdict, "passed", "", "2")
 
 
 @pytest.mark.parametrize("case", NOTHING)
 @pytest.mark.parametrize("policy", ["schedule", "wait"])
 def test_no_readings_at_all_are_an_outage_too(policy: str, case: str) -> None:
     assert outage(policy, case=case).verdict().outcome == "passed"
-    other = {"schedule": "after", "wait": "during"}[policy]
-    told(outage(policy, case=case, bound=other).verdict(), "failed", f"claimed on-outage: {policy}")
+    other, code = {"schedule": ("after", "not-bound-during-outage"), "wait": ("during", "bound-during-outage")}[policy]
+    told(outage(policy, case=case, bound=other).verdict(), "failed", code, policy)
 
 
 @pytest.mark.parametrize("case", NOTHING)
@@ -372,49 +418,78 @@ def test_where_two_policies_differ_or_none_is_claimed_either_is_right(policies: 
     on_outage, on_missing = policies
     h = outage(case=case, bound=bound, claims=claiming(on_outage=on_outage, on_missing=on_missing))
     assert h.verdict().outcome == "passed"
-    told(outage(case=case, bound="never", claims=h.history().claims).verdict(), "failed", "was not bound")
+    told(outage(case=case, bound="never", claims=h.history().claims).verdict(), "failed", "not-bound-in-time")
 
 
 def test_no_promise_for_outages_is_no_clause() -> None:
     h = HistoryBuilder(OUTAGES[0], claims=claiming(on_outage=None))
-    told(h.verdict(), "not-claimed", "network.on-outage")
+    told(h.verdict(), "not-claimed", "not-claimed", "network.on-outage")
 
 
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "finding"),
     [
-        ({"bound": "never"}, "outage-0 was not bound within 20 s (bind)"),
-        ({"bound": "after"}, "outage-0 was bound only after the outage; claimed on-outage: schedule"),
-        ({"policy": "wait", "bound": "during"}, "bound to node-2 during the outage; claimed on-outage: wait"),
-        ({"policy": "wait", "bound": "never"}, "outage-0 was not bound within 15 s (claimed recovery)"),
-        ({"choose": lambda _: "node-2"}, "10 of 10 probes did not land on the quietest node"),
-        ({"policy": "wait", "choose": lambda _: "node-2"}, "10 of 10 probes did not land on the quietest node"),
-        # Who likes one node whatever it carries is right while that is the quietest.
-        ({"choose": lambda _: "node-4"}, "5 of 10 probes did not land on the quietest node"),
-        ({"choose": lambda _: "node-1"}, "5 of 10 probes did not land on the quietest node"),
-        ({"faults": "", "bound": "never"}, "outage-0 was not bound"),
+        ({"bound": "never"}, ("not-bound-in-time", "outage-0", "20 s")),
+        ({"bound": "after"}, ("not-bound-during-outage", "outage-0", "schedule")),
+        ({"policy": "wait", "bound": "during"}, ("bound-during-outage", "node-2", "wait")),
+        ({"policy": "wait", "bound": "never"}, ("not-bound-in-time", "outage-0", "15 s")),
+        ({"choose": lambda _: "node-2"}, ("probe-not-on-quietest", "10 of 10")),
+        ({"policy": "wait", "choose": lambda _: "node-2"}, ("probe-not-on-quietest", "10 of 10")),
+        # A fixed preference for one node is right while that node is the quietest.
+        ({"choose": lambda _: "node-4"}, ("probe-not-on-quietest", "5 of 10")),
+        ({"choose": lambda _: "node-1"}, ("probe-not-on-quietest", "5 of 10")),
+        ({"faults": "", "bound": "never"}, ("not-bound-in-time", "outage-0")),
     ],
 )
-def test_an_outage_that_does_not_go_as_claimed_fails(changes: dict[str, Any], why: str) -> None:
-    told(outage(**changes).verdict(), "failed", why)
+def test_an_outage_that_does_not_go_as_claimed_fails(changes: dict[str, Any], finding: tuple[str, ...]) -> None:
+    told(outage(**changes).verdict(), "failed", *finding)
 
 
 @pytest.mark.parametrize("policy", ["schedule", "wait"])
 @pytest.mark.parametrize(
-    ("changes", "why"),
+    ("changes", "code"),
     [
-        ({"faults": ""}, "there was no outage"),
-        ({"faults": "begin"}, "there was no outage"),
-        ({"faults": "end"}, "there was no outage"),
-        ({"pods": 0}, "no pod was created during the outage"),
-        ({"early": True, "bound": "before"}, "no pod was created during the outage"),
-        ({"count": 0}, "nothing was tried"),
-        ({"count": 9}, "a random chooser would pass"),
-        ({"after": BEFORE}, "only 1 of 2 nodes were the quietest in turn"),
+        ({"faults": ""}, "no-outage"),
+        ({"faults": "begin"}, "no-outage"),
+        ({"faults": "end"}, "no-outage"),
+        ({"pods": 0}, "no-outage"),
+        ({"early": True, "bound": "before"}, "no-outage"),
+        ({"count": 0}, "not-tried"),
+        ({"count": 9}, "random-chooser-passes"),
+        ({"after": BEFORE}, "best-node-unchanged"),
     ],
 )
-def test_an_outage_that_shows_nothing_is_invalid(policy: str, changes: dict[str, Any], why: str) -> None:
-    told(outage(policy, **changes).verdict(), "invalid", why)
+def test_an_outage_that_shows_nothing_is_invalid(policy: str, changes: dict[str, Any], code: str) -> None:
+    told(outage(policy, **changes).verdict(), "invalid", code)
+
+
+NO_SERIES = '{"status": "success", "data": {"result": []}}'
+
+
+def went_wrong(*, empty_after: bool) -> str:
+    """Why probes after an outage are not where it is quietest: queries found nothing in it, or after it as well."""
+    h = HistoryBuilder(OUTAGES[0], claims=claiming(on_outage="schedule", recovers_within=15.0))
+    h.load(0, BEFORE)
+    h.fault("empty")
+    h.query("rate(x[2s])", answer=NO_SERIES)
+    h.pod("outage-1", role="outage", cpu="100m")
+    h.bind("outage-1", "node-2")
+    h.expect("outage-1", "bound")
+    h.fault("")
+    h.query("rate(x[2s])", answer=NO_SERIES)  # the server is exchanged only now
+    h.load(1, AFTER)
+    if empty_after:
+        h.query("rate(x[2ss])", answer=NO_SERIES)
+    recovery(h, AFTER, 10, lambda _: "node-1")
+    verdict = h.verdict()
+    told(verdict, "failed", "probe-not-on-quietest")
+    return verdict.summary
+
+
+def test_what_the_harness_had_staged_is_not_said_of_the_candidate_s_query() -> None:
+    assert "finds no series" not in went_wrong(empty_after=False)
+    assert "the harness had staged an outage of Prometheus until 0." in went_wrong(empty_after=False)
+    assert "; its query finds no series: rate(x[2ss])" in went_wrong(empty_after=True)
 
 
 # -- network/stale-series
@@ -451,16 +526,16 @@ def stale(choose: Choice, *, count: int = 5, turns: tuple[dict[str, float], ...]
 
 @pytest.mark.parametrize("node", NODES)
 def test_who_goes_anywhere_without_readings_passes_also_where_that_is_one_node(node: str) -> None:
-    told(stale(lambda _: node).verdict(), "passed", "Prometheus stale: 10 pods were scheduled during it")
+    told(stale(lambda _: node).verdict(), "passed", "", "10")
 
 
 def test_who_follows_the_last_readings_fails() -> None:
-    told(stale(quietest).verdict(), "failed", "all pods went to the node that was the quietest before")
+    told(stale(quietest).verdict(), "failed", "old-readings-used")
 
 
 @pytest.mark.parametrize("changes", [{"count": 4}, {"turns": (BEFORE, BEFORE)}])
 def test_what_chance_may_do_is_no_proof_of_old_readings(changes: dict[str, Any]) -> None:
-    told(stale(quietest, **changes).verdict(), "invalid", "a random chooser would look like")
+    told(stale(quietest, **changes).verdict(), "invalid", "random-chooser-passes")
 
 
 # -- network/prometheus-down, until the last readings are too old to be used
@@ -491,17 +566,17 @@ def outlasting(
 
 @pytest.mark.parametrize("node", NODES)
 def test_who_goes_anywhere_while_prometheus_is_down_passes(node: str) -> None:
-    told(outlasting(lambda _: node).verdict(), "passed", "Prometheus down: 10 pods were scheduled during it")
+    told(outlasting(lambda _: node).verdict(), "passed", "", "10")
 
 
-@pytest.mark.parametrize("case", ["network/prometheus-down", "network/prometheus-error"])
+@pytest.mark.parametrize("case", OUTAGES)
 def test_who_goes_on_with_its_last_readings_in_an_outage_fails(case: str) -> None:
-    told(outlasting(quietest, case=case).verdict(), "failed", "readings older than the claimed window are used")
+    told(outlasting(quietest, case=case).verdict(), "failed", "old-readings-used")
 
 
 @pytest.mark.parametrize("changes", [{"count": 4}, {"turns": (BEFORE, BEFORE)}])
 def test_what_chance_may_do_while_prometheus_is_down_proves_nothing(changes: dict[str, Any]) -> None:
-    told(outlasting(quietest, **changes).verdict(), "invalid", "a random chooser would look like")
+    told(outlasting(quietest, **changes).verdict(), "invalid", "random-chooser-passes")
 
 
 def test_a_pod_of_the_second_outage_that_is_bound_after_it_fails() -> None:
@@ -511,7 +586,7 @@ def test_a_pod_of_the_second_outage_that_is_bound_after_it_fails() -> None:
     h.fault("")
     h.bind("outage-late", "node-1")
     h.expect("outage-late", "bound")
-    told(h.verdict(), "failed", "outage-late was bound only after the outage")
+    told(h.verdict(), "failed", "not-bound-during-outage", "outage-late")
 
 
 # -- network/query-cost
@@ -550,7 +625,7 @@ def costing(few: int, every: int, *, stray: int = 0, between: int = 0, roles: st
 def test_queries_that_do_not_grow_with_the_nodes_pass(args: tuple[int, int], changes: dict[str, Any]) -> None:
     verdict = costing(*args, **changes).verdict()
     mean = args[1] + changes.get("stray", 0) / 3
-    told(verdict, "passed", f"{args[0]:.1f} queries per pod between 2 of 4 nodes, {mean:.1f} between 4 of 4 nodes")
+    told(verdict, "passed", "", f"{args[0]:.1f}", "2", "4", f"{mean:.1f}")
     assert verdict.evidence["measured"] == {
         "queries per pod between 2 of 4 nodes": args[0],
         "queries per pod between 4 of 4 nodes": pytest.approx(mean),
@@ -559,26 +634,26 @@ def test_queries_that_do_not_grow_with_the_nodes_pass(args: tuple[int, int], cha
 
 @pytest.mark.parametrize(("few", "every"), [(2, 4), (1, 2), (4, 8)])
 def test_queries_that_grow_with_the_nodes_fail(few: int, every: int) -> None:
-    words = f"{few:.1f} queries per pod between 2 of 4 nodes, {every:.1f} between 4 of 4 nodes: they grow"
-    told(costing(few, every).verdict(), "failed", words)
+    facts = f"{few:.1f}", "2 of 4", f"{every:.1f}", "4 of 4"
+    told(costing(few, every).verdict(), "failed", "queries-grow-with-nodes", *facts)
 
 
 @pytest.mark.parametrize(
-    ("h", "why"),
+    ("h", "code"),
     [
-        (costing(1, 4, roles="few"), "no decisions to compare"),
-        (costing(1, 4, roles="all"), "no decisions to compare"),
-        (costing(1, 4, nodeSelector={"few": "yes"}), "all decisions were between equally many nodes"),
-        (costing(0, 0), "it asked Prometheus nothing"),
+        (costing(1, 4, roles="few"), "not-tried"),
+        (costing(1, 4, roles="all"), "not-tried"),
+        (costing(1, 4, nodeSelector={"few": "yes"}), "no-choice"),
+        (costing(0, 0), "no-samples-seen"),
     ],
     ids=["few only", "all only", "as many nodes", "no query at all"],
 )
-def test_costs_that_cannot_be_compared_are_invalid(h: HistoryBuilder, why: str) -> None:
-    told(h.verdict(), "invalid", why)
+def test_costs_that_cannot_be_compared_are_invalid(h: HistoryBuilder, code: str) -> None:
+    told(h.verdict(), "invalid", code)
 
 
 def test_a_pod_that_was_not_bound_has_no_cost() -> None:
     h = costing(1, 1)
     h.pod("all-9", role="all")
     h.expect("all-9", "bound")
-    told(h.verdict(), "failed", "all-9 was not bound")
+    told(h.verdict(), "failed", "not-bound-in-time", "all-9")

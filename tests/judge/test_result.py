@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from schedproof.candidates.descriptor.descriptor import Candidate
 from schedproof.candidates.kinds import AttachedSpec
+from schedproof.candidates.shipped import find_candidate
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
+from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.report.run.files import junit, write_files
 from schedproof.report.run.result import CandidateResult, RunResult, profile_results
@@ -291,3 +293,40 @@ def test_whatever_a_candidate_says_the_file_stays_readable(tmp_path_factory: Any
     assert len(list(ET.parse(folder / "junit.xml").iter("testcase"))) == 2
     json.loads((folder / "report.json").read_text())
     assert (folder / "report.html").read_text(encoding="utf-8").endswith("</html>\n")
+
+
+# -- the commands that try a clause again
+
+
+def of_clauses(*clauses: str, instances: tuple[int, ...] = (), selected: tuple[str, ...] = ()) -> RunResult:
+    result = RunResult(7, "embedded", Path("results"))
+    candidate = find_candidate("stock")
+    verdicts = [
+        Verdict(clause, "required", "failed", "it failed", instance=instance)
+        for clause, instance in zip(clauses, instances or [0] * len(clauses), strict=True)
+    ]
+    result.candidates["stock"] = CandidateResult(candidate, selected or tuple(CATALOGUE), verdicts)
+    return result
+
+
+def commands(result: RunResult, clause: str) -> tuple[str, str]:
+    candidate = result.candidates["stock"].candidate
+    alone, among = result.reproduce(candidate, clause), result.reproduce_among(candidate, clause)
+    return tuple(text.replace(str(candidate.path), "stock") for text in (alone, among))  # type: ignore[return-value]
+
+
+def test_a_clause_that_was_tried_after_others_may_need_them_to_fail_again() -> None:
+    alone = "schedproof run stock --clause core/fit-cpu --seed 7"
+    all_of_it = "schedproof run stock --seed 7 --jobs 1"
+    assert commands(of_clauses("core/fit-cpu", "core/alive"), "core/fit-cpu") == (alone, "")
+    assert commands(of_clauses("core/binds", "core/fit-cpu"), "core/fit-cpu") == (alone, all_of_it)
+    # On another instance it cannot have mattered.
+    assert commands(of_clauses("core/binds", "core/fit-cpu", instances=(1, 2)), "core/fit-cpu") == (alone, "")
+
+
+def test_what_is_judged_over_all_of_a_run_needs_all_that_was_selected() -> None:
+    assert commands(of_clauses("core/alive"), "core/alive") == ("schedproof run stock --seed 7 --jobs 1", "")
+    always = tuple(clause for clause in CATALOGUE if CATALOGUE[clause].always)
+    some = of_clauses("core/alive", selected=("core/binds", "core/fit-cpu", *always))
+    asked = "schedproof run stock --clause=core/binds --clause=core/fit-cpu --seed 7 --jobs 1"
+    assert commands(some, "core/alive")[0] == asked

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from schedproof.history.acts import ShownSeen
 from schedproof.judge.placement import rule_binding
 
 from .histories import NODES, HistoryBuilder
@@ -241,7 +242,7 @@ def test_the_pods_may_be_seen_as_of_an_earlier_revision_than_the_nodes() -> None
 def test_what_the_watch_of_pods_has_shown_counts_although_the_nodes_may_be_seen_as_they_were() -> None:
     h = HistoryBuilder()
     uid = two_changes(h)
-    h.add("seen", rv=0, nodes=0, pods=h.rv, shown_at_rv=h.rv, pod="settle-1")
+    h.add(ShownSeen(rv=0, nodes=0, pods=h.rv, shown_at_rv=h.rv, pod="settle-1"))
     h.bind("probe-1", "node-1")
     assert any("cpu" in reason for reason in ruling(h, uid).reasons)
 
@@ -249,7 +250,7 @@ def test_what_the_watch_of_pods_has_shown_counts_although_the_nodes_may_be_seen_
 def test_that_the_nodes_were_seen_says_nothing_of_the_pods() -> None:
     h = HistoryBuilder()
     uid = two_changes(h)
-    h.add("seen", rv=0, nodes=h.rv, pods=0, shown_at_rv=h.rv, pod="settle-1")
+    h.add(ShownSeen(rv=0, nodes=h.rv, pods=0, shown_at_rv=h.rv, pod="settle-1"))
     h.bind("probe-1", "node-1")
     assert ruling(h, uid).reasons == ()
 

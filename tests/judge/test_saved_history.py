@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from schedproof.foundation.errors import UsageError
 from schedproof.history.history import History
-from schedproof.history.record import FILE, load_records
+from schedproof.history.saved import FILE, load_records
 from schedproof.judge.judge import judge, judge_all
 from schedproof.report.run.rejudge import rejudge
 
-from .histories import HistoryBuilder
+from .histories import HistoryBuilder, as_read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,10 +50,10 @@ def test_all_that_was_selected_is_judged_in_its_order() -> None:
 def test_judging_changes_nothing_and_says_the_same_again() -> None:
     h = eventful()
     history = h.history()
-    before = json.dumps(history.records)
+    before = [record.as_dict() for record in history.records]
     first = judge_all({0: history})
     assert judge_all({0: history}) == first
-    assert json.dumps(history.records) == before
+    assert [record.as_dict() for record in history.records] == before
 
 
 def test_a_case_is_judged_as_of_its_end_whatever_came_later() -> None:
@@ -62,7 +61,7 @@ def test_a_case_is_judged_as_of_its_end_whatever_came_later() -> None:
     records = eventful().records
     for number, record in enumerate(records):
         if (record["kind"], record.get("phase")) == ("case", "end"):
-            then, later = (judge(History(part), record["case"]) for part in (records[: number + 1], records))
+            then, later = (judge(History(as_read(part)), record["case"]) for part in (records[: number + 1], records))
             assert then == later
 
 
@@ -85,7 +84,7 @@ def test_what_follows_the_end_of_a_case_is_no_part_of_it() -> None:
 def test_a_saved_history_gives_the_same_verdicts(tmp_path: Path) -> None:
     h = eventful()
     h.save(tmp_path)
-    assert judge_all({0: History(load_records(tmp_path))}) == judge_all({0: History(h.records)})
+    assert judge_all({0: History(load_records(tmp_path))}) == judge_all({0: History(as_read(h.records))})
 
 
 @pytest.mark.parametrize("kept", [1, 20, -2], ids=["a brace", "some", "all but its end"])
@@ -94,14 +93,14 @@ def test_a_last_line_that_was_cut_off_is_dropped(tmp_path: Path, kept: int) -> N
     file = h.save(tmp_path)
     *lines, last = file.read_bytes().splitlines(keepends=True)
     file.write_bytes(b"".join(lines) + last[:kept])
-    assert load_records(tmp_path) == h.records[:-1]
+    assert load_records(tmp_path) == as_read(h.records[:-1])
 
 
 def test_a_last_line_that_lacks_only_its_newline_is_kept(tmp_path: Path) -> None:
     h = eventful()
     file = h.save(tmp_path)
     file.write_bytes(file.read_bytes().rstrip(b"\n"))
-    assert load_records(tmp_path) == h.records
+    assert load_records(tmp_path) == as_read(h.records)
 
 
 CORRUPT = {

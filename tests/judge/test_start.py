@@ -9,8 +9,11 @@ import pytest
 from schedproof.candidates.deploy.scheduler_config import SERVED_VERSION
 from schedproof.candidates.plugin_build.start_errors import explain_start
 from schedproof.foundation.errors import CandidateError
+from schedproof.history.acts import Tried
+from schedproof.history.observations import StartFailed
 
 from .histories import HistoryBuilder, told
+from .probing import flipped, loudest, quietest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 VERSION, NAME, TYPED, PROFILES = (
     "plugin/config-version", "plugin/registered-name", "plugin/args-typed", "plugin/profiles",
 )  # fmt: skip
-UNKNOWN_ARGS, DEFAULTS = "plugin/args-unknown", "plugin/args-defaults"
+UNKNOWN_ARGS, DEFAULTS, PROFILE_ARGS = "plugin/args-unknown", "plugin/args-defaults", "plugin/profile-args"
 PLUGIN = "LeastTraffic"
 ARGS = {PLUGIN: {"timeRange": "30s", "resolutionPercent": 10}}
 
@@ -53,7 +56,7 @@ def started(
     h.configuration(version=version, plugins=plugins, args=args)
     if said:
         error = explain_start(said, CandidateError(f"scheduler-tested ended with code 1; it said last:\n{said}"))
-        h.add("start-failed", text=error.message, fix=error.remedy)
+        h.add(StartFailed(text=error.message, fix=error.remedy))
     return h
 
 
@@ -61,19 +64,19 @@ def started(
 
 
 def test_the_version_that_is_served_passes() -> None:
-    told(started(VERSION).verdict(), "passed", f"its configuration is of {SERVED_VERSION}")
+    told(started(VERSION).verdict(), "passed", "", SERVED_VERSION)
 
 
 @pytest.mark.parametrize("version", ["v1beta3", "v1beta2", "v1alpha1", "v2"])
 def test_a_version_that_is_not_served_fails_and_is_named(version: str) -> None:
     other = f"kubescheduler.config.k8s.io/{version}"
     verdict = started(VERSION, version=other, said=OTHER).verdict()
-    told(verdict, "failed", f"is of {other}, and Kubernetes v1.36.3 serves {SERVED_VERSION} only")
+    told(verdict, "failed", "config-version-not-served", other, "v1.36.3", SERVED_VERSION)
 
 
 def test_without_a_configuration_nothing_is_shown_of_it() -> None:
     for case in (VERSION, NAME, TYPED, PROFILES):
-        told(HistoryBuilder(case).verdict(), "invalid", "no scheduler was started")
+        told(HistoryBuilder(case).verdict(), "invalid", "nothing-started")
 
 
 # -- plugin/registered-name
@@ -85,27 +88,46 @@ def test_without_a_configuration_nothing_is_shown_of_it() -> None:
     ids=["own args", "no args", "args of Kubernetes' own"],
 )
 def test_names_that_are_enabled_pass(args: dict[str, Any]) -> None:
-    told(started(NAME, args=args).verdict(), "passed", "every name in its configuration is that of an enabled plugin")
+    told(started(NAME, args=args).verdict(), "passed")
 
 
 def test_a_name_that_is_not_registered_fails_and_is_named() -> None:
     verdict = started(NAME, plugins=["least_traffic"], args={"least_traffic": {}}, said=UNKNOWN).verdict()
-    told(verdict, "failed", "enables the plugin least_traffic, and none is registered under that name")
+    told(verdict, "failed", "plugin-not-registered", "least_traffic")
 
 
 @pytest.mark.parametrize("name", ["leastTraffic", "NodeResourcesFits"])
 @pytest.mark.parametrize("said", ["", OTHER])
 def test_args_for_a_name_that_is_not_enabled_fail_even_where_it_starts(name: str, said: str) -> None:
     verdict = started(NAME, args={name: {"timeRange": "30s"}}, said=said).verdict()
-    told(verdict, "failed", f"pluginConfig names {name}, which no profile enables (enabled: {PLUGIN})")
+    told(verdict, "failed", "plugin-not-enabled", "pluginConfig", name, PLUGIN)
 
 
 def test_args_where_nothing_is_enabled_never_arrive() -> None:
-    told(started(NAME, plugins=()).verdict(), "failed", f"names {PLUGIN}, which no profile enables (enabled: none)")
+    told(started(NAME, plugins=()).verdict(), "failed", "plugin-not-enabled", PLUGIN)
 
 
 def test_who_does_not_start_for_another_reason_shows_nothing() -> None:
-    told(started(NAME, said=OTHER).verdict(), "invalid", "does not start")
+    told(started(NAME, said=OTHER).verdict(), "invalid", "does-not-start")
+
+
+# -- plugin/duplicate-name-rejected
+
+TAKEN = "plugin/duplicate-name-rejected"
+NAME_TAKEN = COMMAND_FAILED.format("a plugin named NodeAffinity already exists")
+
+
+def test_names_of_their_own_pass() -> None:
+    assert started(TAKEN).verdict().outcome == "passed"
+
+
+def test_a_name_that_is_taken_fails_and_is_named() -> None:
+    told(started(TAKEN, said=NAME_TAKEN).verdict(), "failed", "plugin-name-taken", "NodeAffinity")
+
+
+def test_another_end_of_the_start_shows_nothing_of_names() -> None:
+    told(started(TAKEN, said=OTHER).verdict(), "invalid", "does-not-start")
+    told(HistoryBuilder(TAKEN).verdict(), "invalid", "nothing-started")
 
 
 # -- plugin/args-typed
@@ -119,12 +141,12 @@ PERCENT: dict[str, Any] = {
 def tried(*attempts: dict[str, Any], **changes: Any) -> HistoryBuilder:
     h = started(TYPED, **changes)
     for attempt in attempts:
-        h.add("tried", case=TYPED, **attempt)
+        h.add(Tried(case=TYPED, **attempt))
     return h
 
 
 def test_ill_typed_args_that_fail_the_start_by_name_pass() -> None:
-    told(tried(RANGE, PERCENT).verdict(), "passed", "timeRange, resolutionPercent: a value of another type")
+    told(tried(RANGE, PERCENT).verdict(), "passed", "", "timeRange", "resolutionPercent")
 
 
 def test_case_does_not_matter_in_the_name_of_an_arg() -> None:
@@ -133,7 +155,7 @@ def test_case_does_not_matter_in_the_name_of_an_arg() -> None:
 
 def test_an_ill_typed_arg_that_it_starts_with_fails() -> None:
     verdict = tried(RANGE, {**PERCENT, "code": None, "log": ["I1121 resolutionPercent taken", "ready"]}).verdict()
-    told(verdict, "failed", "it starts with resolutionPercent: {'not': 'of this type'}")
+    told(verdict, "failed", "wrong-arg-accepted", "resolutionPercent")
     assert list(verdict.evidence["logs"]) == ["resolutionPercent: {'not': 'of this type'}"]
 
 
@@ -144,7 +166,7 @@ LONGER = "E1121 bad value for resolutionPercentile"
 @pytest.mark.parametrize("log", [[], ["panic: runtime error: invalid memory address"], [ILL_TYPED], [FLAGS], [LONGER]])
 def test_an_end_that_does_not_name_the_arg_fails(log: list[str]) -> None:
     verdict = tried(RANGE, {**PERCENT, "code": 2, "log": log}).verdict()
-    told(verdict, "failed", "it ends with code 2, but does not name resolutionPercent")
+    told(verdict, "failed", "arg-not-named", "2", "resolutionPercent")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +181,7 @@ def test_an_end_that_does_not_name_the_arg_fails(log: list[str]) -> None:
 def test_an_unknown_arg_is_to_fail_the_start_by_name(attempt: dict[str, Any] | None, outcome: str) -> None:
     h = started(UNKNOWN_ARGS)
     if attempt is not None:
-        h.add("tried", case=UNKNOWN_ARGS, arg="schedproofUnknown", value=1, **attempt)
+        h.add(Tried(case=UNKNOWN_ARGS, arg="schedproofUnknown", value=1, **attempt))
     assert h.verdict().outcome == outcome
     assert started(UNKNOWN_ARGS, said=OTHER).verdict().outcome == "invalid"
     assert started(UNKNOWN_ARGS, args={PLUGIN: {}}).verdict().outcome == "not-claimed"
@@ -178,26 +200,24 @@ def test_an_unknown_arg_is_to_fail_the_start_by_name(attempt: dict[str, Any] | N
 def test_without_an_arg_it_is_not_to_crash(attempt: dict[str, Any] | None, outcome: str) -> None:
     h = started(DEFAULTS)
     for arg in ("", "timeRange") if attempt is not None else ():
-        h.add("tried", case=DEFAULTS, arg=arg, value=None, **(attempt or {}))
+        h.add(Tried(case=DEFAULTS, arg=arg, value=None, **(attempt or {})))
     assert h.verdict().outcome == outcome
     assert started(DEFAULTS, said=OTHER).verdict().outcome == "invalid"
     assert started(DEFAULTS, args={}).verdict().outcome == "not-claimed"
 
 
 def test_who_does_not_take_its_own_args_fails() -> None:
-    told(tried(said=ILL_TYPED).verdict(), "failed", "it does not take its own args: its plugin cannot read its args")
+    told(tried(said=ILL_TYPED).verdict(), "failed", "args-refused")
 
 
 @pytest.mark.parametrize("args", [{}, {PLUGIN: {}}, {"NodeResourcesFit": {"ignoredResources": []}}])
 def test_who_has_no_args_of_its_own_claims_nothing_about_them(args: dict[str, Any]) -> None:
-    told(tried(args=args).verdict(), "not-claimed", "no args for a plugin of its own")
+    told(tried(args=args).verdict(), "not-claimed", "not-applicable")
 
 
-@pytest.mark.parametrize(
-    ("said", "words"), [("", "no arg was tried"), (OTHER, "does not start"), (UNKNOWN, "does not start")]
-)
-def test_args_that_were_not_tried_show_nothing(said: str, words: str) -> None:
-    told(tried(said=said).verdict(), "invalid", words)
+@pytest.mark.parametrize(("said", "code"), [("", "not-tried"), (OTHER, "does-not-start"), (UNKNOWN, "does-not-start")])
+def test_args_that_were_not_tried_show_nothing(said: str, code: str) -> None:
+    told(tried(said=said).verdict(), "invalid", code)
 
 
 # -- plugin/profiles
@@ -222,24 +242,34 @@ def profiles(*, bound: bool = True, said: str = "") -> HistoryBuilder:
 
 
 def test_profiles_that_schedule_their_pods_pass() -> None:
-    told(profiles().verdict(), "passed", "")
+    told(profiles().verdict(), "passed")
 
 
 def test_a_profile_that_leaves_its_pods_fails() -> None:
-    told(profiles(bound=False).verdict(), "failed", "probe-2")
+    told(profiles(bound=False).verdict(), "failed", "not-bound-in-time", "probe-2")
 
 
 @pytest.mark.parametrize("said", [DIFFERENT_SORTS, TWO_SORTS])
 def test_profiles_that_cannot_share_a_queue_fail(said: str) -> None:
-    told(profiles(said=said).verdict(), "failed", "queueSort")
+    told(profiles(said=said).verdict(), "failed", "queue-sorts-differ", "queueSort")
 
 
 def test_profiles_of_a_scheduler_that_does_not_start_for_another_reason_show_nothing() -> None:
-    told(profiles(said=OTHER).verdict(), "invalid", "does not start")
+    told(profiles(said=OTHER).verdict(), "invalid", "does-not-start")
 
 
 def test_one_profile_claims_nothing_about_others() -> None:
-    told(started(PROFILES).verdict(), "not-claimed", "one profile")
+    told(started(PROFILES).verdict(), "not-claimed", "not-applicable")
+
+
+def test_args_of_a_profile_are_its_own_in_the_other_order_too() -> None:
+    for names, choose, outcome in (
+        ([], quietest, "not-claimed"), ([SECOND], quietest, "passed"), ([SECOND], loudest, "failed"),
+    ):  # fmt: skip
+        h = flipped(case=PROFILE_ARGS, choose=choose)
+        h.configuration()
+        h.records[0]["scheduler_names"] += names
+        assert h.verdict().outcome == outcome
 
 
 # -- core/alive
@@ -247,4 +277,4 @@ def test_one_profile_claims_nothing_about_others() -> None:
 
 @pytest.mark.parametrize("said", [UNKNOWN, ILL_TYPED, OTHER])
 def test_who_does_not_start_does_not_live(said: str) -> None:
-    told(started(NAME, said=said).verdict("core/alive"), "failed", "it does not start: ")
+    told(started(NAME, said=said).verdict("core/alive"), "failed", "does-not-start")

@@ -13,6 +13,8 @@ from schedproof.candidates.descriptor.descriptor import Candidate
 from schedproof.candidates.kinds import AttachedSpec
 from schedproof.foundation.console import open_console
 from schedproof.foundation.errors import CandidateError
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.asking import Asking, asking
 from schedproof.report.run.result import CandidateResult, RunResult
@@ -60,15 +62,24 @@ def test_every_outcome_has_a_word(outcome: Any, word: str) -> None:
 
 
 def test_what_no_candidate_claims_is_counted_and_shown_only_on_demand() -> None:
-    unclaimed = Verdict("core/fit-cpu", "required", "not-claimed", "")
-    claimed = Verdict("core/fit-cpu", "required", "passed", "")
+    unclaimed = Verdict("core/gang", "required", "not-claimed", "")
+    claimed = Verdict("core/gang", "required", "passed", "")
     result = run({"one": [PASSED, unclaimed], "two": [PASSED, unclaimed]})
-    assert "core/fit-cpu" not in printed(result)
+    assert "core/gang" not in printed(result)
     assert "left out: 1 clause that no candidate claims" in printed(result)
-    assert row(printed(result, verbosity=1), "core/fit-cpu") == ["-", "-"]
+    assert row(printed(result, verbosity=1), "core/gang") == ["-", "-"]
     mixed = printed(run({"one": [PASSED, unclaimed], "two": [PASSED, claimed]}))
-    assert row(mixed, "core/fit-cpu") == ["-", "pass"]
+    assert row(mixed, "core/gang") == ["-", "pass"]
     assert "no candidate claims" not in mixed
+
+
+def test_what_is_claimed_and_was_not_asked_for_is_counted() -> None:
+    candidate = Candidate("one", "one", AttachedSpec(), Path("one", "candidate.yaml"))
+    whole = tuple(clause for clause in CATALOGUE if not why_unclaimed(CATALOGUE[clause], candidate.claims))
+    for selected, count in ((whole, 0), (whole[:2], len(whole) - 2)):
+        result = run({})
+        result.candidates["one"] = CandidateResult(candidate, selected, [PASSED])
+        assert (f"not asked for: {count} clauses that one claims as well" in printed(result)) == bool(count)
 
 
 def test_failures_are_below_the_matrix() -> None:

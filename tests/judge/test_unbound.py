@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from schedproof.history.acts import Halted
+
 from .histories import HistoryBuilder, told
 
 FIT = "core/fit-cpu"
@@ -71,6 +73,13 @@ def test_what_it_was_answered_meanwhile_is_told_once_and_by_how_often() -> None:
     assert "earlier" not in said
 
 
+def test_what_the_harness_had_broken_is_not_blamed_on_who_answered() -> None:
+    h = HistoryBuilder(FIT)
+    h.pod("probe")
+    h.query("rate(x[2s])", status=503, fault="503")
+    assert "Prometheus, whose line the harness had broken, answered 503" in unbound(h)
+
+
 def test_of_a_candidate_that_does_nothing_that_is_said() -> None:
     h = HistoryBuilder(FIT)
     h.pod("probe")
@@ -85,7 +94,7 @@ def test_a_pod_of_the_harness_that_fits_and_is_not_bound_is_unaccounted_for(role
     h.expect("own", "bound")
     h.end()
     h.over()
-    told(h.verdict("core/all-accounted"), "failed", "own was not bound")
+    told(h.verdict("core/all-accounted"), "failed", "not-bound-in-time", "own")
 
 
 def test_one_that_fits_nowhere_is_accounted_for() -> None:
@@ -105,7 +114,7 @@ def test_the_timeline_tells_what_the_harness_did_to_nodes_and_lines() -> None:
     h.node("node-2", unschedulable=True)
     h.node("node-new")
     h.remove_node("node-new")
-    h.add("halted", case="network/prometheus-down")
+    h.add(Halted(case="network/prometheus-down"))
     h.pod("probe", role="outage")
     h.expect("probe", "bound")
     lines = "\n".join(h.verdict().evidence["timeline"])

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schedproof.history.history import History, Seen
+from schedproof.history.observations import WatchEvent
+from schedproof.history.watched import WatchReader
 from schedproof.history.world import World, key
 
 from .histories import NAMESPACE, NODES, SCHEDULER, HistoryBuilder
 
-if TYPE_CHECKING:
-    from schedproof.history.record import Record
-
 # -- one event after the other
 
 
-def event(resource: str, rv: int, name: str, kind: str = "MODIFIED", **fields: Any) -> Record:
+def event(resource: str, rv: int, name: str, kind: str = "MODIFIED", **fields: Any) -> WatchEvent:
     metadata = {"name": name} if resource == "nodes" else {"name": name, "namespace": "default", "uid": f"{name}-{rv}"}
-    return {"kind": "object", "resource": resource, "type": kind, "rv": rv, "object": {"metadata": metadata, **fields}}
+    return WatchEvent(resource=resource, type=kind, rv=rv, object={"metadata": metadata, **fields})
 
 
 HISTORY = [
@@ -66,7 +65,7 @@ def test_the_labels_of_namespaces_are_those_at_the_later_of_both_revisions() -> 
     """Where no namespace was ever on record, they are not known."""
     assert World(HISTORY).at(50).namespaces is None
     red = event("namespaces", 20, "red", "ADDED")
-    red["object"]["metadata"] = {"name": "red", "labels": {"team": "red"}}
+    red.object["metadata"] = {"name": "red", "labels": {"team": "red"}}
     world = World([*HISTORY, red])
     assert world.at(10).namespaces == {}
     assert world.view(10, 20).namespaces == world.view(20, 10).namespaces == {"red": {"team": "red"}}
@@ -107,7 +106,7 @@ unhurried = settings(deadline=None, database=None, suppress_health_check=[Health
 
 
 @st.composite
-def event_logs(draw: st.DrawFn) -> list[Record]:
+def event_logs(draw: st.DrawFn) -> list[WatchEvent]:
     """Events in the order of their revisions: a list of each resource, then changes that make sense."""
     revision = draw(st.integers(1, 5))
     log, existing = [], set()
@@ -132,27 +131,27 @@ def event_logs(draw: st.DrawFn) -> list[Record]:
     return log
 
 
-def naive(log: list[Record], rv: int) -> tuple[dict[str, Any], dict[str, Any]]:
+def naive(log: list[WatchEvent], rv: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """The world right after a revision, worked out from nothing."""
     world: dict[str, dict[str, Any]] = {"nodes": {}, "pods": {}}
     for one in log:
-        if one["rv"] <= rv:
-            world[one["resource"]].pop(key(one["object"]), None)
-            if one["type"] != "DELETED":
-                world[one["resource"]][key(one["object"])] = one["object"]
+        if one.rv <= rv:
+            world[one.resource].pop(key(one.object), None)
+            if one.type != "DELETED":
+                world[one.resource][key(one.object)] = one.object
     return world["nodes"], world["pods"]
 
 
 @unhurried
 @given(event_logs(), st.integers(0, 90))
-def test_the_state_at_a_revision_is_what_happened_up_to_it(log: list[Record], rv: int) -> None:
+def test_the_state_at_a_revision_is_what_happened_up_to_it(log: list[WatchEvent], rv: int) -> None:
     state = World(log).at(rv)
     assert (dict(state.nodes), dict(state.pods)) == naive(log, rv)
 
 
 @unhurried
 @given(event_logs(), st.integers(0, 90), st.integers(0, 40), st.sampled_from("abc"))
-def test_the_versions_of_a_node_are_all_that_it_had(log: list[Record], first: int, length: int, name: str) -> None:
+def test_the_versions_of_a_node_are_all_that_it_had(log: list[WatchEvent], first: int, length: int, name: str) -> None:
     versions = World(log).node_versions(name, first, first + length)
     assert versions[0][0] == first + length
     begins = [first, *(rv + 1 for rv, _ in reversed(versions[1:]))]
@@ -162,7 +161,7 @@ def test_the_versions_of_a_node_are_all_that_it_had(log: list[Record], first: in
 
 @unhurried
 @given(event_logs(), st.lists(st.integers(0, 90), max_size=5), st.sampled_from("abc"))
-def test_the_company_on_a_node_is_those_who_are_there(log: list[Record], asked: list[int], node: str) -> None:
+def test_the_company_on_a_node_is_those_who_are_there(log: list[WatchEvent], asked: list[int], node: str) -> None:
     world = World(log)
     for rv in asked:  # in whatever order
         there = {n: pod for n, pod in naive(log, rv)[1].items() if pod.get("spec", {}).get("nodeName") == node}
@@ -178,15 +177,38 @@ def test_the_company_on_a_node_is_those_who_are_there(log: list[Record], asked: 
 
 @unhurried
 @given(event_logs(), st.data())
-def test_the_order_in_which_different_watches_arrive_means_nothing(log: list[Record], data: st.DataObject) -> None:
+def test_the_order_in_which_different_watches_arrive_means_nothing(log: list[WatchEvent], data: st.DataObject) -> None:
     """Each watch keeps its order; one may be far behind the other."""
-    queues = {resource: [one for one in log if one["resource"] == resource] for resource in ("nodes", "pods")}
+    queues = {resource: [one for one in log if one.resource == resource] for resource in ("nodes", "pods")}
     arrived = []
     while any(queues.values()):
         resource = data.draw(st.sampled_from([name for name, queue in queues.items() if queue]))
         arrived.append(queues[resource].pop(0))
     for rv in range(0, 100, 7):
         assert World(arrived).at(rv) == World(log).at(rv)
+
+
+@unhurried
+@given(event_logs(), st.lists(st.integers(0, 30), max_size=6), st.data())
+def test_what_was_read_in_parts_is_what_is_read_at_once(
+    log: list[WatchEvent], lengths: list[int], data: st.DataObject
+) -> None:
+    """Also where an event is late within its own watch, and where fewer records are asked for than before."""
+    arrived = data.draw(st.permutations(log)) if data.draw(st.booleans()) else log
+    for one in arrived:
+        one.object.setdefault("spec", {})
+    watched, earlier = WatchReader(), []
+    for length in [*lengths, len(arrived)]:
+        if {(one.resource, one.rv) for one in arrived[:length]} & {(one.resource, one.rv) for one in arrived[length:]}:
+            continue  # in the middle of a list
+        world, facts = watched.read(arrived[:length])
+        whole = World(arrived[:length])
+        earlier.append((world, whole))
+        for then, at_once in earlier:  # what is read later changes none of them
+            assert [then.at(rv) for rv in (0, 90, 7, 30, 3)] == [at_once.at(rv) for rv in (0, 90, 7, 30, 3)]
+            assert then.latest() == at_once.latest()
+        _, anew = WatchReader().read(arrived[:length])
+        assert vars(facts) == vars(anew)
 
 
 # -- what a history tells of it
@@ -235,7 +257,7 @@ def test_own_pods_are_those_that_bear_one_of_the_candidates_names() -> None:
     second = h.pod("probe-2", scheduler="tested-too")
     history = h.history()
     assert set(history.own_pods()) == {own}
-    run = {**history.run, "scheduler_names": [SCHEDULER, "tested-too"]}
+    run = history.run.model_copy(update={"scheduler_names": [SCHEDULER, "tested-too"]})
     assert set(History([run, *history.records[1:]]).own_pods()) == {own, second}
 
 

@@ -103,6 +103,7 @@ def test_what_it_lacks_is_skipped_by_name_and_all_else_is_judged(up: Up, shell: 
     lacking = {
         "core/binds": "audit", "core/cordon": "change-nodes", "extender/prioritize-range": "idle-nodes",
         "core/no-nodes": "empty-cluster", "network/real-traffic": "load", "core/bind-uid": "audit, hold-bindings",
+        "core/dra": "claimed-devices",
     }  # fmt: skip
     judged = ("core/fit-cpu", "core/requeue-pod-deleted", "network/flip", "extender/malformed")
     ended = up.run(shell, *(f"--clause={clause}" for clause in (*lacking, *judged))).ends()

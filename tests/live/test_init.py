@@ -14,12 +14,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.live
 
 
-TRIED = {
-    "extender": (),
-    "controller": (),
-    "plugin": ("--clause=core/binds", "--profile=plugin", "--profile=network-aware", "--profile=normalization"),
-}
-"""Kinds of candidates, and what is tried of them. The plugin only scores: the rest of core is kube-scheduler's own."""
+SCORING = ("--clause=core/binds", "--profile=network-aware", "--profile=normalization")
+TRIED = {"extender": (*SCORING, "--profile=extender"), "controller": (), "plugin": (*SCORING, "--profile=plugin")}
+"""Kinds of candidates, and what is tried of them. Two of them only score: the rest of core is kube-scheduler's own."""
 
 
 @pytest.mark.parametrize("kind", KINDS)

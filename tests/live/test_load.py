@@ -121,7 +121,7 @@ def test_scripted_load_is_exactly_what_was_asked(cluster: Cluster) -> None:
     with contextlib.closing(cluster.scripted_metrics()) as scripted:
         scripted.script(Script({(RECEIVED, cluster.device): counters}, 0.5))
         server = PrometheusConnect(url=scripted.url)
-        for moment, rates in ((now - 25, [1e3, 2e3, 4e3, 8e3]), (now - 5, [5.0] * 4), (now + 60, [5.0] * 4)):
+        for moment, rates in ((now - 25, [1e3, 2e3, 4e3, 8e3]), (now - 5, [5.0] * 4), (now + 20, [5.0] * 4)):
             query = f'rate({RECEIVED}{{device="{cluster.device}"}}[10s])'
             answer = server.custom_query(query, params={"time": str(moment)})
             read = {series["metric"]["node"]: float(series["value"][1]) for series in answer}

@@ -26,7 +26,7 @@ def test_expects_nothing(case):
     case.pod()
 
 def test_expects_too_much(case):
-    pod = case.pod(cpu=case.beyond("cpu", 2))
+    pod = case.pod(cpu=case.nodes.beyond("cpu", 2))
     case.expect_bound([pod])
 """
 

@@ -18,6 +18,7 @@ import pytest
 
 from schedproof.binaries.resolve import resolve
 from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.candidates.kinds import WorldSpec
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import Deadline
@@ -162,6 +163,14 @@ def test_a_range_ends_at_the_present_whenever_it_was_asked_to(server: ReadingsSe
     assert series["values"][-1][0] == now["data"]["result"][0]
 
 
+@pytest.mark.parametrize("query", ["nothing", "rate(nothing[2s])", "max by (node) (rate(nothing[2s]))", "up > 5"])
+def test_what_finds_nothing_is_an_empty_list(server: ReadingsServer, query: str) -> None:
+    put(server, EXAMPLE)
+    for path, more in (("query", {}), ("query_range", {"start": "100", "end": "102", "step": "1"})):
+        status, document = answer(server, f"/api/v1/{path}", query=query, **more)
+        assert (status, document["data"]["result"]) == (200, [])
+
+
 @pytest.mark.parametrize(
     ("path", "parameters", "status", "kind", "said"),
     [
@@ -210,6 +219,22 @@ def test_the_reference_plugin_scores_as_its_documentation_says(surface: Any) -> 
 def test_a_plugin_that_skips_scoring_prefers_no_node(surface: Any) -> None:
     found = surface("least-traffic-plugin").ask((("a", None), ("b", None)))
     assert (found.scores, found.raw) == ((("a", 100), ("b", 100)), ())
+
+
+def test_the_pod_and_the_nodes_have_what_the_candidates_world_says(surface: Any) -> None:
+    """Without the pod's annotation it prefers nothing, and without the nodes' label there is nothing to prefer."""
+    shipped = load_candidate(content("fixtures", "candidates", "unusual", "signs-pods"))
+    network = load_candidate(content("fixtures", "candidates", "least-traffic-plugin")).claims.network
+    asks = dataclasses.replace(
+        shipped,
+        spec=dataclasses.replace(shipped.spec, name="PrefersDisk"),
+        claims=dataclasses.replace(shipped.claims, network=network),
+    )
+    disk = {"example.com/disk": "ssd"}
+    for pod, nodes, score in (({}, disk, 0), (disk, {}, 0), (disk, disk, 100)):
+        world = WorldSpec(pod={"metadata": {"annotations": pod}}, node_labels=nodes)
+        found = surface(dataclasses.replace(asks, world=world)).ask(EXAMPLE)
+        assert {its for _, its in found.scores} == {score}, (pod, nodes)
 
 
 def test_nodes_that_a_plugin_filters_are_named(surface: Any) -> None:

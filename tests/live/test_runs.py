@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,8 +18,10 @@ import pytest
 import schedproof
 from schedproof.binaries.resolve import locate, setting
 from schedproof.clusters.embedded.cluster import BINARIES
+from schedproof.history.world import RESERVED
 from schedproof.report.run.rejudge import rejudge
-from schedproof.stimulus.reserved import RESERVED
+
+from .verdicts import others
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,21 +33,38 @@ pytestmark = pytest.mark.live
 SUITES = Path(__file__).parents[2] / "suites"
 KEEPS = {"stock": {"core"}, "least-traffic-extender": {"core", "network", "extender", "normalize"}}
 """Candidates that keep all that they claim: the first parts of their clauses' ids."""
+# What could be claimed beyond that, and is not.
 MORE = {
-    "normalize/strict", "normalize/best-is-max", "normalize/worst-is-min", "normalize/documented", "network/herd",
-    # Another one than a controller has no second instance to try.
-    "core/leader",
-    # The extender has no business with the apiserver, and its filter leaves out no node.
-    "extender/managed-resources", "extender/rbac-sufficient", "extender/rbac-minimal", "extender/ignorable-down",
-    "extender/bind-binds", "extender/bind-error", "extender/bind-again", "extender/failed-reasons",
-}  # fmt: skip
-"""What could be claimed beyond that, and is not."""
+    "stock": {"core/gang", "core/leader"},
+    "least-traffic-extender": {
+        "normalize/strict",
+        "normalize/best-is-max",
+        "normalize/worst-is-min",
+        "normalize/documented",
+        "network/herd",
+        "core/gang",
+        "core/leader",
+        "core/volume-node-affinity",
+        "extender/preempt",
+        "extender/tls",
+        # The extender has no business with the apiserver, and its filter leaves out no node.
+        "extender/managed-resources",
+        "extender/rbac-sufficient",
+        "extender/rbac-minimal",
+        "extender/ignorable-down",
+        "extender/bind-binds",
+        "extender/bind-error",
+        "extender/bind-again",
+        "extender/failed-reasons",
+    },
+}
 NO_PREFERENCE = {
     "network/least-traffic", "network/flip", "network/ranking", "network/real-traffic", "network/missing-node",
     "network/large-counters", "network/prometheus-down", "network/prometheus-slow", "network/window",
     "network/rate-not-total", "network/counter-reset", "network/interface", "network/node-names",
     "network/direction", "network/joins", "network/some-without", "network/missing-all", "network/no-samples",
     "network/prometheus-error", "network/nan", "network/stale-series", "network/near-zero", "network/duplicate-series",
+    "network/burst", "network/outlier", "network/waiting", "network/bind-refused",
 }  # fmt: skip
 """What a candidate fails that has no preference, where all else must pass."""
 NOBODY = 65_534
@@ -56,23 +76,31 @@ def by_candidate(report: dict[str, Any]) -> dict[str, dict[str, str]]:
     return {one["name"]: {c["id"]: c["outcome"] for c in one["clauses"]} for one in report["candidates"]}
 
 
-# -- all shipped candidates, judged in one run on one cluster
+# -- a run of candidates that keep their promises, and one of those that have no preference
 
 
 @pytest.mark.parametrize("candidate", KEEPS)
-def test_what_has_no_defect_passes_all_that_it_claims(judged: tuple[Shell, Ended], candidate: str) -> None:
-    shell, ended = judged
-    outcomes = by_candidate(shell.report())[candidate]
-    assert outcomes == {
-        clause: "passed" if clause.partition("/")[0] in KEEPS[candidate] and clause not in MORE else "not-claimed"
-        for clause in outcomes
-    }, ended.said
-    assert len(outcomes) >= 47
+def test_what_has_no_defect_passes_all_that_it_claims(kept: tuple[Shell, Ended], candidate: str) -> None:
+    shell, ended = kept
+    (clauses,) = (one["clauses"] for one in shell.report()["candidates"] if one["name"] == candidate)
+    verdicts = {one["id"]: one for one in clauses}
+    # On a cluster that has judged several candidates the next digit may be too far.
+    wrong = others([verdicts.pop("core/watch-versions")], "passed", "not-claimed")
+    assert not wrong, wrong
+    kept_ones = [one for clause, one in verdicts.items() if _keeps(candidate, clause)]
+    unclaimed = [one for clause, one in verdicts.items() if not _keeps(candidate, clause)]
+    wrong = others(kept_ones, "passed") + others(unclaimed, "not-claimed")
+    assert not wrong, f"{wrong}\n{ended.said}"
+    assert len(verdicts) >= 47
+
+
+def _keeps(candidate: str, clause: str) -> bool:
+    return clause.partition("/")[0] in KEEPS[candidate] and clause not in MORE[candidate]
 
 
 @pytest.mark.parametrize("candidate", ["stock-claims-network", "constant-scores"])
-def test_what_has_no_preference_fails_there_and_nowhere_else(judged: tuple[Shell, Ended], candidate: str) -> None:
-    shell, ended = judged
+def test_what_has_no_preference_fails_there_and_nowhere_else(broken: tuple[Shell, Ended], candidate: str) -> None:
+    shell, ended = broken
     outcomes = by_candidate(shell.report())[candidate]
     # Of one that asks Prometheus nothing there are no queries to count, nor has it read that there is no traffic.
     unproved = {"network/query-cost", "network/zero-traffic"} if candidate == "stock-claims-network" else set()
@@ -80,16 +108,16 @@ def test_what_has_no_preference_fails_there_and_nowhere_else(judged: tuple[Shell
     assert {clause for clause, outcome in outcomes.items() if outcome == "invalid"} == unproved, ended.said
 
 
-def test_a_run_with_failures_exits_1_and_leaves_nothing(judged: tuple[Shell, Ended]) -> None:
-    shell, ended = judged
+def test_a_run_with_failures_exits_1_and_leaves_nothing(broken: tuple[Shell, Ended]) -> None:
+    shell, ended = broken
     assert ended.code == 1, ended.said
     assert ended.out.splitlines()[-1].startswith("FAILED: ")
     assert ended.out.splitlines()[-1].endswith("; open report/report.html")
     shell.expect_nothing_left()
 
 
-def test_report_json_is_what_it_is_documented_to_be(judged: tuple[Shell, Ended]) -> None:
-    report = judged[0].report()
+def test_report_json_is_what_it_is_documented_to_be(kept: tuple[Shell, Ended], broken: tuple[Shell, Ended]) -> None:
+    report = kept[0].report()
     assert report["schema"] == "schedproof.report/v1"
     assert report["run"]["cluster"] == "embedded"
     assert isinstance(report["run"]["seed"], int)
@@ -97,22 +125,23 @@ def test_report_json_is_what_it_is_documented_to_be(judged: tuple[Shell, Ended])
     kinds = {one["name"]: one["kind"] for one in report["candidates"]}
     assert kinds["stock"] == "plugin"
     assert kinds["least-traffic-extender"] == "extender"
-    for one in report["candidates"]:
+    candidates = [*report["candidates"], *broken[0].report()["candidates"]]
+    for one in candidates:
         assert set(one["profiles"]) <= {"core", "network-aware", "extender", "normalization"}
         for clause in one["clauses"]:
             assert {"id", "level", "outcome", "summary", "evidence"} <= set(clause)
             assert clause["level"] in ("required", "recommended")
         for profile in one["profiles"].values():
             assert sum(profile["statistics"].values()) > 0
-    results = {one["name"]: {p: r["result"] for p, r in one["profiles"].items()} for one in report["candidates"]}
+    results = {one["name"]: {p: r["result"] for p, r in one["profiles"].items()} for one in candidates}
     assert results["stock"] == {"core": "success"}
     assert set(results["least-traffic-extender"].values()) == {"success"}
     assert results["constant-scores"]["network-aware"] == "failure"
     assert results["constant-scores"]["core"] == "success"
 
 
-def test_junit_xml_counts_what_report_json_does(judged: tuple[Shell, Ended]) -> None:
-    shell, _ = judged
+def test_junit_xml_counts_what_report_json_does(broken: tuple[Shell, Ended]) -> None:
+    shell, _ = broken
     suites = {suite.get("name"): suite for suite in ET.parse(shell.work / "report" / "junit.xml").getroot()}
     for one in shell.report()["candidates"]:
         suite = suites[one["name"]]
@@ -124,8 +153,8 @@ def test_junit_xml_counts_what_report_json_does(judged: tuple[Shell, Ended]) -> 
         assert suite.get("failures") == str(len(failed))
 
 
-def test_a_failure_quotes_the_guarantee_and_shows_the_nodes(judged: tuple[Shell, Ended]) -> None:
-    out = judged[1].out
+def test_a_failure_quotes_the_guarantee_and_shows_the_nodes(broken: tuple[Shell, Ended]) -> None:
+    out = broken[1].out
     shown, _, _ = out.partition("constant-scores  network/least-traffic ")[2].partition("\nreproduce: schedproof run ")
     assert "guarantee: Among feasible nodes, the one with the least traffic gets the pod" in shown
     for column in ("node", "feasible", "traffic B/s", "score", "expected", "chosen", "node-1", "node-4"):
@@ -134,22 +163,22 @@ def test_a_failure_quotes_the_guarantee_and_shows_the_nodes(judged: tuple[Shell,
     assert "last log lines of candidate constant-scores" in shown
 
 
-def test_the_command_that_reproduces_a_failure_does(judged: tuple[Shell, Ended], shell: Shell) -> None:
-    lines = [line for line in judged[1].out.splitlines() if line.startswith("reproduce: schedproof ")]
+def test_the_command_that_reproduces_a_failure_does(broken: tuple[Shell, Ended], shell: Shell) -> None:
+    lines = [line for line in broken[1].out.splitlines() if line.startswith("reproduce: schedproof ")]
     (line,) = [line for line in lines if "stock-claims-network" in line and "network/least-traffic" in line]
     ended = shell.schedproof(*line.removeprefix("reproduce: schedproof ").split(), "--report", "report")
     assert ended.code == 1, ended.said
     assert by_candidate(shell.report())["stock-claims-network"]["network/least-traffic"] == "failed"
 
 
-def test_judging_the_saved_run_gives_the_same_verdicts(judged: tuple[Shell, Ended]) -> None:
-    shell, _ = judged
-    saved = {one["name"]: _verdicts(one) for one in shell.report()["candidates"]}
-    again = {one["name"]: _verdicts(one) for one in rejudge(shell.work / "report").as_dict()["candidates"]}
-    assert again == saved
-    for folder, code in (("report", 1), ("report/candidates/stock", 0), ("report/candidates/constant-scores", 1)):
-        ended = shell.schedproof("judge", folder)
-        assert ended.code == code, ended.said
+def test_judging_a_saved_run_gives_the_same_verdicts(kept: tuple[Shell, Ended], broken: tuple[Shell, Ended]) -> None:
+    for (shell, _), code in ((kept, 0), (broken, 1)):
+        saved = {one["name"]: _verdicts(one) for one in shell.report()["candidates"]}
+        again = {one["name"]: _verdicts(one) for one in rejudge(shell.work / "report").as_dict()["candidates"]}
+        assert again == saved
+        for folder in ("report", *(f"report/candidates/{name}" for name in saved)):
+            ended = shell.schedproof("judge", folder)
+            assert ended.code == code, ended.said
 
 
 def _verdicts(candidate: dict[str, Any]) -> list[tuple[str, str, str]]:
@@ -383,7 +412,10 @@ def test_an_ordinary_user_needs_no_privileges(ordinary: Shell) -> None:
     command = ordinary.start("schedproof", "run", "least-traffic-extender", *options)
     command.says("attaching")
     ordinary.watch()
-    uids = {(entry / "status").read_text().partition("\nUid:\t")[2].split()[0] for entry in ordinary.processes()}
+    uids = set()
+    for entry in ordinary.processes():
+        with contextlib.suppress(OSError):  # it has ended
+            uids.add((entry / "status").read_text().partition("\nUid:\t")[2].split()[0])
     ended = command.ends()
     assert ended.code == 0, ended.said
     assert uids == {str(os.geteuid() or NOBODY)}

@@ -14,7 +14,7 @@ from schedproof.foundation.content import content
 from schedproof.foundation.progress import SilentProgress
 from schedproof.session.launch import Settings
 from schedproof.session.session import Session
-from schedproof.stimulus.normalization import NormalizationCase
+from schedproof.stimulus.case import Case
 from schedproof.stimulus.trial import Trial
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def opened(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterat
             trial = closing.enter_context(
                 contextlib.closing(Trial(cluster, candidate, tmp_path_factory.mktemp("trial"), seed=1))
             )
-            case = closing.enter_context(contextlib.closing(NormalizationCase(trial, "normalize/order")))
-            return {surface.name: surface for surface in case.surfaces}
+            case = closing.enter_context(contextlib.closing(Case(trial, "normalize/order")))
+            return {surface.name: surface for surface in case.scores.live.surfaces}
 
         yield attach
 

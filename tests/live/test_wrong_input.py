@@ -48,7 +48,7 @@ WRONG = {
     "stock --profile normalization": ("does not claim the profile normalization", "spec.claims.profiles"),
     "stock --cluster embeded": ("--cluster embeded", "embedded"),
     "stock --cluster-file none.yaml": ("none.yaml", "clusters/embedded.yaml"),
-    "stock --nodes 0": ("0 nodes", "1 to"),
+    "stock --nodes 0": ("--nodes", "from 1, found 0"),
     "stock --binary kube-scheduler=./none": ("kube-scheduler", "none, which does not exist"),
     "stock --binary kube-schedule=./none": ("'kube-schedule'", "kube-scheduler"),
     "stock stock": ("two candidates have the same name", "metadata.name"),
@@ -67,7 +67,8 @@ def test_an_option_that_cannot_be_taken(shell: Shell, typed: str) -> None:
 def test_an_option_that_is_no_number(shell: Shell) -> None:
     ended = shell.schedproof("run", "stock", "--nodes", "many")
     assert ended.code == 2, ended.said
-    assert "argument --nodes: invalid int value: 'many'" in ended.err
+    assert "argument --nodes: " in ended.err
+    assert "many" in ended.err
 
 
 def test_a_setting_that_names_no_binary(shell: Shell) -> None:
@@ -80,7 +81,7 @@ def test_a_folder_that_holds_no_history(shell: Shell) -> None:
 
 
 def test_no_jobs(shell: Shell) -> None:
-    expect_refused(shell.schedproof("run", "stock", "--jobs", "0"), "--jobs 0")
+    expect_refused(shell.schedproof("run", "stock", "--jobs", "0"), "--jobs")
 
 
 def test_jobs_on_a_cluster_that_exists(shell: Shell) -> None:

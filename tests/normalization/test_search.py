@@ -204,7 +204,7 @@ def test_effort_is_a_name_or_a_number():
 
 
 def test_a_saved_case_that_is_not_there(tmp_path):
-    with pytest.raises(UsageError, match="no such case"):
+    with pytest.raises(UsageError, match="no case of this id is kept"):
         SavedCases(tmp_path).get("abc")
     (tmp_path / "half.json").write_text("{")
     case = SavedCase("candidate.yaml", "normalize/order", "plugin", ((("a", None), ("b", float("inf"))),), "wrong")

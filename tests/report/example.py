@@ -14,6 +14,7 @@ from typing import Any
 
 from schedproof.benchmark.compare.quantiles import cdf, log_histogram, summary
 from schedproof.benchmark.compare.ratio import compare
+from schedproof.benchmark.results import BenchDocument
 
 BLOCKS, PODS, WARM_UP = 8, 1000, 100
 STOCK, PLUGIN, EXTENDER, CONTROLLER = (
@@ -39,6 +40,11 @@ INVALID = "the apiserver was the limit: it used 1.9 of 2 cores, and the candidat
 def document() -> dict[str, Any]:
     """The same at every call; the caller's own."""
     return copy.deepcopy(_document())
+
+
+def read(found: dict[str, Any] | None = None) -> BenchDocument:
+    """A document, or the example, as the report takes it."""
+    return BenchDocument.model_validate(document() if found is None else found)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from pathlib import Path
 from schedproof.report.bench.page import render_bench
 
 from .browser import DESKTOP, PHONE, browser
-from .example import document
+from .example import document, read
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
@@ -22,7 +22,7 @@ def main(arguments: list[str]) -> None:
     shown = json.loads(Path(arguments[0]).read_text()) if arguments else document()
     with tempfile.TemporaryDirectory() as name, browser(Path(name)) as window:
         page = Path(name) / "bench.html"
-        page.write_text(render_bench(shown), encoding="utf-8")
+        page.write_text(render_bench(read(shown)), encoding="utf-8")
         window.open(page)
         window.picture(IMAGES / "bench-light.png", 940, scale=0.8)
         window.open(page, DESKTOP, scheme="dark")

@@ -13,7 +13,7 @@ import pytest
 from schedproof.report.bench.document import METRICS, trials, typical
 from schedproof.report.bench.page import render_bench
 
-from .example import CONTROLLER, EXTENDER, INVALID, PLUGIN, TOO_FEW, WRONG, document
+from .example import CONTROLLER, EXTENDER, INVALID, PLUGIN, TOO_FEW, WRONG, document, read
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 NASTY = "<img src=x onerror=\"alert(1)\"></script><script>alert(2)</script> & 'quotes'"
@@ -51,7 +51,7 @@ class Page(HTMLParser):
         return [element for element in self.elements if element[0] in names]
 
 
-PAGE = Page(render_bench(document()))
+PAGE = Page(render_bench(read()))
 EMPTY: dict[str, Any] = {
     "schema": "schedproof.bench/v1", "run": {}, "candidates": [], "conformance": None,
     "workloads": [], "measurements": [], "comparisons": [], "knees": [], "scaling": [], "phases": [], "queries": [],
@@ -73,12 +73,12 @@ def test_it_needs_nothing_from_the_network() -> None:
 
 
 def test_it_is_the_same_at_every_call() -> None:
-    assert render_bench(document()) == render_bench(document())
+    assert render_bench(read()) == render_bench(read())
 
 
 def test_nothing_of_a_candidate_or_a_workload_becomes_markup() -> None:
     nasty = _replaced(document(), {PLUGIN: NASTY, "basic": NASTY, WRONG: NASTY, INVALID: NASTY, "embedded": NASTY})
-    page = Page(render_bench(nasty))
+    page = Page(render_bench(read(nasty)))
     assert page.open == []
     assert len(page.named("script")) == 1
     assert not page.named("img")
@@ -90,7 +90,7 @@ def test_ids_are_unique_and_links_lead_somewhere() -> None:
     assert len(ids) == len(set(ids))
     links = {(attributes["href"] or "")[1:] for _, attributes in PAGE.named("a")}
     labels = {name for _, a in PAGE.elements for name in (a.get("aria-labelledby") or "").split()}
-    fills = set(re.findall(r"url\(#([^)]+)\)", render_bench(document())))
+    fills = set(re.findall(r"url\(#([^)]+)\)", render_bench(read())))
     assert links | labels | fills <= set(ids)
 
 
@@ -133,32 +133,32 @@ def test_all_parts_are_shown(words: str) -> None:
     ["conformance", "measurements", "knees", "scaling", "phases", "queries", "gates", "workloads", "comparisons"],
 )
 def test_a_part_that_was_not_measured_is_left_out(part: str) -> None:
-    page = Page(render_bench({**document(), part: None if part == "conformance" else []}))
+    page = Page(render_bench(read({**document(), part: None if part == "conformance" else []})))
     assert page.open == []
     empty = [a for tag, a in page.elements if tag == "section" and a.get("id") == part]
     assert empty == []
 
 
 def test_a_run_in_which_nothing_was_measured_has_a_page() -> None:
-    page = Page(render_bench(EMPTY))
+    page = Page(render_bench(read(EMPTY)))
     assert "Nothing was measured." in page.text
     assert not page.named("figure", "table")
 
 
 def test_a_run_that_broke_down_says_so() -> None:
-    page = Page(render_bench({**EMPTY, "run": {"error": "the apiserver went away"}}))
+    page = Page(render_bench(read({**EMPTY, "run": {"error": "the apiserver went away"}})))
     assert "Not all was measured: the apiserver went away" in page.text
     assert any(attributes.get("role") == "alert" for _, attributes in page.elements)
 
 
 def test_who_could_not_be_brought_up_is_named() -> None:
     broken = [{"workload": "basic", "candidate": "mine", "said": "mine did not get ready"}]
-    page = Page(render_bench({**EMPTY, "run": {"broken": broken}}))
+    page = Page(render_bench(read({**EMPTY, "run": {"broken": broken}})))
     assert "Not all was measured: basic, mine: mine did not get ready" in page.text
 
 
 def test_fast_but_wrong_is_shown_beside_the_number() -> None:
-    cells = re.findall(r"<td[^>]*>(?:(?!</td>).)*faster(?:(?!</td>).)*</td>", render_bench(document()))
+    cells = re.findall(r"<td[^>]*>(?:(?!</td>).)*faster(?:(?!</td>).)*</td>", render_bench(read()))
     wrong = [cell for cell in cells if "WRONG" in cell]
     # In the headline, and where its trial is shown.
     assert len(wrong) == 2
@@ -175,9 +175,9 @@ def test_an_invalid_round_is_in_no_number() -> None:
                     one["throughput"], one["latency"] = 1e6, {}
                     one["usage"] = {"extender": {"cpu": 1e9, "peak": 1e15}}
     lead = METRICS["throughput"]
-    shown = lead.show(typical(trials(sane)[0].of(EXTENDER), lead))
+    shown = lead.show(typical(trials(read(sane))[0].of(EXTENDER), lead))
     for one in (sane, wild):
-        page = render_bench(one)
+        page = render_bench(read(one))
         assert f"<b>{shown}</b>" in page
         assert "1,000,000 s" not in page
 
@@ -188,7 +188,7 @@ def test_rounds_without_any_bound_pod_are_shown() -> None:
         measured |= {"cdf": [], "histogram": {"edges": [], "counts": []}}
         for round_ in measured["rounds"]:
             round_ |= {"bound": 0, "throughput": 0.0, "latency": {}, "usage": {}, "own_metrics": None, "unaccounted": 3}
-    text = Page(render_bench({**one, "comparisons": []})).text
+    text = Page(render_bench(read({**one, "comparisons": []}))).text
     assert "0 of 1,000" in text
     assert "pods unaccounted for" in text
 
@@ -201,7 +201,8 @@ def test_more_candidates_than_colours_still_differ() -> None:
         for place, name in enumerate(names)
     ]}  # fmt: skip
     found = re.findall(
-        r'<li data-series="(\d+)"><svg.*?class="curve (c\d d\d)".*?d="([^"]+)".*?<span>(.*?)</span>', render_bench(one)
+        r'<li data-series="(\d+)"><svg.*?class="curve (c\d d\d)".*?d="([^"]+)".*?<span>(.*?)</span>',
+        render_bench(read(one)),
     )
     assert [name for *_, name in found] == names
     assert len({look[1:3] for look in found}) == 9
@@ -219,7 +220,7 @@ def test_text_and_marks_stand_out_from_the_page(mode: str) -> None:
 
 
 def _colours(mode: str) -> dict[str, str]:
-    style = re.search(r"<style>(.*?)</style>", render_bench(EMPTY), re.DOTALL)
+    style = re.search(r"<style>(.*?)</style>", render_bench(read(EMPTY)), re.DOTALL)
     assert style is not None
     dark = r"@media \(prefers-color-scheme: dark\) \{ :root \{(.*?)\} \}"
     blocks = re.findall(dark, style[1], re.DOTALL)

@@ -9,7 +9,7 @@ import pytest
 from schedproof.report.bench.page import render_bench
 
 from .browser import DESKTOP, PHONE, Browser
-from .example import CONTROLLER, EXTENDER, PLUGIN, STOCK, WRONG, document
+from .example import CONTROLLER, EXTENDER, PLUGIN, STOCK, WRONG, document, read
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ SHOWN = "return [...document.querySelectorAll('.panel')].filter(p => p.checkVisi
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "bench.html"
-    path.write_text(render_bench(document()), encoding="utf-8")
+    path.write_text(render_bench(read()), encoding="utf-8")
     return path
 
 
@@ -49,7 +49,7 @@ def test_a_script_in_a_name_does_not_run(window: Browser, tmp_path: Path) -> Non
                 if item.get(key) == PLUGIN:
                     item[key] = nasty
     path = tmp_path / "bench.html"
-    path.write_text(render_bench(one), encoding="utf-8")
+    path.write_text(render_bench(read(one)), encoding="utf-8")
     window.complaints()
     window.open(path)
     assert window.run("return window.harmed") is None

@@ -15,6 +15,7 @@ from schedproof.foundation.console import open_console
 from schedproof.foundation.errors import CandidateError, HostError
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.conclusion import conclude, counts
+from schedproof.report.run.gaps import gaps
 from schedproof.report.run.result import CandidateResult, RunResult
 from schedproof.report.run.terminal import print_conclusion
 
@@ -90,6 +91,13 @@ def test_a_candidate_that_could_not_be_brought_up_is_named() -> None:
     assert str(conclude(result)).startswith("ERROR: b could not be brought up; 1 of 2 claimed clauses")
 
 
+def test_of_a_candidate_that_could_not_be_brought_up_nothing_else_is_told() -> None:
+    result = run(verdict("core/fit-pod-level", "not-claimed"), untried=("core/binds",))
+    assert "mine: it claims the profile core, and no clause of it that was selected applies" in gaps(result)
+    result.candidates["mine"].error = CandidateError("no such command")
+    assert not any("profile" in text for text in gaps(result))
+
+
 def test_an_interrupted_run_says_how_far_it_came() -> None:
     line = str(conclude(run(PASSED, FAILED, untried=("core/cordon",)), interrupted=True))
     assert line == (
@@ -111,6 +119,18 @@ def test_every_claimed_clause_is_counted_once() -> None:
     assert counts(run(PASSED, FAILED, INVALID, SKIPPED, UNCLAIMED, untried=("core/fit-pods",))) == {
         "passed": 1, "failed": 1, "invalid": 1, "skipped": 1, "not tried": 1
     }  # fmt: skip
+
+
+def test_what_turns_out_not_to_apply_is_counted_with_what_was_to_be_judged() -> None:
+    result = run(PASSED, verdict("core/fit-cpu", "not-claimed"), UNCLAIMED)
+    assert counts(result) == {"passed": 1, "not applicable": 1}
+    assert str(conclude(result)) == "PASSED: 1 of 2 claimed clauses (1 not applicable)"
+    assert any("core/fit-cpu" in line for line in gaps(result))
+
+
+def test_a_run_that_was_refused_counts_nothing() -> None:
+    result = run(untried=("core/binds",), error=HostError("the folder is not empty", remedy="choose another"))
+    assert str(conclude(result)) == "ERROR: the folder is not empty; nothing was judged"
 
 
 def test_it_is_printed_as_it_is_on_one_line() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from schedproof.candidates.shipped import find_candidate
+from schedproof.foundation.errors import UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.live import LiveReport
@@ -33,6 +34,23 @@ def test_each_line_counts_the_clauses_that_are_claimed(tmp_path: Any, capsys: py
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("2 clauses to judge")
     assert [line.rpartition("; ")[2] for line in lines[2:]] == ["1 of 2", "1 of 2", "2 of 2"]
+
+
+def test_what_nobody_asked_for_is_told_with_the_number(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    result = RunResult(seed=1, cluster="embedded", folder=tmp_path)
+    result.candidates["stock"] = CandidateResult(find_candidate("stock"), ("core/binds", "core/alive"), [])
+    LiveReport(lambda _: result).pytest_collection_finish(SimpleNamespace(config=None))  # type: ignore[arg-type]
+    assert capsys.readouterr().out.startswith("2 clauses to judge (1 of them in every run), ")
+
+
+def test_of_a_run_that_was_refused_no_report_is_to_be_opened(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "report.html").touch()  # of another run
+    result = RunResult(seed=1, cluster="embedded", folder=tmp_path, error=UsageError("it is taken", remedy="another"))
+    result.candidates["stock"] = CandidateResult(find_candidate("stock"), ("core/binds",), [])
+    live = LiveReport(lambda _: result)
+    live.pytest_collection_finish(SimpleNamespace(config=None))  # type: ignore[arg-type]
+    assert live.finish(pytest.ExitCode.USAGE_ERROR) == EXIT_ERROR
+    assert capsys.readouterr().out.endswith("\nERROR: it is taken; nothing was judged\n")
 
 
 @pytest.mark.parametrize("when", ["setup", "teardown"])

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from schedproof.benchmark.compare.gate import Gate, evaluate
+from schedproof.benchmark.compare.gate import Gate, check_gate, evaluate
 from schedproof.benchmark.compare.ratio import interval
+from schedproof.benchmark.results import Comparison
 from schedproof.foundation.errors import UsageError
 
 
 def comparison(low, high, *, ratio=None, metric="p99", candidate="mine", workload="basic", mode="drain", **more):
-    return {
-        "workload": workload, "mode": mode, "rate": None, "metric": metric, "candidate": candidate, "baseline": "stock",
+    known = {
+        "workload": workload, "mode": mode, "metric": metric, "candidate": candidate, "baseline": "stock",
         "ratio": (low + high) / 2 if ratio is None and low is not None else ratio, "low": low, "high": high,
-        "verdict": "slower", "blocks": 10, "reason": "", **more,
+        "verdict": "slower", "blocks": 10,
     }  # fmt: skip
+    return Comparison(**{**known, **more})
 
 
 INVALID = comparison(None, None, verdict="invalid", reason="only 3 of 10 blocks are valid")
@@ -41,11 +43,11 @@ def test_a_gate_is_read(text, gate):
         ("troughput ratio < 0.8 vs stock", "no metric 'troughput'", "did you mean throughput?"),
         ("p99 ratio > 1.2 vs stock in openloop", "no mode 'openloop'", "did you mean open-loop?"),
         ("p99 ratio > 0 vs stock", "no ratio is ever 0", "above 0"),
-        ("p99 ratio > 1.2", "this is no gate", "METRIC ratio"),
-        ("p99 ratio = 1.2 vs stock", "this is no gate", '"p99 ratio > 1.2 vs stock on basic in drain"'),
-        ("p99 ratio > 20% vs stock", "this is no gate", "NUMBER vs BASELINE"),
-        ("p99 > 1.2 vs stock", "this is no gate", "METRIC ratio"),
-        ("", "this is no gate", "METRIC ratio"),
+        ("p99 ratio > 1.2", "expected a gate", "METRIC ratio"),
+        ("p99 ratio = 1.2 vs stock", "expected a gate", '"p99 ratio > 1.2 vs stock on basic in drain"'),
+        ("p99 ratio > 20% vs stock", "expected a gate", "NUMBER vs BASELINE"),
+        ("p99 > 1.2 vs stock", "expected a gate", "METRIC ratio"),
+        ("", "expected a gate", "METRIC ratio"),
         ("p99 > 5ms", "machines differ", '"p99 ratio > 1.2 vs stock"'),
         ("throughput < 100 pods/s on basic", "machines differ", '"throughput ratio < 0.8 vs stock"'),
     ],
@@ -76,7 +78,7 @@ def test_a_gate_fails_where_the_whole_interval_lies_beyond(text, low, high, outc
 def test_a_failure_quotes_who_and_where():
     gate = Gate.parse("p99 ratio > 1.2 vs stock")
     result = evaluate(gate, [comparison(1.0, 1.1), comparison(1.3, 1.6, candidate="x", mode="open-loop", rate=100.0)])
-    assert result.as_dict() == {
+    assert result.model_dump() == {
         "gate": "p99 ratio > 1.2 vs stock", "outcome": "failed",
         "detail": "x on basic, open-loop at 100/s: 1.450 (1.300 to 1.600)",
     }  # fmt: skip
@@ -106,7 +108,7 @@ def test_only_what_a_gate_is_about_counts():
     beyond = (1.3, 1.5)
     others = [
         comparison(*beyond, metric="p50"), comparison(*beyond, workload="churn"), comparison(*beyond, mode="open-loop"),
-        {**comparison(*beyond), "baseline": "x"},
+        comparison(*beyond, baseline="x"),
     ]  # fmt: skip
     assert evaluate(gate, [*others, comparison(0.9, 1.1)]).outcome == "passed"
     assert evaluate(gate, others).detail == "nothing was compared with all of these together"
@@ -169,3 +171,19 @@ def test_an_interval_with_one_end_decides_what_that_end_decides(text, low, high,
     bound = "at most" if low is None else "at least"
     one = comparison(low, high, ratio=low or high, bound=bound, verdict="invalid", reason="the apiserver was the limit")
     assert evaluate(Gate.parse(text), [one]).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ("p99 ratio > 1.2 vs stok", "with baseline stok"),
+        ("p99 ratio > 1.2 vs stock on taints", "with workload taints"),
+        ("p99 ratio > 1.2 vs stock in open-loop", "with mode open-loop"),
+    ],
+)
+def test_a_gate_about_what_is_not_measured_is_refused_before_anything_is(gate, message):
+    measured = {"baseline": ["stock"], "workload": ["basic"], "mode": ["drain"]}
+    check_gate(Gate.parse("p99 ratio > 1.2 vs stock on basic in drain"), **measured)
+    with pytest.raises(UsageError, match=message) as caught:
+        check_gate(Gate.parse(gate), **measured)
+    assert caught.value.remedy

@@ -96,34 +96,42 @@ def test_every_operation(tmp_path: Path) -> None:
     }
 
 
+NODE, PODS = "[0].createNodes.template", "[1].createPods.template"
+
+
 @pytest.mark.parametrize(
-    ("operations", "said"),
+    ("operations", "path", "code"),
     [
-        ("    - createNode: {}\n", 'own.yaml:10:7: spec.operations[0].createNode: unknown'),
-        (f"{NODES}    - createPods: {{count: 1, mesured: true, template: {POD}}}\n", "did you mean measured?"),
-        (NODES.replace("{nodes}", "{node}") + MEASURED, 'own.yaml:11:16: spec.operations[0].createNodes.count'),
-        (NODES.replace('"{nodes}"', "{nodes}") + MEASURED, 'quote it: "{nodes}"'),
-        (NODES + MEASURED.replace("kind: Pod", "kind: Job"), "expected a Pod of apiVersion v1, found Job of v1"),
-        (NODES + MEASURED.replace("spec: {", "spec: {schedulerName: x, "), "spec.schedulerName is given"),
-        (NODES + MEASURED.replace("spec: {", "spec: {priority: 10, "), "create a PriorityClass"),
-        (NODES + MEASURED.replace("kind: Pod", "kind: Pod, metadata: {name: x}"), "metadata.name is given"),
-        (NODES.replace('pods: "110"', "memory: 1Gi") + MEASURED, "does not say how many pods it takes"),
-        (NODES.replace('cpu: "4"', 'cpu: "four"') + MEASURED, "its capacity cannot be read"),
-        (NODES.replace('{cpu: "4", pods: "110"}', "4") + MEASURED, "capacity is not a mapping"),
-        ("    - createNodes: {count: 1, template: {}}\n" + MEASURED, "expected a Node of apiVersion v1"),
-        (NODES + MEASURED + "    - barrier: {}\n", "barrier comes after the pods that are measured"),
-        (NODES, "none of the operations that create pods bear `measured`"),
-        (f"{NODES}    - createPods: {{count: 1, burst: 2, template: {POD}}}\n{MEASURED}", "only pods that are"),
-        (f"{NODES}    - churn: {{mode: recreate, template: {POD}}}\n{MEASURED}", "how many there are at most"),
-        (f"{NODES}    - readings: {{all: 0, distinct: 1}}\n{MEASURED}", "expected one of all and distinct"),
-        (f"{NODES}    - readings: {{distinct: 0}}\n{MEASURED}", "readings of nothing are all the same"),
-        (f"{NODES}    - barrier: {{}}\n      deletePods: {{namespace: a}}\n{MEASURED}", "2 operations in one item"),
+        ("    - createNode: {}\n", "[0].createNode", "unknown-field"),
+        (f"{NODES}    - createPods: {{count: 1, mesured: true, template: {POD}}}\n",
+         "[1].createPods.mesured", "unknown-field"),
+        (NODES.replace("{nodes}", "{node}") + MEASURED, "[0].createNodes.count", "unknown-parameter"),
+        (NODES.replace('"{nodes}"', "{nodes}") + MEASURED, "[0].createNodes.count", "wrong-type"),
+        (NODES + MEASURED.replace("kind: Pod", "kind: Job"), PODS, "invalid-manifest"),
+        (NODES + MEASURED.replace("spec: {", "spec: {schedulerName: x, "), PODS, "invalid-manifest"),
+        (NODES + MEASURED.replace("spec: {", "spec: {priority: 10, "), PODS, "invalid-manifest"),
+        (NODES + MEASURED.replace("kind: Pod", "kind: Pod, metadata: {name: x}"), PODS, "invalid-manifest"),
+        (NODES.replace('pods: "110"', "memory: 1Gi") + MEASURED, NODE, "invalid-manifest"),
+        (NODES.replace('cpu: "4"', 'cpu: "four"') + MEASURED, NODE, "invalid-manifest"),
+        (NODES.replace('{cpu: "4", pods: "110"}', "4") + MEASURED, NODE, "invalid-manifest"),
+        ("    - createNodes: {count: 1, template: {}}\n" + MEASURED, NODE, "invalid-manifest"),
+        (NODES + MEASURED + "    - barrier: {}\n", "", "contradiction"),
+        (NODES, "", "contradiction"),
+        (f"{NODES}    - createPods: {{count: 1, burst: 2, template: {POD}}}\n{MEASURED}",
+         "[1].createPods.burst", "contradiction"),
+        (f"{NODES}    - churn: {{mode: recreate, template: {POD}}}\n{MEASURED}", "[1].churn.number", "missing-field"),
+        (f"{NODES}    - readings: {{all: 0, distinct: 1}}\n{MEASURED}", "[1].readings", "wrong-number"),
+        (f"{NODES}    - readings: {{distinct: 0}}\n{MEASURED}", "[1].readings.distinct", "contradiction"),
+        (f"{NODES}    - barrier: {{}}\n      deletePods: {{namespace: a}}\n{MEASURED}", "[1]", "wrong-number"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_its_place_and_a_fix(tmp_path: Path, operations: str, said: str) -> None:
-    text = complaints(written(tmp_path, operations))
-    assert said in text
-    assert "fix: " in text
+def test_what_is_wrong_is_told_with_its_place_and_a_fix(tmp_path: Path, operations: str, path: str, code: str) -> None:
+    file = written(tmp_path, operations)
+    with pytest.raises(DescriptorError) as caught:
+        load_workload(file)
+    found = {(problem.path, problem.code) for problem in caught.value.problems}
+    assert (f"spec.operations{path}", code) in found
+    assert all(problem.place.line and problem.fix for problem in caught.value.problems)
 
 
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
@@ -134,7 +142,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
 def test_the_page_has_an_example_that_can_be_read(tmp_path: Path) -> None:
     file = tmp_path / "example.yaml"
     file.write_text(PAGE.read_text().split("```yaml\n")[1].split("```")[0])
-    assert load_workload(file, parameters={"pods": 3}).as_dict()["pods"] == 3
+    assert load_workload(file, parameters={"pods": 3}).summary().pods == 3
 
 
 def test_the_page_has_the_numbers_of_those_that_are_shipped() -> None:

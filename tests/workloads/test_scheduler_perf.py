@@ -144,7 +144,7 @@ def test_all_cases_are_listed_those_that_are_refused_too(tmp_path: Path) -> None
 
 def test_a_case_bears_upstreams_name_counts_threshold_and_labels(tmp_path: Path) -> None:
     workload = import_case(config(tmp_path), "Plain/5Nodes")
-    assert workload.as_dict() == {
+    assert workload.summary().model_dump() == {
         "name": "Plain/5Nodes",
         "description": "Plain/5Nodes of upstream's scheduler_perf",
         "source": str(tmp_path / "performance-config.yaml"),

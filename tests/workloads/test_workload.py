@@ -51,7 +51,7 @@ def test_what_is_measured_is_told_from_the_set_up() -> None:
     assert one.measured is MEASURED
     assert one.set_up == (CreateNodes(5, node()), initial, Barrier())
     assert (one.churns, one.readings) == ((churn,), ReadingsPattern("all", 0))
-    assert one.as_dict() == {
+    assert one.summary().model_dump() == {
         "name": "w", "description": "what it stresses", "source": "w.yaml", "nodes": 5, "initial_pods": 2, "pods": 3,
     }  # fmt: skip
 

@@ -187,8 +187,23 @@ func (a *api) evaluate(r *http.Request, prepare func(context.Context, promql.Que
 	data := struct {
 		Type   parser.ValueType `json:"resultType"`
 		Result parser.Value     `json:"result"`
-	}{answer.Value.Type(), answer.Value}
+	}{answer.Value.Type(), listed(answer.Value)}
 	return result{data: data, notes: answer.Warnings, query: r.FormValue("query"), close: query.Close}
+}
+
+// listed is an empty list for what encoding/json would call null: Prometheus answers with lists.
+func listed(value parser.Value) parser.Value {
+	switch its := value.(type) {
+	case promql.Matrix:
+		if its == nil {
+			return promql.Matrix{}
+		}
+	case promql.Vector:
+		if its == nil {
+			return promql.Vector{}
+		}
+	}
+	return value
 }
 
 func (a *api) series(r *http.Request) result {

@@ -13,6 +13,7 @@ from schedproof.benchmark.compare.comparing import knee_of
 from schedproof.benchmark.contestant import Contestant
 from schedproof.benchmark.driver import BINARY as DRIVER
 from schedproof.benchmark.measure.phases import trace
+from schedproof.benchmark.results import BrokenCandidate
 from schedproof.benchmark.rounds import Order, measure
 from schedproof.benchmark.stage import Stage
 from schedproof.candidates.kinds import PluginSpec
@@ -26,13 +27,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.benchmark.measure.phases import Trace
-    from schedproof.benchmark.round import Mode, Round
+    from schedproof.benchmark.results import Knee, Mode
+    from schedproof.benchmark.round import Round
     from schedproof.benchmark.workloads.workload import Workload
     from schedproof.candidates.descriptor.descriptor import Candidate
     from schedproof.clusters.embedded.minimal import Lean
     from schedproof.foundation.progress import Progress
 
-__all__ = ["Bench", "BenchPlan", "Broken", "Sweep", "contestants"]
+__all__ = ["Bench", "BenchPlan", "Sweep", "contestants"]
 
 _SHARE = 0.5
 """The rate of an open loop at which all are compared, as a part of what the slowest of them drains: enough for the
@@ -83,17 +85,8 @@ class Sweep:
     candidate: str
     rounds: Sequence[Round]
 
-    def as_dict(self) -> dict[str, Any]:
-        return {"workload": self.workload, "candidate": self.candidate, **knee_of(self.rounds)}
-
-
-@dataclasses.dataclass(frozen=True)
-class Broken:
-    """A candidate that could not be brought up on a workload, or not again; and what it said."""
-
-    workload: str
-    candidate: str
-    said: str
+    def result(self) -> Knee:
+        return knee_of(self.workload, self.candidate, self.rounds)
 
 
 def contestants(baseline: Candidate, candidates: Sequence[Candidate]) -> dict[str, Candidate]:
@@ -128,7 +121,7 @@ class Bench:
         self.client_limits: dict[str, Mapping[str, Any]] = {}
         self.versions: dict[str, str] = {}
         self.seconds = 0.0
-        self.broken: list[Broken] = []
+        self.broken: list[BrokenCandidate] = []
         self._hopeless: set[tuple[str, str]] = set()
         """Workload and candidate that is broken, or has bound nothing in a round: every other would take a minute of
         waiting."""
@@ -187,7 +180,7 @@ class Bench:
             broken = {one.candidate for one in self.broken if one.workload == workload.name} | {name}
             if self.plan.baseline in broken or len(broken) == len(self.plan.contestants) - 1:
                 raise
-            self.broken.append(Broken(workload.name, name, str(error)))
+            self.broken.append(BrokenCandidate(workload=workload.name, candidate=name, said=str(error)))
             self._hopeless.add((workload.name, name))
 
     def _measure(self, workload: Workload) -> None:

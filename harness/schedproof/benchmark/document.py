@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import platform
 import statistics
@@ -13,18 +12,27 @@ from schedproof import __version__
 from schedproof.benchmark.compare.comparing import ALPHA, MINIMUM_EFFECT, comparisons, measurements
 from schedproof.benchmark.compare.gate import evaluate
 from schedproof.benchmark.compare.quantiles import summary
+from schedproof.benchmark.results import (
+    SCHEMA,
+    BenchDocument,
+    BenchRun,
+    CandidateSummary,
+    Ceiling,
+    MachineSummary,
+    Scaling,
+    ScalingPoint,
+)
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from schedproof.benchmark.bench import Bench
     from schedproof.benchmark.compare.gate import Gate
+    from schedproof.benchmark.results import Comparison, Conformance, GateResult
     from schedproof.benchmark.round import Round
 
-__all__ = ["SCHEMA", "bench_document", "exit_code", "pod_rows"]
-
-SCHEMA = "schedproof.bench/v1"
+__all__ = ["bench_document", "exit_code", "pod_rows"]
 
 
 def bench_document(
@@ -32,9 +40,9 @@ def bench_document(
     *,
     command: str,
     gates: Sequence[Gate] = (),
-    conformance: Sequence[Mapping[str, Any]] | None = None,
+    conformance: Sequence[Conformance] | None = None,
     error: str = "",
-) -> dict[str, Any]:
+) -> BenchDocument:
     """Build it.
 
     Args:
@@ -46,51 +54,47 @@ def bench_document(
     """
     plan = bench.plan
     compared = comparisons(bench.rounds, plan.baseline, seed=plan.seed)
-    results = [evaluate(gate, compared, alpha=ALPHA).as_dict() for gate in gates]
+    results = [evaluate(gate, compared, alpha=ALPHA) for gate in gates]
     swept = [one for sweep in bench.sweeps for one in sweep.rounds]
-    document: dict[str, Any] = {
-        "schema": SCHEMA,
-        "run": {
-            "seed": plan.seed, "cluster": plan.cluster, "command": command, "baseline": plan.baseline, "alpha": ALPHA,
-            "minimum_effect": MINIMUM_EFFECT, "seconds": bench.seconds,
-            "versions": {"schedproof": __version__, **bench.versions}, "environment": _environment(),
-            "client_limits": {name: dict(limits) for name, limits in bench.client_limits.items()},
-            "ceiling": {"binds_per_second": statistics.median(bench.ceilings)} if bench.ceilings else None,
-            "broken": [dataclasses.asdict(one) for one in bench.broken],
-            **({"error": error} if error else {}),
-        },
-        "candidates": [{"name": name, "kind": one.kind} for name, one in plan.contestants.items()],
-        "conformance": None if conformance is None else list(conformance),
-        "workloads": [workload.as_dict() for workload in plan.workloads],
-        "measurements": measurements(bench.rounds, list(plan.contestants)),
-        "comparisons": compared,
-        "knees": [sweep.as_dict() for sweep in bench.sweeps],
-        "scaling": _scaling(bench),
-        "phases": [one.phases_as_dict() for one in bench.traces],
-        "queries": [one.queries_as_dict() for one in bench.traces if one.prometheus or one.extender],
-        "gates": results,
-    }  # fmt: skip
     wrong = any(one.wrong for one in (*bench.rounds, *swept))
-    document["run"]["exit_code"] = exit_code(compared, results, wrong=wrong, error=bool(error or bench.broken))
-    return document
+    return BenchDocument(
+        schema=SCHEMA,
+        run=BenchRun(
+            seed=plan.seed, cluster=plan.cluster, command=command, baseline=plan.baseline, alpha=ALPHA,
+            minimum_effect=MINIMUM_EFFECT, seconds=bench.seconds,
+            versions={"schedproof": __version__, **bench.versions}, environment=_environment(),
+            client_limits={name: dict(limits) for name, limits in bench.client_limits.items()},
+            ceiling=Ceiling(binds_per_second=statistics.median(bench.ceilings)) if bench.ceilings else None,
+            broken=list(bench.broken), **({"error": error} if error else {}),
+            exit_code=exit_code(compared, results, wrong=wrong, error=bool(error or bench.broken)),
+        ),
+        candidates=[CandidateSummary(name=name, kind=one.kind) for name, one in plan.contestants.items()],
+        conformance=None if conformance is None else list(conformance),
+        workloads=[workload.summary() for workload in plan.workloads],
+        measurements=measurements(bench.rounds, list(plan.contestants)),
+        comparisons=compared,
+        knees=[sweep.result() for sweep in bench.sweeps],
+        scaling=_scaling(bench),
+        phases=[one.phases_result() for one in bench.traces],
+        queries=[one.queries_result() for one in bench.traces if one.prometheus or one.extender],
+        gates=results,
+    )  # fmt: skip
 
 
-def exit_code(
-    compared: Sequence[Mapping[str, Any]], gates: Sequence[Mapping[str, Any]], *, wrong: bool, error: bool
-) -> int:
+def exit_code(compared: Sequence[Comparison], gates: Sequence[GateResult], *, wrong: bool, error: bool) -> int:
     """0: all that was asked for was measured, and no gate has failed. 1: a gate has failed, or pods are where they must
     not be. 2: it was cut short, or a candidate could not be brought up. 3: a comparison is invalid, or a gate could not
     be decided.
     """
     if error:
         return EXIT_ERROR
-    if wrong or any(gate["outcome"] == "failed" for gate in gates):
+    if wrong or any(gate.outcome == "failed" for gate in gates):
         return EXIT_FAILED
-    unproved = any(one["verdict"] == "invalid" for one in compared)
-    return EXIT_UNPROVED if unproved or any(gate["outcome"] == "unproved" for gate in gates) else EXIT_PASSED
+    unproved = any(one.verdict == "invalid" for one in compared)
+    return EXIT_UNPROVED if unproved or any(gate.outcome == "unproved" for gate in gates) else EXIT_PASSED
 
 
-def _scaling(bench: Bench) -> list[dict[str, Any]]:
+def _scaling(bench: Bench) -> list[Scaling]:
     """Where one workload was measured with different numbers of nodes: medians would hide how few; these are means."""
     found: dict[tuple[str, str], dict[int, list[Round]]] = {}
     nodes = {workload.name: workload.nodes for workload in bench.plan.workloads}
@@ -99,17 +103,19 @@ def _scaling(bench: Bench) -> list[dict[str, Any]]:
             by_nodes = found.setdefault((bench.plan.families[one.workload], one.candidate), {})
             by_nodes.setdefault(nodes[one.workload], []).append(one)
     return [
-        {"workload": workload, "candidate": candidate, "points": [_point(*one) for one in sorted(by_nodes.items())]}
+        Scaling(workload=workload, candidate=candidate, points=[_point(*one) for one in sorted(by_nodes.items())])
         for (workload, candidate), by_nodes in found.items()
         if len(by_nodes) > 1
     ]
 
 
-def _point(nodes: int, rounds: Sequence[Round]) -> dict[str, Any]:
+def _point(nodes: int, rounds: Sequence[Round]) -> ScalingPoint:
     drains = [one.throughput for one in rounds if one.mode == "drain"]
-    point: dict[str, Any] = {"nodes": nodes, "throughput": statistics.fmean(drains) if drains else None}
     latency = summary([value for one in rounds if one.mode == "one-at-a-time" for value in one.latencies])
-    return point | {name: latency.get(name) for name in ("p50", "p99")}
+    return ScalingPoint(
+        nodes=nodes, throughput=statistics.fmean(drains) if drains else None,
+        p50=latency.get("p50"), p99=latency.get("p99"),
+    )  # fmt: skip
 
 
 def pod_rows(rounds: Sequence[Round]) -> Iterator[list[Any]]:
@@ -123,12 +129,11 @@ def pod_rows(rounds: Sequence[Round]) -> Iterator[list[Any]]:
             ]  # fmt: skip
 
 
-def _environment() -> dict[str, Any]:
-    return {
-        "cpu": _cpu(), "cores": len(os.sched_getaffinity(0)),
-        "memory": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "kernel": platform.release(), "python": platform.python_version(),
-    }  # fmt: skip
+def _environment() -> MachineSummary:
+    return MachineSummary(
+        cpu=_cpu(), cores=len(os.sched_getaffinity(0)), memory=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        kernel=platform.release(), python=platform.python_version(),
+    )  # fmt: skip
 
 
 def _cpu() -> str:

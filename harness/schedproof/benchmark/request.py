@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from schedproof.benchmark.bench import BenchPlan, contestants
 from schedproof.benchmark.compare.ratio import FEWEST_BLOCKS
 from schedproof.benchmark.driver import BINARY
-from schedproof.benchmark.round import MODES
+from schedproof.benchmark.results import MODES
 from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.benchmark.workloads.scheduler_perf import import_case
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from schedproof.benchmark.round import Mode
+    from schedproof.benchmark.results import Mode
     from schedproof.benchmark.workloads.workload import Workload
     from schedproof.foundation.progress import Progress
 
@@ -47,7 +47,7 @@ class Request:
 
     `workloads`: files or names; with `scheduler_perf`, cases in that file. `nodes` and `pods`: in place of the
     workload's own numbers; with several numbers of nodes it is measured with each. No `modes`: all. `cluster`: one of
-    `CLUSTERS`. `node_image`: with kind, of its node; None: as for a run.
+    `CLUSTERS`. `node_image`: with kind, of its node; None: as for a run. `kubernetes`: the minor version.
     """
 
     candidates: Sequence[str]
@@ -64,6 +64,7 @@ class Request:
     phases: bool = False
     cluster: str = "embedded"
     node_image: str | None = None
+    kubernetes: str = DEFAULT_KUBERNETES
 
 
 def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) -> BenchPlan:
@@ -80,13 +81,13 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
     """
     if not FEWEST_BLOCKS <= request.rounds <= _MOST_ROUNDS:
         raise UsageError(
-            f"--rounds {request.rounds}: {FEWEST_BLOCKS} to {_MOST_ROUNDS}",
-            remedy=f"fewer than {FEWEST_BLOCKS} cannot tell a difference from noise",
+            f"--rounds {request.rounds}: expected {FEWEST_BLOCKS} to {_MOST_ROUNDS}",
+            remedy=f"--rounds {FEWEST_BLOCKS}, or more: fewer cannot tell a difference from noise",
         )
     modes: list[Mode] = [mode for mode in MODES if mode in request.modes or not request.modes]
     for mode in request.modes:
         if mode not in MODES:
-            raise UsageError(f"--mode {mode}: no such mode", remedy=did_you_mean(mode, MODES))
+            raise UsageError(f"--mode {mode}: unknown mode", remedy=did_you_mean(mode, MODES))
     _check_cluster(request)
     baseline = find_candidate(request.baseline, known=CLAIMABLE)
     found = [find_candidate(text, known=CLAIMABLE) for text in request.candidates]
@@ -102,15 +103,15 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
     workloads = [one for name in names for one in _workloads(name, request, families)]
     plan = BenchPlan(
         contestants(baseline, found), workloads, families, modes, request.rounds, request.seed, request.folder,
-        DEFAULT_KUBERNETES, {}, sweep=request.sweep, phases=request.phases,
+        request.kubernetes, {}, sweep=request.sweep, phases=request.phases,
     )  # fmt: skip
     _require_folder(request.folder)
     on_kind = request.cluster == "kind"
     needed = (*(lean_kind.BINARIES if on_kind else lean.BINARIES), BINARY)
-    resolved = resolve(needed, kubernetes=DEFAULT_KUBERNETES, explicit=binaries, progress=progress)
+    resolved = resolve(needed, kubernetes=request.kubernetes, explicit=binaries, progress=progress)
     return dataclasses.replace(
         plan, binaries={name: one.path for name, one in resolved.items()},
-        node_image=obtain_images(request.node_image, DEFAULT_KUBERNETES, progress).node if on_kind else None,
+        node_image=obtain_images(request.node_image, request.kubernetes, progress).node if on_kind else None,
     )  # fmt: skip
 
 

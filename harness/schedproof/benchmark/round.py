@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING
 
 from schedproof.benchmark.compare.quantiles import summary
+from schedproof.benchmark.results import LatencySummary, ProcessUsage, RoundResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from schedproof.benchmark.driver import PodTimes
     from schedproof.benchmark.measure.usage import Usage
+    from schedproof.benchmark.results import Limit, Mode, OwnMetricsCheck
 
-__all__ = ["MODES", "Limit", "Mode", "Round"]
-
-Mode = Literal["drain", "open-loop", "one-at-a-time"]
-MODES: tuple[Mode, ...] = get_args(Mode)
-
-Limit = Literal["", "faster", "slower", "unknown"]
+__all__ = ["Round"]
 
 _WARM_UP = 10
 """One pod in so many is the warm-up: connections open, caches and interpreters warm up, schedulers find their queue."""
@@ -50,7 +47,7 @@ class Round:
     rows: Sequence[PodTimes]
     usage: Mapping[str, Usage] = dataclasses.field(default_factory=dict)
     own_processes: tuple[str, ...] = ()
-    own_metrics: Mapping[str, Any] | None = None
+    own_metrics: OwnMetricsCheck | None = None
     invalid: tuple[str, ...] = ()
     limit: Limit = ""
     wrong: tuple[str, ...] = ()
@@ -106,22 +103,20 @@ class Round:
         pods = sum(_seen(row) >= self.counted_from for row in self.bound)
         return seconds / pods if pods else 0.0
 
-    def as_dict(self) -> dict[str, Any]:
+    def result(self) -> RoundResult:
         """What bench.json says about it."""
         bound = self.bound
-        return {
-            "block": self.block, "order": self.order, "seconds": self.seconds, "pods": self.pods,
-            "bound": len(bound), "unaccounted": self.unbound, "warm_up": self.warm_up,
-            "throughput": self.throughput, "latency": summary(self.latencies) if self.latencies else {},
-            "usage": {
-                name: {"cpu": one.cpu, "peak": one.peak, "cpu_per_pod": self.cpu_per_pod(name)}
+        return RoundResult(
+            block=self.block, order=self.order, seconds=self.seconds, pods=self.pods,
+            bound=len(bound), unaccounted=self.unbound, warm_up=self.warm_up,
+            throughput=self.throughput, latency=LatencySummary(**summary(self.latencies)),
+            usage={
+                name: ProcessUsage(cpu=one.cpu, peak=one.peak, cpu_per_pod=self.cpu_per_pod(name))
                 for name, one in self.usage.items()
             },
-            "own_processes": list(self.own_processes),
-            "own_metrics": None if self.own_metrics is None else dict(self.own_metrics),
-            "invalid": list(self.invalid), "limit": self.limit,
-            "wrong": list(self.wrong), "not_judged": list(self.not_judged),
-        }  # fmt: skip
+            own_processes=list(self.own_processes), own_metrics=self.own_metrics,
+            invalid=list(self.invalid), limit=self.limit, wrong=list(self.wrong), not_judged=list(self.not_judged),
+        )  # fmt: skip
 
 
 def _seen(row: PodTimes) -> float:

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import time
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from schedproof.benchmark import validity
 from schedproof.benchmark.arrivals import poisson
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from schedproof.benchmark.contestant import Contestant
     from schedproof.benchmark.driver import Pods, PodTimes
     from schedproof.benchmark.measure.gauges import GaugeReadings
-    from schedproof.benchmark.round import Mode
+    from schedproof.benchmark.results import Mode, OwnMetricsCheck
     from schedproof.benchmark.stage import Stage
     from schedproof.oracle.final_state.placement import Findings, Placed
 
@@ -124,7 +124,7 @@ def _observe(stage: Stage, contestant: Contestant, pods: Pods, asked: Order) -> 
         contestant.halt()
 
 
-def _own_metrics(one: Round, readings: GaugeReadings) -> dict[str, Any] | None:
+def _own_metrics(one: Round, readings: GaugeReadings) -> OwnMetricsCheck | None:
     """What kube-scheduler says of the round, held against what we have seen; see `own_metrics.cross_check`."""
     if readings.own is None or not one.bound:
         return None
@@ -137,7 +137,7 @@ def _own_metrics(one: Round, readings: GaugeReadings) -> dict[str, Any] | None:
         heard = [row.shown - row.sent for row in one.bound if row.shown is not None]
         leeway, within = 2 * fmean(heard) - min(heard), "what the apiserver takes to tell of a pod and of its binding"
     check = cross_check(readings.own, mean, pods=len(seen), leeway=leeway, within=within)
-    return readings.own.as_dict(check)
+    return readings.own.checked(check)
 
 
 def _fence(stage: Stage, contestant: Contestant) -> None:

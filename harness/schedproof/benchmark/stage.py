@@ -152,7 +152,7 @@ class Stage:
             if not self.await_bound(pods.group, (scheduler, *self.cluster.daemons)):
                 raise HostError(
                     f"workload {self.workload.name}: the stock scheduler did not place all of its initial pods",
-                    remedy="do they fit on its nodes?",
+                    remedy="check that they fit on its nodes: requests of pods, and what nodes offer",
                 )
 
     @contextlib.contextmanager

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from schedproof.benchmark.measure.gauges import GaugeReadings
-    from schedproof.benchmark.round import Limit, Round
+    from schedproof.benchmark.results import Limit
+    from schedproof.benchmark.round import Round
 
 __all__ = ["CEILING_SHARE", "Doubt", "doubts", "limit_of"]
 

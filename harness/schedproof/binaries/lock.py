@@ -149,7 +149,7 @@ class Lock:
         for name in names:
             if name not in self.names:
                 raise UsageError(
-                    f"{said_by} names the binary {name!r}, which is not one of ours",
+                    f"{said_by} names the binary {name!r}, which this harness does not use",
                     remedy=f"use one of: {', '.join(self.names)}",
                 )
 

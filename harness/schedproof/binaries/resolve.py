@@ -162,15 +162,17 @@ def setting(name: str) -> str:
 
 def _explicit(lock: locked.Lock, given: Mapping[str, Path]) -> dict[str, Path]:
     """What was named explicitly, all of it checked even if not asked for; the caller's word comes first."""
-    lock.check_names(tuple(given), said_by="--sched-binary")
+    lock.check_names(tuple(given), said_by="--binary")
     by_setting = {setting(name): name for name in lock.names}
     chosen = {}
     for variable, value in os.environ.items():
         if variable.startswith(_SETTING) and value:
             if variable not in by_setting:
-                raise UsageError(f"{variable} names no binary of ours", remedy=f"use one of: {', '.join(by_setting)}")
+                raise UsageError(
+                    f"{variable} names no binary that this harness uses", remedy=f"use one of: {', '.join(by_setting)}"
+                )
             chosen[by_setting[variable]] = (variable, Path(value))
-    chosen |= {name: (f"--sched-binary {name}", path) for name, path in given.items()}
+    chosen |= {name: (f"--binary {name}", path) for name, path in given.items()}
     for name, (said_by, path) in chosen.items():
         if not _executable(path.expanduser()):
             exists = os.access(path.expanduser(), os.F_OK)

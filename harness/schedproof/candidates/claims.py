@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping  # noqa: TC003 - saved claims are checked by these types
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
+from schedproof.candidates.points import PointClaims
 from schedproof.candidates.timing import Timing
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 __all__ = [
-    "BOUND_TO_KIND", "CLAUSE_PROFILES", "DIRECTIONS", "LEADER_ELECTION", "ON_MISSING", "ON_OUTAGE", "OWN",
+    "BOUND_TO_KIND", "CLAUSE_PROFILES", "DIRECTIONS", "GANG", "LEADER_ELECTION", "ON_MISSING", "ON_OUTAGE", "OWN",
     "OWN_PLACEMENTS", "PROFILES", "RULE_INTERVAL",
-    "Claimable", "Claims", "Direction", "Example", "Exclusion", "NetworkClaims", "OnMissing", "OnOutage",
+    "Claimable", "Claims", "Direction", "Example", "Exclusion", "GangClaims", "NetworkClaims", "OnMissing", "OnOutage",
     "OwnPlacements", "claims_from_dict", "profile_of",
 ]  # fmt: skip
 
@@ -29,6 +28,9 @@ OWN_PLACEMENTS: tuple[OwnPlacements, ...] = get_args(OwnPlacements)
 
 LEADER_ELECTION = "leader-election"
 """The feature of a scheduler of which a second instance stands by."""
+
+GANG = "gang"
+"""The feature of a scheduler that binds groups of pods whole or not at all."""
 
 PROFILES = ("core", "network-aware", "normalization", "extender", "plugin", "controller")
 
@@ -156,6 +158,27 @@ class Example:
 
 
 @dataclasses.dataclass(frozen=True)
+class GangClaims:
+    """What makes pods a group, in texts with the placeholders {group} and {size}.
+
+    `pods` is merged into each member: labels and annotations of its metadata, and its spec; `objects` are there before
+    the first member. `timeout`: seconds for which a member may be bound, or hold room that another group
+    lacks, while its group is not.
+    """
+
+    pods: Mapping[str, Any]
+    timeout: float
+    objects: tuple[Mapping[str, Any], ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"pods": dict(self.pods), "timeout": self.timeout, "objects": [dict(one) for one in self.objects]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> GangClaims:
+        return cls(data["pods"], data["timeout"], tuple(data["objects"]))
+
+
+@dataclasses.dataclass(frozen=True)
 class Claims:
     """What the candidate is held to."""
 
@@ -164,6 +187,8 @@ class Claims:
     network: NetworkClaims | None = None
     examples: tuple[Example, ...] = ()
     timing: Timing = dataclasses.field(default_factory=Timing)
+    points: PointClaims = dataclasses.field(default_factory=PointClaims)
+    gang: GangClaims | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able; `from_dict` is its inverse."""
@@ -173,6 +198,8 @@ class Claims:
             "network": self.network.as_dict() if self.network else None,
             "examples": [{"readings": dict(e.readings), "scores": dict(e.scores)} for e in self.examples],
             "timing": self.timing.as_dict(),
+            "points": self.points.as_dict(),
+            "gang": self.gang.as_dict() if self.gang else None,
         }
 
     @classmethod
@@ -184,6 +211,8 @@ class Claims:
             network=NetworkClaims.from_dict(data["network"]) if data["network"] else None,
             examples=tuple(Example(e["readings"], e["scores"]) for e in data["examples"]),
             timing=Timing.from_dict(data.get("timing", {})),
+            points=PointClaims.from_dict(data.get("points", {})),
+            gang=GangClaims.from_dict(data["gang"]) if data.get("gang") else None,
         )
 
 

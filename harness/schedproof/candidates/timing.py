@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Mapping  # noqa: TC003 - saved claims are checked by these types
 
 from schedproof.foundation.deadlines import BIND, FRESHNESS, REACTION, REQUEUE, TAKEOVER, Deadline
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["RECOVERY", "TIMING_CLAIMS", "ClaimedDeadlines", "Timing"]
 

@@ -29,4 +29,5 @@ def run_benchmarks(arguments: argparse.Namespace) -> int:
     finally:
         remove_empty(folder)
     print_bench(document, open_console(), folder)
-    return int(document["run"]["exit_code"])
+    assert document.run.exit_code is not None
+    return document.run.exit_code

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from schedproof.candidates.claims import profile_of
 from schedproof.candidates.deploy.executable import program_problem
 from schedproof.candidates.deploy.placeholders import fill_known, placeholders_in
+from schedproof.candidates.descriptor.features import contradictions, suits
 from schedproof.candidates.kinds import CommandSpec
-from schedproof.foundation.errors import UsageError
+from schedproof.documents.problems import DescriptorError, Place, Problem
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.judge import why_unclaimed
@@ -24,22 +25,35 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidates.kinds import Scoring
+    from schedproof.foundation.errors import UsageError
 
-__all__ = ["check"]
+__all__ = ["check", "problems_of"]
 
 _INTERPRETERS = ("python", "sh", "bash", "node", "ruby", "perl")
+
+
+def problems_of(error: UsageError, text: str) -> tuple[Problem, ...]:
+    """What is wrong with a candidate that the command line names so; one at least."""
+    if isinstance(error, DescriptorError):
+        return error.problems
+    code = "not-usable" if Path(text).exists() else "unknown-candidate"
+    return (Problem(Place(text), "", code, error.message, error.remedy),)
 
 
 def check(candidate: Candidate) -> Iterator[str]:
     """What it is and what it would be held to, a line each.
 
     Raises:
-        UsageError: it could not be started as it is. What candidate.yaml itself has wrong was found when it was read.
+        DescriptorError: it could not be started as it is. What candidate.yaml itself has wrong was found when it was
+            read.
     """
-    if isinstance(candidate.spec, CommandSpec):
-        _check_command(candidate, candidate.spec)
-    if candidate.scoring is not None:
-        _check_scoring(candidate)
+    problems = [
+        *(_command_problems(candidate, candidate.spec) if isinstance(candidate.spec, CommandSpec) else ()),
+        *(_scoring_problems(candidate, candidate.scoring) if candidate.scoring is not None else ()),
+    ]
+    if problems:
+        raise DescriptorError(problems)
     claimed = [clause for clause in CATALOGUE.values() if not why_unclaimed(clause, candidate.claims)]
     profiles = collections.Counter(profile_of(clause.id) for clause in claimed)
     yield f"{candidate.path}: {candidate.name}, {candidate.kind}, schedulerName {candidate.scheduler_name}"
@@ -49,7 +63,10 @@ def check(candidate: Candidate) -> Iterator[str]:
     unclaimed = [
         feature
         for feature, clauses in CLAIMABLE.features.items()
-        if feature not in candidate.claims.features and any(profile_of(one) in profiles for one in clauses)
+        if feature not in candidate.claims.features
+        and any(profile_of(one) in profiles for one in clauses)
+        and suits(feature, candidate.kind)
+        and not any(contradictions(feature, candidate.spec, candidate.files, candidate.claims))
     ]
     if unclaimed:
         yield f"  could also be claimed: {', '.join(unclaimed)}"
@@ -60,30 +77,27 @@ def check(candidate: Candidate) -> Iterator[str]:
     yield f"  a run is {expect([(candidate, clause.id) for clause in claimed], durations).text(jobs)}"
 
 
-def _check_command(candidate: Candidate, spec: CommandSpec) -> None:
+def _command_problems(candidate: Candidate, spec: CommandSpec) -> Iterator[Problem]:
     command = [fill_known(part, candidate.own_values()) for part in spec.command]
     program = command[0]
     if placeholders_in(program):
         return  # only a cluster has its value
-    field = f"{candidate.path}: spec.{candidate.kind}.command"
+    place, field = Place(str(candidate.path)), f"spec.{candidate.kind}.command"
     problem, fix = program_problem(program, spec.workdir, os.environ.get("PATH", os.defpath))
     if problem:
-        raise UsageError(f"{field}: {problem}", remedy=fix)
+        yield Problem(place, field, "no-such-program", problem, fix)
+        return
     script = next((part for part in command[1:] if not part.startswith("-")), "")
     is_script = Path(program).name.rstrip("0123456789.") in _INTERPRETERS and Path(script).suffix in (".py", ".sh")
     if is_script and "-c" not in command and not (spec.workdir / script).exists():
-        raise UsageError(
-            f"{field}: there is no file {script!r} in {spec.workdir}",
-            remedy='name one that is there; "{here}" is the folder of candidate.yaml',
-        )
+        message = f"there is no file {script!r} in {spec.workdir}"
+        fix = 'name one that is there; "{here}" is the folder of candidate.yaml'
+        yield Problem(place, field, "no-such-file", message, fix)
 
 
-def _check_scoring(candidate: Candidate) -> None:
-    scoring = candidate.scoring
-    assert scoring is not None
+def _scoring_problems(candidate: Candidate, scoring: Scoring) -> Iterator[Problem]:
     # Found, not imported: what a candidate's code does is not for this command to try.
     if PathFinder.find_spec(scoring.module.partition(".")[0], [str(scoring.folder), *sys.path]) is None:
-        raise UsageError(
-            f"{candidate.path}: spec.scoring.python: there is no module {scoring.module} in {scoring.folder}",
-            remedy="name one that can be imported from there, as module:function",
-        )
+        message = f"there is no module {scoring.module} in {scoring.folder}"
+        fix = "name one that can be imported from there, as module:function"
+        yield Problem(Place(str(candidate.path)), "spec.scoring.python", "no-such-module", message, fix)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.cli.output import say
+from schedproof.foundation.errors import UsageError
+from schedproof.report.counted import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -14,11 +16,16 @@ __all__ = ["clean_up"]
 
 
 def clean_up(arguments: argparse.Namespace) -> int:
+    if arguments.context and arguments.kubeconfig is None:
+        raise UsageError(
+            "--context names a context of a kubeconfig, and none is given",
+            remedy="add --kubeconfig FILE, or leave it out",
+        )
     removed = 0
     for what in _left(arguments):
         say(f"removed {what}")
         removed += 1
-    say(f"{removed} leftovers removed" if removed else "nothing was left")
+    say(f"{counted(removed, 'leftover')} removed" if removed else "nothing was left")
     return 0
 
 

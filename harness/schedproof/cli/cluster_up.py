@@ -28,6 +28,8 @@ def keep_up(settings: Settings, progress: Progress, say: Callable[[str], None]) 
         KeyboardInterrupt: the usual end.
     """
     with contextlib.closing(launch_embedded(settings, progress, None)) as cluster:
+        # Users may send packets to the nodes without `set_load`, which would begin to scrape them.
+        cluster.scrape()
         say(_description(cluster))
         until(math.inf, watching=cluster.daemons)
 

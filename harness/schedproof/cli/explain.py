@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from schedproof.candidates.claims import profile_of
+from schedproof.candidates.shipped import shipped_names
 from schedproof.foundation.content import content
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.hints import hint_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from schedproof.judge.clause import Clause
 
@@ -47,9 +48,14 @@ def explain(clause: Clause) -> Explanation:
     """All that the catalogue, the suites, the judges and the planted defects say of a clause."""
     test, stimulus = _suite()[clause.id]
     return Explanation(
-        clause, _claimed(clause), stimulus, test, inspect.getdoc(clause.judge) or "", hint_for(clause.id),
+        clause, _claimed(clause), stimulus, test, _promise(clause), hint_for(clause.id),
         tuple(_defects(clause.id)),
     )  # fmt: skip
+
+
+def _promise(clause: Clause) -> str:
+    """What its judge holds candidates to; not what the judge is called with."""
+    return (inspect.getdoc(clause.judge) or "").split("\n\nArgs:")[0]
 
 
 def explanation(clause: Clause) -> Iterator[str]:
@@ -74,7 +80,8 @@ def explanation(clause: Clause) -> Iterator[str]:
         yield "breaks with, for example:"
         for candidate, defect in known.defects[:_DEFECTS]:
             yield from _wrapped(f"- {defect} ({candidate})", indent="  ")
-        yield f"see it fail: schedproof run {known.defects[0][0]} --clause {clause.id}"
+        if known.defects[0][0] in shipped_names():  # a wheel has no planted candidates
+            yield f"see it fail: schedproof run {known.defects[0][0]} --clause {clause.id}"
     yield f"try yours:   schedproof run candidate.yaml --clause {clause.id}"
 
 
@@ -113,6 +120,12 @@ def _clause_of(function: ast.FunctionDef) -> str:
 
 def _defects(clause: str) -> list[tuple[str, str]]:
     """Planted candidates that fail it, and what is wrong with them; those with one defect first."""
-    document: list[dict[str, Any]] = yaml.safe_load(content("fixtures", "defects.yaml").read_text(encoding="utf-8"))
-    found = [(one["candidate"], one["defect"]) for one in document if clause in one["fails"]]
+    found = [(one["candidate"], one["defect"]) for one in _planted() if clause in one["fails"]]
     return sorted(found, key=lambda one: one[0].endswith("as-published"))
+
+
+@functools.cache
+def _planted() -> Sequence[Mapping[str, Any]]:
+    """The table of planted defects, read once: the site explains all clauses, which took it 5 s, most of them here."""
+    document: list[dict[str, Any]] = yaml.safe_load(content("fixtures", "defects.yaml").read_text(encoding="utf-8"))
+    return document

@@ -61,7 +61,7 @@ def scaffold(kind: str, folder: Path) -> str:
     try:
         # What it is called where it is: `.` and `..` are folders too.
         name = folder.resolve().name
-        _require_name(name, folder)
+        _require_name(name)
         _require_empty(folder)
         _write(kind, folder, name)
     except (OSError, RuntimeError) as error:  # a RuntimeError is a loop of links
@@ -73,12 +73,12 @@ def scaffold(kind: str, folder: Path) -> str:
     return name
 
 
-def _require_name(name: str, folder: Path) -> None:
+def _require_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{str(folder)!r} does not name a scheduler: expected a folder's name of lower-case letters, digits and "
-            f"dashes, at most 53, which does not begin or end with a dash, got {name!r}",
-            remedy=f"such as {_suggestion(name)}; the scheduler is called as its folder",
+            f"{name!r}, the name of the folder, cannot be that of a scheduler: expected lower-case letters, digits and "
+            "dashes, at most 53, no dash at the beginning or end",
+            remedy=f"name the folder such as {_suggestion(name)}: the scheduler is named after it",
         )
 
 
@@ -91,7 +91,7 @@ def _require_empty(folder: Path) -> None:
         held = sorted(entry.name for entry in folder.iterdir())
         what = f"it holds {', '.join(held[:3])}{' and more' if len(held) > 3 else ''}" if held else ""
     else:
-        what = "it is no folder" if folder.exists() or folder.is_symlink() else ""
+        what = "it is not a folder" if folder.exists() or folder.is_symlink() else ""
     if what:
         raise UsageError(
             f"will not write into {folder}: {what}",

@@ -9,7 +9,7 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from schedproof import __version__
 from schedproof.cli.bench import run_benchmarks
@@ -20,6 +20,7 @@ from schedproof.cli.doctor.show import show_diagnosis
 from schedproof.cli.judge import judge_again
 from schedproof.cli.output import say
 from schedproof.cli.run import normalize, run_suites
+from schedproof.documents.suggestions import nearest
 from schedproof.foundation.console import INTERRUPTED, tell
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
@@ -39,6 +40,8 @@ from schedproof.session.options import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from schedproof.documents.problems import Problem
 
 
 __all__ = ["command_line", "main"]
@@ -68,7 +71,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _main(argv: Sequence[str] | None) -> int:
     parser = command_line()
     complete(parser)
-    arguments = parser.parse_args(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        _refuse(arguments.parser, unknown)
     # CI servers cancel with SIGTERM, and a terminal that is closed sends SIGHUP: let it unwind like Ctrl-C. What is
     # ignored stays so: nohup has SIGHUP so, and a shell without job control SIGINT.
     minded = (number for number in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(number) is not signal.SIG_IGN)
@@ -87,31 +92,39 @@ def _main(argv: Sequence[str] | None) -> int:
         return EXIT_ERROR
 
 
+def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn:
+    """End with what the command does not take, and the options that are meant, perhaps."""
+    known = [flag for action in parser._actions for flag in action.option_strings]
+    near = nearest(unknown[0].partition("=")[0], known)
+    fix = f"did you mean {near}?" if near else f"`{parser.prog} --help` has its options"
+    parser.error(f"unrecognized arguments: {' '.join(unknown)}\n  fix: {fix}")
+
+
 _COMMANDS = {
     "judge a scheduler": {
         "run": ("try and judge candidates on a cluster", "schedproof run candidate.yaml --clause core/binds"),
         "judge": ("judge a saved run again, without any cluster", "schedproof judge schedproof-results/TIME"),
         "normalize": ("property-test the scores of one or more candidates", "schedproof normalize . --surface python"),
-        "replay": ("ask a case again that broke a clause of scores", "schedproof replay 5d0c2a81"),
+        "replay": ("repeat a case that broke a clause about scores", "schedproof replay 5d0c2a81"),
         "bench": ("compare how fast candidates schedule", "schedproof bench my-plugin --workload basic --rounds 10"),
     },
     "write one": {
         "init": (
-            "write a working scheduler of your own, to be edited from there", "schedproof init extender my-scheduler"
+            "write a working scheduler to start from", "schedproof init extender my-scheduler"
         ),
-        "check": ("say all that can be said of a candidate without a cluster", "schedproof check candidate.yaml"),
-        "cluster": ("clusters to try things on", "schedproof cluster up --nodes 3"),
+        "check": ("check a candidate and show what it claims, without a cluster", "schedproof check candidate.yaml"),
+        "cluster": ("start a cluster to try things on", "schedproof cluster up --nodes 3"),
     },
     "look things up": {
         "clauses": ("list what candidates are held to", "schedproof clauses --candidate . --json"),
         "explain": (
-            "say what a clause guarantees, how it is tried, what breaks it", "schedproof explain network/flip"
+            "show what a clause guarantees, how it is tried, what breaks it", "schedproof explain network/flip"
         ),
         "schema": ("print the JSON Schema of a file, for editors and other tools", "schedproof schema candidate"),
         "candidates": ("list the shipped candidates", "schedproof candidates defects/"),
     },
     "look after the machine": {
-        "doctor": ("say what this machine has and lacks, and how to get it", "schedproof doctor --cluster kind"),
+        "doctor": ("list what this machine has and lacks, and how to get it", "schedproof doctor --cluster kind"),
         "prefetch": (
             "download or build ahead of time what runs need, as for a CI image",
             "schedproof prefetch . --cluster kind",
@@ -141,10 +154,10 @@ def command_line() -> argparse.ArgumentParser:
         text, example = known[name]
         added = commands.add_parser(
             name, description=f"{text[0].upper()}{text[1:]}.",
-            epilog=f"{epilog}\n\nexample: {example}".lstrip(),
+            epilog=f"{epilog}\n\nexample: {example}".lstrip(), allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )  # fmt: skip
-        added.set_defaults(run=run)
+        added.set_defaults(run=run, parser=added)
         return added
 
     for name, run in (("run", run_suites), ("normalize", normalize)):
@@ -180,10 +193,14 @@ def command_line() -> argparse.ArgumentParser:
 
     check = command("check", _check, "exit codes: 0 nothing is wrong; 2 something is")
     check.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
+    check.add_argument("--json", action="store_true", help="print the problems as JSON, with their codes")
 
     cluster = command("cluster", _cluster_up).add_subparsers(required=True, metavar="COMMAND")
-    up = cluster.add_parser("up", help="keep an embedded cluster running, as long as this command runs")
-    add_options(up.add_argument, prefix="", only=("cluster-file", "nodes", "binary"))
+    up = cluster.add_parser(
+        "up", help="keep an embedded cluster running, as long as this command runs", allow_abbrev=False
+    )
+    up.set_defaults(parser=up)
+    add_options(up.add_argument, prefix="", only=("cluster-file", "nodes", "kubernetes", "binary"))
 
     clauses = command("clauses", _clauses)
     text = f"{CANDIDATE_HELP}: which of them it claims"
@@ -194,25 +211,28 @@ def command_line() -> argparse.ArgumentParser:
     explain.add_argument("clauses", nargs="+", metavar="CLAUSE", help="its id, such as network/flip")
 
     schema = command("schema", _schema)
-    schema.add_argument("file", choices=("candidate", "cluster", "workload", "report", "history"), metavar="FILE",
-                        help="candidate, cluster, workload, report or history (one line of it)")  # fmt: skip
+    files = ("candidate", "cluster", "workload", "report", "bench", "history")
+    schema.add_argument("file", choices=files, metavar="FILE", help=f"one of {', '.join(files)} (one line of it)")
 
     candidates = command("candidates", _candidates)
     candidates.add_argument("text", nargs="?", default="", metavar="TEXT", help="only those whose name contains this")
 
     doctor = command("doctor", show_diagnosis)
     doctor.add_argument("--cluster", choices=("embedded", "kind"), default="embedded", help="for which cluster")
+    add_options(doctor.add_argument, prefix="", only=("kubernetes",))
     doctor.add_argument("--binary", action="append", default=[], metavar="NAME=PATH", help="as for run")
 
     prefetch = command("prefetch", _prefetch)
-    prefetch.add_argument("candidates", nargs="*", metavar="CANDIDATE", help="a plugin: it is compiled, too")
+    prefetch.add_argument("candidates", nargs="*", metavar="CANDIDATE", help="also compile this plugin")
     prefetch.add_argument("--cluster", choices=("embedded", "kind"), default="embedded", help="for which cluster")
+    add_options(prefetch.add_argument, prefix="", only=("kubernetes",))
 
     clean = command("clean", clean_up)
     add_options(clean.add_argument, prefix="", only=("cluster-name", "kubeconfig", "context"))
 
     image = command("node-image", _node_image)
-    image.add_argument("--output", type=Path, metavar="FILE", help="also write them there, as one archive")
+    add_options(image.add_argument, prefix="", only=("kubernetes",))
+    image.add_argument("--output", type=Path, metavar="FILE", help="also write the images to this file, as one archive")
     return parser
 
 
@@ -265,6 +285,7 @@ def _cluster_up(arguments: argparse.Namespace) -> int:
 
     settings = Settings(
         report=Path(), cluster_file=arguments.cluster_file, nodes=arguments.nodes,
+        kubernetes=arguments.kubernetes,
         binaries=explicit_binaries(arguments.binary),
     )  # fmt: skip
     keep_up(settings, ConsoleProgress(), lambda text: print(text, flush=True))  # noqa: T201
@@ -272,10 +293,12 @@ def _cluster_up(arguments: argparse.Namespace) -> int:
 
 
 def _prefetch(arguments: argparse.Namespace) -> int:
+    from schedproof.binaries.lock import DEFAULT_KUBERNETES
     from schedproof.cli.prefetch import prefetch
     from schedproof.foundation.progress import ConsoleProgress
 
-    for line in prefetch(found_candidates(arguments.candidates), arguments.cluster, ConsoleProgress()):
+    kubernetes = arguments.kubernetes or DEFAULT_KUBERNETES
+    for line in prefetch(found_candidates(arguments.candidates), arguments.cluster, kubernetes, ConsoleProgress()):
         say(line)
     return 0
 
@@ -285,7 +308,7 @@ def _node_image(arguments: argparse.Namespace) -> int:
     from schedproof.clusters.node_image.image_choice import write_archive
     from schedproof.foundation.progress import ConsoleProgress
 
-    print(write_archive(DEFAULT_KUBERNETES, arguments.output, ConsoleProgress()))  # noqa: T201
+    print(write_archive(arguments.kubernetes or DEFAULT_KUBERNETES, arguments.output, ConsoleProgress()))  # noqa: T201
     return 0
 
 
@@ -309,7 +332,10 @@ def _explain(arguments: argparse.Namespace) -> int:
     from schedproof.judge.own import is_own
 
     if own := [clause for clause in arguments.clauses if is_own(clause)]:
-        raise UsageError(f"{own[0]} is a test of your own", remedy="its docstring says what it guarantees")
+        raise UsageError(
+            f"{own[0]} is a test of your own, which only its docstring explains",
+            remedy="name a clause of the catalogue: `schedproof clauses` lists them",
+        )
     texts = ["\n".join(explanation(find_clause(clause))) for clause in arguments.clauses]
     say("\n\n".join(texts))
     return 0
@@ -327,20 +353,28 @@ def _candidates(arguments: argparse.Namespace) -> int:
 
     found = list(shipped(arguments.text))
     if not found:
-        raise UsageError(f"no shipped candidate has {arguments.text!r} in its name", remedy="`schedproof candidates`")
+        raise UsageError(
+            f"no shipped candidate has {arguments.text!r} in its name", remedy="`schedproof candidates` lists them all"
+        )
     width = max(len(one.name) for one in found)
     say(*(f"{one.name:<{width}}  {one.kind:<10}  {one.about}" for one in found))
     return 0
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    from schedproof.cli.check import check
+    from schedproof.cli.check import check, problems_of
 
-    code = 0
+    problems: list[Problem] = []
     for text in arguments.candidates:
         try:
-            say(*[line for candidate in found_candidates([text]) for line in check(candidate)])
+            lines = [line for candidate in found_candidates([text]) for line in check(candidate)]
         except UsageError as error:  # the next one may have more to say
-            tell(str(error))
-            code = EXIT_ERROR
-    return code
+            problems += problems_of(error, text)
+            if not arguments.json:
+                tell(str(error))
+        else:
+            if not arguments.json:
+                say(*lines)
+    if arguments.json:
+        say(json.dumps([problem.as_dict() for problem in problems], indent=1))
+    return EXIT_ERROR if problems else EXIT_PASSED

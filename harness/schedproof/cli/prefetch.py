@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.benchmark.driver import BINARY as DRIVER
-from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
 from schedproof.candidates.kinds import PluginSpec
 from schedproof.candidates.plugin_build.plugin_build import build_probe, has_probe, scheduler_binary
@@ -33,37 +32,38 @@ _BINARIES = {
 
 
 def prefetch(
-    candidates: Sequence[Candidate], cluster: Literal["embedded", "kind"], progress: Progress
+    candidates: Sequence[Candidate], cluster: Literal["embedded", "kind"], kubernetes: str, progress: Progress
 ) -> Iterator[str]:
     """Get ready for `run`, `normalize` and `bench`; yields a line for each part that is there now.
 
     Args:
         candidates: plugins among them are compiled, with the Go toolchain and the modules that this takes.
         cluster: for which kind of cluster.
+        kubernetes: its minor version.
         progress: shows what takes time.
 
     Raises:
         SchedproofError: something cannot be had.
     """
-    for there in resolve(list(dict.fromkeys(_BINARIES[cluster])), progress=progress).values():
+    for there in resolve(list(dict.fromkeys(_BINARIES[cluster])), kubernetes=kubernetes, progress=progress).values():
         yield f"{there.name} {there.version}: {there.path}"
     if cluster == "kind":
-        yield f"node image: {_node_image(progress)}"
+        yield f"node image: {_node_image(kubernetes, progress)}"
     for candidate in candidates:
         if isinstance(candidate.spec, PluginSpec):
-            yield from _compiled(candidate, candidate.spec, progress)
+            yield from _compiled(candidate, candidate.spec, kubernetes, progress)
 
 
-def _node_image(progress: Progress) -> str:
+def _node_image(kubernetes: str, progress: Progress) -> str:
     try:
         require_docker()
     except HostError:  # as where a CI image is made: the archive is loaded by the first run that has Docker
-        return str(write_archive(DEFAULT_KUBERNETES, None, progress))
-    return obtain_images(None, DEFAULT_KUBERNETES, progress).node
+        return str(write_archive(kubernetes, None, progress))
+    return obtain_images(None, kubernetes, progress).node
 
 
-def _compiled(candidate: Candidate, spec: PluginSpec, progress: Progress) -> Iterator[str]:
-    build = {"name": candidate.name, "kubernetes": DEFAULT_KUBERNETES}
+def _compiled(candidate: Candidate, spec: PluginSpec, kubernetes: str, progress: Progress) -> Iterator[str]:
+    build = {"name": candidate.name, "kubernetes": kubernetes}
     yield f"{candidate.name}: {scheduler_binary(spec, **build, progress=progress)}"
     if has_probe(spec):
         yield f"{candidate.name}, for its scores: {build_probe(spec, **build, progress=progress)}"

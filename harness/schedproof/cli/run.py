@@ -37,8 +37,6 @@ def run_suites(arguments: argparse.Namespace) -> int:
         return _run_once(arguments)[0]
     from schedproof.report.run.repeated import Repeated
 
-    if arguments.repeat < 1:
-        raise UsageError(f"--repeat {arguments.repeat}: nothing would be tried", remedy="--repeat 2, or more")
     folder, repeated, code = arguments.report or new_folder(), Repeated(arguments.repeat), 0
     for number in range(1, arguments.repeat + 1):
         say(repeated.heading)
@@ -118,10 +116,8 @@ def _jobs(arguments: argparse.Namespace) -> int:
     from schedproof.parallel.plan import as_tried, choose_jobs
 
     if arguments.jobs is not None:
-        if arguments.jobs < 1:
-            raise UsageError(f"--jobs {arguments.jobs}: no clause could be tried", remedy="--jobs 1, or more")
         return int(arguments.jobs)
-    if arguments.cluster != "embedded":
+    if arguments.cluster != "embedded" or arguments.cluster_name or arguments.keep_cluster:
         return 1
     candidates = as_tried((find_candidate(text, known=CLAIMABLE) for text in arguments.candidates), arguments.window)
     durations = Durations(Effort(arguments.cases or Effort.profile))

@@ -6,6 +6,7 @@ import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from schedproof.benchmark.results import bench_schema
 from schedproof.benchmark.workloads.schema import workload_schema
 from schedproof.candidates.descriptor.schema import candidate_schema
 from schedproof.clusters.schema import cluster_schema
@@ -23,7 +24,7 @@ __all__ = ["SCHEMAS", "schema_text"]
 SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
     {
         "candidate": lambda: candidate_schema(CLAIMABLE), "cluster": cluster_schema, "workload": workload_schema,
-        "report": report_schema, "history": history_schema,
+        "report": report_schema, "bench": bench_schema, "history": history_schema,
     }
 )  # fmt: skip
 """What users write, and what a run leaves; of a history one line."""

@@ -23,6 +23,7 @@ Manifest = dict[str, Any]
 _GROUPS = {
     "pods": "api/v1", "nodes": "api/v1", "namespaces": "api/v1", "serviceaccounts": "api/v1",
     "events": "api/v1", "configmaps": "api/v1", "secrets": "api/v1", "services": "api/v1",
+    "persistentvolumes": "api/v1", "persistentvolumeclaims": "api/v1", "storageclasses": "apis/storage.k8s.io/v1",
     "daemonsets": "apis/apps/v1", "deployments": "apis/apps/v1",
     "leases": "apis/coordination.k8s.io/v1",
     "roles": "apis/rbac.authorization.k8s.io/v1", "rolebindings": "apis/rbac.authorization.k8s.io/v1",
@@ -31,6 +32,8 @@ _GROUPS = {
     "poddisruptionbudgets": "apis/policy/v1",
     "priorityclasses": "apis/scheduling.k8s.io/v1",
     "runtimeclasses": "apis/node.k8s.io/v1",
+    "deviceclasses": "apis/resource.k8s.io/v1", "resourceslices": "apis/resource.k8s.io/v1",
+    "resourceclaims": "apis/resource.k8s.io/v1", "resourceclaimtemplates": "apis/resource.k8s.io/v1",
     "flowschemas": "apis/flowcontrol.apiserver.k8s.io/v1",
     "validatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
     "mutatingwebhookconfigurations": "apis/admissionregistration.k8s.io/v1",
@@ -180,7 +183,7 @@ class Api:
         return self._json("GET", path)
 
     def apply(self, path: str, manifest: Manifest) -> Manifest:
-        """Server-side apply: create it, or have its fields as they are here, whoever managed them."""
+        """Server-side apply: create it, or have its fields as they are here, whatever managed them."""
         query = {"fieldManager": "schedproof", "force": "true"}
         body = json.dumps(self._marked(manifest))  # which is YAML; the client would not encode it for this type
         return self._json("PATCH", path, body, query=query, content_type="application/apply-patch+yaml")
@@ -233,7 +236,7 @@ class Api:
         except HTTPError as error:
             raise UnreachableError(
                 f"no answer from the apiserver at {self.url} ({verb} {path}): {error}",
-                remedy="does it run, and can this machine reach it?",
+                remedy="check that it runs, and that this machine can reach it",
             ) from error
         if answer.status >= 400:
             kind = {404: NotFound, 409: Conflict}.get(answer.status, ApiError)

@@ -176,14 +176,33 @@ class Site(Protocol):
     def close(self) -> None: ...
 
 
+class SecondApiServer(Protocol):
+    """Another apiserver of a cluster, as one of several behind a load balancer. It listens at `port` of loopback."""
+
+    @property
+    def port(self) -> int: ...
+
+    def wait_ready(self) -> None: ...
+
+    def forget_before(self, revision: int) -> None:
+        """Have the storage forget what objects were before a revision: here no watch can begin there any more."""
+
+    def end(self) -> None:
+        """Have it end all its watches without an error, as servers do now and then, and then end it."""
+
+
 class Cluster(Site, Protocol):
     """A running cluster.
 
-    `capabilities` are what a clause may ask for: `audit`, `change-nodes`, `cut-apiserver` (candidates are processes of
-    this machine, and the apiserver listens on its loopback, so that the line between them can be cut),
+    `capabilities` are what a clause may ask for: `advance-versions` (resourceVersions can be used up), `audit`,
+    `change-nodes`, `cut-apiserver` (candidates are processes of this machine, and the apiserver listens on its
+    loopback, so that the line between them can be cut),
+    `claimed-devices` (resource.k8s.io/v1 is served, and pods that claim devices of ours may be bound),
     `default-scheduler` (there may be one beside ours), `empty-cluster` (all nodes may be taken away), `ending-pods`
-    (pods can be let end, or linger), `hold-bindings` (the apiserver can call a webhook of ours), `idle-nodes` (a Node
-    object needs no machine), `load`, `real-pods` (kubelets run what is bound), `scripted-metrics`, `several-nodes`.
+    (pods can be let end, or linger), `hold-bindings` (the apiserver can call a webhook of ours), `idle-daemon-sets` (no
+    controller acts on DaemonSets), `idle-nodes` (a Node object needs no machine), `load`, `real-pods` (kubelets run
+    what is bound), `scripted-metrics`, `second-apiserver` (there can be another one, to which candidates can be led),
+    `several-nodes`.
     """
 
     @property
@@ -209,7 +228,9 @@ class Cluster(Site, Protocol):
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
         """Let a node join; returns when it is Ready. Prometheus finds its exporter within seconds."""
 
-    def add_idle_nodes(self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES) -> None:
+    def add_idle_nodes(
+        self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES, *, like: NodeSpec | None = None
+    ) -> None:
         """Let nodes join that exist in the API only: no device, no exporter; returns when all are Ready.
 
         Their InternalIP are those of `addresses`, where they have one.
@@ -217,6 +238,15 @@ class Cluster(Site, Protocol):
 
     def remove_node(self, name: str) -> None:
         """Let one that joined leave; returns when it is gone."""
+
+    def second_apiserver(self) -> SecondApiServer:
+        """Start another apiserver; returns at once. Needs the capability `second-apiserver`."""
+
+    def advance_versions(self, version: int) -> int:
+        """Have what changes from here on get at least this resourceVersion; the newest one that there is.
+
+        Takes a second for some thousands. Needs the capability `advance-versions`.
+        """
 
     def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:
         """Bytes per second at each node's device, headers included; nodes not named keep theirs.

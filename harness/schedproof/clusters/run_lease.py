@@ -1,4 +1,4 @@
-"""One run at a time in a cluster that outlives it: a Lease tells who has it."""
+"""One run at a time in a cluster that outlives it: a Lease names the run that has it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.api import Api, Manifest
 
-__all__ = ["Owner"]
+__all__ = ["Owner", "timestamp"]
 
 _NAMESPACE, _NAME = "kube-system", "schedproof"
 _DURATION = 15
@@ -68,7 +68,7 @@ class Owner:
             if not seen:
                 seen, since = version, time.monotonic()
             if time.monotonic() - since < _DURATION:
-                raise NotYet(f"held by {spec['holderIdentity']}, who has not renewed it so far")
+                raise NotYet(f"held by {spec['holderIdentity']}, which has not renewed it so far")
             self._attempt(lambda: self._api.merge("leases", _NAME, self._document(version), _NAMESPACE))
 
         wait_for(probe, LEASE_TAKEN, what=f"the Lease {_NAMESPACE}/{_NAME}", poll=0.5)
@@ -80,7 +80,7 @@ class Owner:
             raise NotYet("another run was quicker") from error
 
     def _document(self, version: str = "") -> Manifest:
-        now = _now()
+        now = timestamp()
         return {
             "metadata": {"name": _NAME, **({"resourceVersion": version} if version else {})},
             "spec": {
@@ -97,7 +97,7 @@ class Owner:
                 if lease["spec"]["holderIdentity"] != self._identity:
                     return
                 version = lease["metadata"]["resourceVersion"]
-                patch = {"metadata": {"resourceVersion": version}, "spec": {"renewTime": _now()}}
+                patch = {"metadata": {"resourceVersion": version}, "spec": {"renewTime": timestamp()}}
                 self._api.merge("leases", _NAME, patch, _NAMESPACE)
 
     def close(self) -> None:
@@ -108,5 +108,6 @@ class Owner:
             self._api.delete("leases", _NAME, _NAMESPACE, uid=self._uid)
 
 
-def _now() -> str:
+def timestamp() -> str:
+    """Now, as a metav1.MicroTime."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

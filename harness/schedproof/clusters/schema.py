@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.clusters.spec import EFFECTS, MOST_NODES
 from schedproof.documents.schema import Schema, choice, document, either, integer, listed, mapping, named, text
 
@@ -16,7 +17,7 @@ def cluster_schema() -> Schema:
     node = _node()
     spec = mapping(
         {
-            "kubernetes": _read_as_text("the minor version of Kubernetes", "1.36"),
+            "kubernetes": _read_as_text("the minor version of Kubernetes", DEFAULT_KUBERNETES),
             "scrapeInterval": text(
                 "how often Prometheus scrapes: 250ms, or on kind 500ms, if absent", title="duration"
             ),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ScriptedPrometheus", "ScriptedServers"]
 
-_AHEAD = 120.0
+_AHEAD = 40.0
 """For how many seconds samples are pushed at once. Prometheus refuses those more than ten minutes ahead."""
 
 _BRIEF = {"GOGC": "off", "GOMEMLIMIT": "512MiB"}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from schedproof.clusters.api import Api
     from schedproof.clusters.spec import NodeSpec
     from schedproof.daemons.daemon import Host
+    from schedproof.daemons.node_exporter import NodeExporter
     from schedproof.foundation.sandbox import Process
 
 __all__ = ["PLAYED", "Exporters", "JoinedNodes"]
@@ -28,7 +29,7 @@ PLAYED = "schedproof.dev/played"
 
 
 class Exporters:
-    """A network namespace with a real node_exporter for each node.
+    """A network namespace for each node, and once they are started a real node_exporter in it.
 
     Args:
         host: where they run.
@@ -38,25 +39,35 @@ class Exporters:
     def __init__(self, host: Host, address: str = "127.0.0.1") -> None:
         self._host, self._address = host, address
         self.fabric = Fabric(host)
-        self._processes: dict[str, Process] = {}
-        self._scraped: dict[str, str] = {}
+        self._exporters: dict[str, NodeExporter] = {}
+        self.started = False
         self.labels: dict[str, Mapping[str, str]] = {}
         """Node to the labels of its series."""
 
     @property
     def targets(self) -> dict[str, Mapping[str, str]]:
         """What Prometheus is to scrape: address and port to labels."""
-        return {self._scraped[node]: labels for node, labels in self.labels.items()}
+        return {exporter.address: self.labels[node] for node, exporter in self._exporters.items()}
+
+    def start(self) -> None:
+        """Start an exporter for each node, and from now on for each that is added. They accept a moment later."""
+        self.started = True
+        for node in self.labels:
+            self._start(node)
 
     def add(self, node: str, device: str) -> None:
-        exporter = start_node_exporter(self._host, node, self.fabric.add_node(node, device), self._address)
-        self._processes[node] = exporter.process
-        self._scraped[node] = exporter.address
+        self.fabric.add_node(node, device)
         self.labels[node] = node_labels(node, self.fabric.address(node))
+        if self.started:
+            self._start(node)
+
+    def _start(self, node: str) -> None:
+        self._exporters[node] = start_node_exporter(self._host, node, self.fabric.namespace(node), self._address)
 
     def remove(self, node: str) -> None:
-        del self.labels[node], self._scraped[node]
-        self._processes.pop(node).stop(grace=0)
+        del self.labels[node]
+        if node in self._exporters:
+            self._exporters.pop(node).process.stop(grace=0)
         self.fabric.remove_node(node)
 
     def close(self) -> None:
@@ -99,7 +110,9 @@ class JoinedNodes:
             self._kwok = start_kwok(self._host, self._kubeconfig(), annotation=self._annotation)
         for spec in specs:
             if self._address and not idle:
-                self._exporters = self._exporters or Exporters(self._host, self._address)
+                if self._exporters is None:
+                    self._exporters = Exporters(self._host, self._address)
+                    self._exporters.start()
                 self._exporters.add(spec.name, spec.device)
             self._api.create("nodes", self._manifest(spec, addresses.get(spec.name, "")))
             self.names.append(spec.name)

@@ -5,6 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kubernetes.utils.quantity import parse_quantity
+
+from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.documents.fields import Field
 from schedproof.documents.problems import DescriptorError, Problem
 from schedproof.documents.schema import API_VERSION
@@ -39,13 +42,14 @@ C = TypeVar("C")
 
 @dataclasses.dataclass(frozen=True)
 class NodeSpec:
-    """One node: `capacity` is also its allocatable; `device` its traffic interface."""
+    """One node: `capacity` is what it offers to pods, its allocatable; `device` its traffic interface."""
 
     name: str
     capacity: Mapping[str, str]
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     taints: tuple[Mapping[str, str], ...] = ()
     device: str = "eth0"
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def manifest(self, address: str) -> dict[str, Any]:
         """The Node object as it registers, with the address that the exporter is known by, if it has one."""
@@ -59,10 +63,11 @@ class NodeSpec:
                     "kubernetes.io/hostname": self.name[:63].rstrip("-."), "kubernetes.io/os": "linux",
                     "kubernetes.io/arch": "amd64", **self.labels,
                 },
+                **({"annotations": dict(self.annotations)} if self.annotations else {}),
             },
             "spec": {"taints": [dict(taint) for taint in self.taints]} if self.taints else {},
             "status": {
-                "capacity": dict(self.capacity),
+                "capacity": _with_reservations(self.capacity),
                 "allocatable": dict(self.capacity),
                 "addresses": [
                     *([{"type": "InternalIP", "address": address}] if address else []),
@@ -70,6 +75,14 @@ class NodeSpec:
                 ],
             },
         }  # fmt: skip
+
+
+def _with_reservations(offered: Mapping[str, str]) -> dict[str, str]:
+    """What a node has whose kubelet keeps half of it for the system: who schedules by that finds too much room."""
+    return {
+        resource: amount if resource == "pods" else str(2 * parse_quantity(amount))  # type: ignore[no-untyped-call]
+        for resource, amount in offered.items()
+    }
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,22 +112,27 @@ class KindSpec:
     audited: bool = True
 
 
-def load_spec(path: Path, *, count: int | None = None) -> ClusterSpec:
-    """Read a cluster definition. `count`, if given, is the number of identical nodes instead of its own.
+def load_spec(path: Path, *, count: int | None = None, kubernetes: str | None = None) -> ClusterSpec:
+    """Read a cluster definition.
+
+    Args:
+        path: the file.
+        count: the number of identical nodes instead of its own.
+        kubernetes: the minor version instead of its own.
 
     Raises:
         UsageError: everything that is wrong with it, each with its line, its field and what it should be.
     """
-    return _Reader(path, "clusters/embedded.yaml", MOST_NODES).read(count)
+    return _Reader(path, "clusters/embedded.yaml", MOST_NODES).read(count, kubernetes)
 
 
-def load_kind_spec(path: Path, *, count: int | None = None) -> KindSpec:
-    """Read the definition of a kind cluster. `count`, if given, is the number of workers instead of its own.
+def load_kind_spec(path: Path, *, count: int | None = None, kubernetes: str | None = None) -> KindSpec:
+    """Read the definition of a kind cluster; as `load_spec`, but that `count` is the number of workers.
 
     Raises:
         UsageError: everything that is wrong with it, each with its line, its field and what it should be.
     """
-    return _Reader(path, "clusters/kind.yaml", MOST_WORKERS).read_kind(count)
+    return _Reader(path, "clusters/kind.yaml", MOST_WORKERS).read_kind(count, kubernetes)
 
 
 class _Reader:
@@ -124,7 +142,7 @@ class _Reader:
         self._path, self._example, self._most = path, example, most
         self._problems: list[Problem] = []
 
-    def read(self, count: int | None) -> ClusterSpec:
+    def read(self, count: int | None, kubernetes: str | None) -> ClusterSpec:
         section = self._spec(SPEC_KEYS, count)
         device = _as_written(section["device"], "eth0") if "device" in section else "eth0"
         plain = NodeSpec("node-{n}", {"cpu": "8", "memory": "16Gi", "pods": "110"}, device=device)
@@ -134,22 +152,28 @@ class _Reader:
         else:
             nodes = tuple(_numbered(template, n) for n in range(1, self._count(section, count, 4) + 1))
         if section.sound and len({node.name for node in nodes}) != len(nodes):
-            section.complain("two nodes have the same name", "give each its own, or write {n} for its number")
-        return self._whole(ClusterSpec(_kubernetes(section), _interval(section, 0.25), device, nodes, template))
+            section.complain(
+                "duplicate", "two nodes have the same name", "give each its own, or write {n} for its number"
+            )
+        return self._whole(
+            ClusterSpec(_kubernetes(section, kubernetes), _interval(section, 0.25), device, nodes, template)
+        )
 
-    def read_kind(self, count: int | None) -> KindSpec:
+    def read_kind(self, count: int | None, kubernetes: str | None) -> KindSpec:
         section = self._spec(KIND_KEYS, count)
         labels: dict[str, str] = {}
         if "node" in section:
             node = section["node"].section("labels")
             labels = _labels(node)
         return self._whole(
-            KindSpec(_kubernetes(section), _interval(section, 0.5), self._count(section, count, 3), labels)
+            KindSpec(_kubernetes(section, kubernetes), _interval(section, 0.5), self._count(section, count, 3), labels)
         )
 
     def _spec(self, keys: Sequence[str], count: int | None) -> Section:
         if count is not None and not 1 <= count <= self._most:
-            raise UsageError(f"{count} nodes: a cluster has 1 to {self._most}", remedy="choose another --nodes")
+            raise UsageError(
+                f"--nodes {count}: expected 1 to {self._most}", remedy=f"such as --nodes {min(4, self._most)}"
+            )
         if not self._path.is_file():
             raise UsageError(
                 f"{self._path}: there is no such cluster definition",
@@ -175,12 +199,13 @@ class _Reader:
     def _listed(self, field: Field, template: NodeSpec) -> tuple[NodeSpec, ...]:
         items = field.items("[{name: node-1}]")
         if len(items) > self._most:
-            field.complain(f"{len(items)} nodes: a cluster has 1 to {self._most}", "list fewer")
+            field.complain("wrong-number", f"{len(items)} nodes: a cluster has 1 to {self._most}", "list fewer")
         return tuple(_node(item, _numbered(template, number)) for number, item in enumerate(items, 1))
 
 
-def _kubernetes(section: Section) -> str:
-    return _as_written(section["kubernetes"], '"1.36"') if "kubernetes" in section else "1.36"
+def _kubernetes(section: Section, chosen: str | None) -> str:
+    written = _as_written(section["kubernetes"], f'"{DEFAULT_KUBERNETES}"') if "kubernetes" in section else ""
+    return chosen or written or DEFAULT_KUBERNETES
 
 
 def _interval(section: Section, default: float) -> float:

@@ -15,12 +15,14 @@ PATIENCE = 7.0
 """Seconds for which it can be counted on to wait for the apiserver: from 10 s on it gives up, and ends."""
 
 # What a scheduler's users rely on: node taints follow node conditions, owners get their pods,
-# budgets are counted, what is deleted goes. The cloud, certificate and volume controllers have no
-# counterpart in a cluster whose nodes are played.
+# budgets are counted, claims are bound or made from templates, what is deleted goes. The cloud and certificate
+# controllers, and those that attach volumes, have no counterpart in a cluster whose nodes are played.
 _CONTROLLERS = (
     "namespace-controller", "serviceaccount-controller", "node-lifecycle-controller", "taint-eviction-controller",
     "garbage-collector-controller", "pod-garbage-collector-controller", "disruption-controller",
     "deployment-controller", "replicaset-controller", "statefulset-controller", "job-controller",
+    "persistentvolume-binder-controller", "persistentvolume-protection-controller",
+    "persistentvolumeclaim-protection-controller", "resourceclaim-controller",
 )  # fmt: skip
 
 
@@ -35,5 +37,10 @@ def start_controller_manager(host: Host, kubeconfig: Path) -> Process:
         "cert-dir": host.sandbox.scratch / "controller-manager",
         "kube-api-qps": 500,
         "kube-api-burst": 1000,
+        # 15 s by default: a claim whose volume it has bound, and of which it hears late, waits for that long.
+        "pvclaimbinder-sync-period": "1s",
+        # Nodes are played, and do not die. kwok loses hold of the leases of some that are removed and come again at
+        # once: after 50 s, the default, they would be unreachable each minute for a moment, which wakes waiting pods.
+        "node-monitor-grace-period": "8760h",
     }
     return host.start("kube-controller-manager", ["kube-controller-manager", *flags(options)])

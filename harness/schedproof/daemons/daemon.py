@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import http.client
 import os
-import ssl
 from typing import TYPE_CHECKING
 
+from schedproof.foundation.http import connect, exchange
 from schedproof.foundation.sandbox import Command
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import ssl
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from schedproof.foundation.deadlines import Deadline
@@ -87,8 +88,9 @@ def wait_http(
     *,
     tls: ssl.SSLContext | None = None,
     headers: Mapping[str, str] | None = None,
+    also: Collection[int] = (),
 ) -> None:
-    """Wait until a GET on loopback answers 200.
+    """Wait until a GET on loopback answers 200, or a status that will do `also`.
 
     Raises:
         CandidateError: the process ended instead; with its last words.
@@ -96,28 +98,9 @@ def wait_http(
     """
 
     def probe() -> None:
-        connection: http.client.HTTPConnection
-        if tls is None:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-        else:
-            connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=tls)
-        try:
-            connection.request("GET", path, headers=dict(headers or {}))
-            answer = connection.getresponse()
-            body = answer.read(2_000)
-        except (OSError, http.client.HTTPException) as error:
-            raise NotYet(f"{type(error).__name__}: {error}") from error
-        finally:
-            connection.close()
-        if answer.status != http.client.OK:
-            raise NotYet(f"{answer.status} {body.decode(errors='replace')[-400:]}")
+        connection = connect(f"{'https' if tls else 'http'}://127.0.0.1:{port}", 5, tls)
+        status, text = exchange(connection, "GET", path, headers=headers or {})
+        if status not in (http.client.OK, *also):
+            raise NotYet(f"{status} {text[-400:]}")
 
     wait_for(probe, deadline, what=f"{process.command.name} to answer {path} with 200", watching=(process,))
-
-
-def insecure_tls() -> ssl.SSLContext:
-    """For daemons of ours that sign their own serving certificate on loopback."""
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
-    return context

@@ -1,22 +1,21 @@
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import datetime
 import http.client
 import json
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from schedproof.daemons.daemon import Host, flags, wait_http
 from schedproof.daemons.password import USER, authorization, protect
-from schedproof.foundation.deadlines import DAEMON_READY
-from schedproof.foundation.errors import UsageError
+from schedproof.foundation.deadlines import DAEMON_READY, FIRST_SCRAPE
+from schedproof.foundation.errors import HostError, UsageError
+from schedproof.foundation.http import connect, exchange
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from schedproof.foundation.sandbox import Process
@@ -33,8 +32,8 @@ _EVALUATED = "500ms"
 class Prometheus:
     """A Prometheus server on loopback that scrapes what its targets file lists, and takes pushed samples.
 
-    It answers only to its `password`: Prometheus cannot tell who may read from who may write, and candidates, who may
-    read, are asked by their tap to do no more.
+    It answers only to its `password`: Prometheus cannot tell clients that may read from those that may write, and
+    candidates, which may read, are asked by their tap to do no more.
     """
 
     process: Process
@@ -57,6 +56,20 @@ class Prometheus:
     def set_targets(self, targets: Mapping[str, Mapping[str, str]]) -> None:
         """Replace the scrape targets: address to labels. Picked up by Prometheus' file discovery (inotify)."""
         write_targets(self.targets_file, targets)
+
+    def wait_scraped(self, addresses: Collection[str]) -> None:
+        """Wait until the targets are these, and each has been scraped."""
+
+        def probe() -> None:
+            status, text = _ask(self.url, "GET", "/api/v1/targets?state=active")
+            if status != http.client.OK:
+                raise NotYet(f"{status} {text[-400:]}")
+            targets = json.loads(text)["data"]["activeTargets"]
+            up = {target["discoveredLabels"]["__address__"] for target in targets if target["health"] == "up"}
+            if up != set(addresses):
+                raise NotYet(f"scraped so far: {', '.join(sorted(up))}")
+
+        wait_for(probe, FIRST_SCRAPE, what="Prometheus to scrape every node", watching=(self.process,))
 
 
 def write_targets(file: Path, targets: Mapping[str, Mapping[str, str]]) -> None:
@@ -111,11 +124,10 @@ def wait_recorded(url: str) -> None:
 
 
 def _ask(url: str, method: str, path: str) -> tuple[int, str]:
-    target = urlsplit(url)
-    with contextlib.closing(http.client.HTTPConnection(target.hostname or "", target.port, timeout=30)) as connection:
-        connection.request(method, path, headers=authorization(url))
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode(errors="replace")
+    status, text = exchange(connect(url, 30), method, path, headers=authorization(url))
+    if not status:
+        raise HostError(f"Prometheus does not answer {path}: {text}", remedy="its log says why")
+    return status, text
 
 
 def configuration(scrape_interval: float, targets_file: str, **scrape: object) -> dict[str, object]:
@@ -133,7 +145,6 @@ def start_prometheus(
     name: str,
     *,
     scrape_interval: float,
-    targets: Mapping[str, Mapping[str, str]] | None = None,
     out_of_order: str = "30d",
     env: Mapping[str, str] | None = None,
 ) -> Prometheus:
@@ -143,7 +154,6 @@ def start_prometheus(
         host: where it runs.
         name: tells several servers of one cluster apart (logs, data).
         scrape_interval: seconds.
-        targets: see `Prometheus.set_targets`.
         out_of_order: how far behind the newest sample a pushed one may lie.
         env: more of its environment.
     """
@@ -152,7 +162,7 @@ def start_prometheus(
     port = host.ports.reserve()
     password = protect(home / "web.json")
     server = Prometheus(None, port, home / "targets.json", password)  # type: ignore[arg-type] # replaced below
-    server.set_targets(targets or {})
+    server.set_targets({})
     config = configuration(scrape_interval, str(server.targets_file))
     config["storage"] = {"tsdb": {"out_of_order_time_window": out_of_order}}
     (home / "prometheus.yml").write_text(json.dumps(config))

@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import dataclasses
+import http.client
 import json
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from schedproof.daemons.daemon import Host, flags, insecure_tls, wait_http
+from schedproof.daemons.daemon import Host, flags, wait_http
 from schedproof.foundation.deadlines import CANDIDATE_READY
+from schedproof.foundation.http import insecure_tls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,6 +24,8 @@ at 2, because client-go prints request bodies from level 8 on)."""
 LOG_ATTEMPTS: Mapping[str, str] = MappingProxyType({"vmodule": "schedule_one=3"})
 """Those for a line a pod: that its scheduling cycle begins (pkg/scheduler/schedule_one.go)."""
 
+_NOT_SERVED = (http.client.UNAUTHORIZED, http.client.FORBIDDEN, http.client.NOT_FOUND)
+
 
 @dataclasses.dataclass(frozen=True)
 class Scheduler:
@@ -31,8 +35,11 @@ class Scheduler:
     port: int
 
     def wait_ready(self) -> None:
-        """Until /readyz says that its informers have synced."""
-        wait_http(self.process, self.port, "/readyz", CANDIDATE_READY, tls=insecure_tls())
+        """Until /readyz says that its informers have synced.
+
+        One that does not serve it, or only to known clients, is not waited for: plugin/healthz-readyz judges that.
+        """
+        wait_http(self.process, self.port, "/readyz", CANDIDATE_READY, tls=insecure_tls(), also=_NOT_SERVED)
 
 
 def start_scheduler(

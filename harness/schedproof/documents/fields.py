@@ -56,10 +56,10 @@ class Field:
         """Whether there is a value. As in Kubernetes, null counts as none."""
         return self.value.data not in (None, Mark.ABSENT)
 
-    def complain(self, message: str, fix: str) -> None:
+    def complain(self, code: str, message: str, fix: str) -> None:
         """Note a problem with this field, unless it has been said that there is nothing sensible in it."""
         if self.value.data is not Mark.INVALID:
-            self._problems.append(Problem(self._place, self.path, message, fix))
+            self._problems.append(Problem(self._place, self.path, code, message, fix))
 
     def _wrong(self, expected: str, example: str) -> None:
         data = self.value.data
@@ -68,23 +68,29 @@ class Field:
         if data is Mark.INVALID:
             return
         if data is Mark.ABSENT:
-            self.complain(f"missing: expected {expected}", f"add it, such as `{as_written}`")
+            self.complain("missing-field", f"missing: expected {expected}", f"add it, such as `{as_written}`")
         elif data is None:
-            self.complain(f"it is empty: expected {expected}", f"write a value, such as `{as_written}`")
+            self.complain("empty-field", f"it is empty: expected {expected}", f"write a value, such as `{as_written}`")
         else:
-            self.complain(f"expected {expected}, found {_described(self.value)}", f"such as `{as_written}`")
+            self.complain(
+                "wrong-type", f"expected {expected}, found {_described(self.value)}", f"such as `{as_written}`"
+            )
 
-    def text(self, example: str, check: Check = _accept, *, empty: bool = False) -> str:
+    def text(self, example: str, check: Check = _accept, *, empty: bool = False, code: str = "malformed") -> str:
         """A string. Numbers and booleans are not taken for one: only quotes tell 1.10 from 1.1."""
         data = self.value.data
         if isinstance(data, str) and (empty or data.strip()):
             for message, fix in check(data):
-                self.complain(message, fix)
+                self.complain(code, message, fix)
             return data
         if isinstance(data, (bool, int, float)):
-            self.complain(f"expected a string, found {_described(self.value)}", f'quote it: "{self.value.written}"')
+            self.complain(
+                "wrong-type", f"expected a string, found {_described(self.value)}", f'quote it: "{self.value.written}"'
+            )
         elif braced := _unquoted_placeholder(data):
-            self.complain("expected a string, but YAML reads bare braces as a mapping", f'quote it: "{braced}"')
+            self.complain(
+                "wrong-type", "expected a string, but YAML reads bare braces as a mapping", f'quote it: "{braced}"'
+            )
         else:
             self._wrong("a non-empty string", example)
         return ""
@@ -96,7 +102,7 @@ class Field:
             for option in options:
                 if data == option:
                     return option
-            self.complain(f"unknown value {shown(data)}", did_you_mean(data, options))
+            self.complain("unknown-value", f"unknown value {shown(data)}", did_you_mean(data, options))
         else:
             self._wrong(f"one of {', '.join(options)}", options[0])
         return options[0]
@@ -107,7 +113,11 @@ class Field:
             if minimum <= data <= maximum:
                 return data
             found = shown(self.value.written, quoted=False)
-            self.complain(f"expected a whole number from {minimum} to {maximum}, found {found}", f"such as {example}")
+            self.complain(
+                "out-of-range",
+                f"expected a whole number from {minimum} to {maximum}, found {found}",
+                f"such as {example}",
+            )
         else:
             self._wrong("a whole number", example)
         return minimum
@@ -119,7 +129,7 @@ class Field:
             try:
                 float(data)
             except OverflowError:
-                self.complain("the number is beyond what a float64 can hold", f"such as {example}")
+                self.complain("out-of-range", "the number is beyond what a float64 can hold", f"such as {example}")
                 return 0
             return data
         self._wrong("a number", example)
@@ -139,16 +149,20 @@ class Field:
             data = "0"
         if isinstance(data, (int, float)) and not isinstance(data, bool):
             fix = f"write the unit: {self.value.written}s"
-            self.complain(f"expected a duration, found {_described(self.value)} without a unit", fix)
+            self.complain("not-a-duration", f"expected a duration, found {_described(self.value)} without a unit", fix)
         elif isinstance(data, str):
             try:
                 seconds = parse_duration(data, units=units)
             except ValueError as error:
-                self.complain(f"expected a duration, found {shown(data)}: {error}", f"such as {example}")
+                self.complain(
+                    "not-a-duration", f"expected a duration, found {shown(data)}: {error}", f"such as {example}"
+                )
                 return minimum
             if math.isclose(seconds, minimum) or seconds > minimum:
                 return seconds
-            self.complain(f"expected a duration of at least {minimum:g} s, found {data}", f"such as {example}")
+            self.complain(
+                "out-of-range", f"expected a duration of at least {minimum:g} s, found {data}", f"such as {example}"
+            )
         else:
             self._wrong("a duration", example)
         return minimum
@@ -159,7 +173,9 @@ class Field:
             return [Field(self._problems, f"{self.path}[{i}]", v.place, v) for i, v in enumerate(data)]
         if isinstance(data, str) and example.startswith("["):
             name = self.path.rpartition(".")[2]
-            self.complain(f"expected a list, found {_described(self.value)}", f"`{name}: {_as_list(data)}`")
+            self.complain(
+                "wrong-type", f"expected a list, found {_described(self.value)}", f"`{name}: {_as_list(data)}`"
+            )
         else:
             self._wrong("a list" if empty else "a non-empty list", example)
         return []
@@ -175,7 +191,7 @@ class Field:
         for item in self.items(f"[{options[0]}]", empty=True):
             option = item.choice(options)
             if option == item.value.data and option in chosen:
-                item.complain(f"{option} is listed twice", "keep one of the two")
+                item.complain("duplicate", f"{option} is listed twice", "keep one of the two")
             elif option == item.value.data:
                 chosen[option] = item
         return [(item, option) for option, item in chosen.items()]
@@ -187,7 +203,7 @@ class Field:
         for name, entry in (entries or {}).items():
             if name not in known:
                 field = Field(self._problems, path_of(self.path, name), entry.place, entry.value)
-                field.complain(f"unknown field {shown(name)}", did_you_mean(name, known))
+                field.complain("unknown-field", f"unknown field {shown(name)}", did_you_mean(name, known))
                 misspelled.add(nearest(name, known))
         return Section(self._problems, self.path, self._place, entries, misspelled)
 
@@ -251,8 +267,8 @@ class Section:
         """Whether the field is there, be it null."""
         return name in (self._entries or ())
 
-    def complain(self, message: str, fix: str) -> None:
-        self._problems.append(Problem(self._place, self.path, message, fix))
+    def complain(self, code: str, message: str, fix: str) -> None:
+        self._problems.append(Problem(self._place, self.path, code, message, fix))
 
     @property
     def sound(self) -> bool:

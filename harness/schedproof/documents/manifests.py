@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["KUSTOMIZATIONS", "is_kustomization", "manifest_files", "parse_manifests", "read_manifests"]
+__all__ = ["KUSTOMIZATIONS", "is_kustomization", "manifest_files", "merged", "parse_manifests", "read_manifests"]
 
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _ENDINGS = (".yaml", ".yml", ".json")
@@ -42,11 +43,19 @@ def read_manifests(path: Path) -> list[dict[str, Any]]:
             text = file.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            problem = Problem(Place(str(file)), "", f"it cannot be read: {reason}", "name a readable file of manifests")
+            problem = Problem(
+                Place(str(file)),
+                "",
+                "unreadable-file",
+                f"it cannot be read: {reason}",
+                "name a readable file of manifests",
+            )
             raise DescriptorError([problem]) from None
         found += parse_manifests(text, file)
     if not found:
-        raise DescriptorError([Problem(Place(str(path)), "", "it holds no manifest", "name one, or leave it out")])
+        raise DescriptorError(
+            [Problem(Place(str(path)), "", "invalid-manifest", "it holds no manifest", "name one, or leave it out")]
+        )
     return found
 
 
@@ -66,18 +75,20 @@ def parse_manifests(text: str, file: Path) -> list[dict[str, Any]]:
         place = Place(str(file), mark.line + 1, mark.column + 1) if mark else Place(str(file))
         said = f"it is not YAML: {error.problem or error.context}"
         raise DescriptorError(
-            [Problem(place, "", said, "correct it; `kubectl apply --dry-run=client -f` says more")]
+            [Problem(place, "", "not-yaml", said, "correct it; `kubectl apply --dry-run=client -f` says more")]
         ) from None
     except (yaml.YAMLError, ValueError) as error:
         raise DescriptorError(
-            [Problem(Place(str(file)), "", f"it is not YAML: {error}", "write YAML or JSON")]
+            [Problem(Place(str(file)), "", "not-yaml", f"it is not YAML: {error}", "write YAML or JSON")]
         ) from None
     found: list[dict[str, Any]] = []
     for node, document in zip(nodes, (one for one in documents if one is not None), strict=False):
         place = Place(str(file), node.start_mark.line + 1, node.start_mark.column + 1)
         for manifest in _items(document):
             if wrong := _wrong(manifest):
-                raise DescriptorError([Problem(place, "", wrong, "apiVersion, kind and metadata.name are needed")])
+                raise DescriptorError(
+                    [Problem(place, "", "invalid-manifest", wrong, "apiVersion, kind and metadata.name are needed")]
+                )
             found.append(manifest)
     return found
 
@@ -99,3 +110,17 @@ def _wrong(manifest: Any) -> str:
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         return f"the {manifest['kind']} has no metadata.name"
     return ""
+
+
+def merged(template: Any, own: Any, name: str = "") -> Any:
+    """A pod over its template: mappings field by field; of lists, the pod's items after the template's, but each of its
+    containers over the template's first one.
+    """
+    if isinstance(template, dict) and isinstance(own, dict):
+        both = {key: merged(template[key], own[key], key) for key in template if key in own}
+        return {**copy.deepcopy(template), **own, **both}
+    if isinstance(template, list) and isinstance(own, list):
+        if name == "containers":
+            return [merged(template[0], container) for container in own] if template else own
+        return [*copy.deepcopy(template), *own]
+    return own

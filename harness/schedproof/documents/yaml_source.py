@@ -89,19 +89,21 @@ def read_document(path: Path, problems: list[Problem]) -> Value:
         place = Place(str(path), mark.line + 1, mark.column + 1) if mark else whole
         raise DescriptorError([_syntax_problem(place, error, text)]) from None
     except RecursionError:
-        raise DescriptorError([Problem(whole, "", "it is nested too deeply", "flatten it")]) from None
+        raise DescriptorError([Problem(whole, "", "not-supported", "it is nested too deeply", "flatten it")]) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # Characters that YAML does not allow; escapes and numbers that Python cannot represent.
         message = f"it is not YAML: {' '.join(str(error).split())}"
-        raise DescriptorError([Problem(whole, "", message, "write plain text in UTF-8")]) from None
+        raise DescriptorError([Problem(whole, "", "not-yaml", message, "write plain text in UTF-8")]) from None
     if not documents:
         raise DescriptorError(
-            [Problem(whole, "", "the file is empty", "docs/candidate.md has an example of each kind")]
+            [Problem(whole, "", "empty-file", "the file is empty", "docs/candidate.md has an example of each kind")]
         )
     if len(documents) > 1:
         place = _place(whole, documents[1])
         message = f"the file holds {len(documents)} documents, expected one"
-        raise DescriptorError([Problem(place, "", message, "keep one candidate per file, without `---` between")])
+        raise DescriptorError(
+            [Problem(place, "", "wrong-number", message, "keep one candidate per file, without `---` between")]
+        )
     return _Reader(str(path), problems).value(documents[0], "", ())
 
 
@@ -111,19 +113,23 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(_LARGEST_FILE + 1)
     except FileNotFoundError:
-        raise DescriptorError([Problem(whole, "", "there is no such file", _near_file(path))]) from None
+        raise DescriptorError([Problem(whole, "", "no-such-file", "there is no such file", _near_file(path))]) from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise DescriptorError([Problem(whole, "", f"it cannot be read: {reason}", "name a readable file")]) from None
+        raise DescriptorError(
+            [Problem(whole, "", "unreadable-file", f"it cannot be read: {reason}", "name a readable file")]
+        ) from None
     if len(data) > _LARGEST_FILE:
-        raise DescriptorError([Problem(whole, "", "it is larger than 1 MiB", "name a candidate.yaml")])
+        raise DescriptorError(
+            [Problem(whole, "", "unreadable-file", "it is larger than 1 MiB", "name a file that was written by hand")]
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         column = error.start - data.rfind(b"\n", 0, error.start)
         place = Place(str(path), line, column)
-        raise DescriptorError([Problem(place, "", "it is not UTF-8", "save it in UTF-8")]) from None
+        raise DescriptorError([Problem(place, "", "unreadable-file", "it is not UTF-8", "save it in UTF-8")]) from None
 
 
 def _near_file(path: Path) -> str:
@@ -133,7 +139,7 @@ def _near_file(path: Path) -> str:
                 return f"did you mean {path.with_name(name)}?"
     except (OSError, ValueError):
         pass  # the hint is a courtesy
-    return "name a candidate.yaml, or the folder that holds one"
+    return "name a file that is there; of a candidate its candidate.yaml, or the folder that holds it"
 
 
 def _is_blank(node: yaml.Node | None) -> bool:
@@ -160,7 +166,7 @@ def _syntax_problem(place: Place, error: yaml.MarkedYAMLError, text: str) -> Pro
         fix = "put a text that begins with * between quotes"
     else:
         fix = "check the indentation, brackets and quotes on this line and the one before"
-    return Problem(place, "", f"not valid YAML: {said}", fix)
+    return Problem(place, "", "not-yaml", f"not valid YAML: {said}", fix)
 
 
 class _Reader:
@@ -171,20 +177,26 @@ class _Reader:
         self._problems = problems
         self._count = 0
 
-    def _invalid(self, node: yaml.Node, path: str, message: str, fix: str) -> Value:
+    def _invalid(self, node: yaml.Node, path: str, code: str, message: str, fix: str) -> Value:
         place = _place(self._whole, node)
-        self._problems.append(Problem(place, path, message, fix))
+        self._problems.append(Problem(place, path, code, message, fix))
         return Value(place, Mark.INVALID)
 
     def value(self, node: yaml.Node, path: str, above: tuple[yaml.Node, ...]) -> Value:
         self._count += 1
         if self._count > _MOST_VALUES:
-            problem = Problem(_place(self._whole, node), path, "the aliases (*name) expand without end", "write it out")
+            problem = Problem(
+                _place(self._whole, node), path, "endless", "the aliases (*name) expand without end", "write it out"
+            )
             raise DescriptorError([problem])
         if any(node is outer for outer in above):
-            return self._invalid(node, path, "an alias (*name) stands inside its own anchor (&name)", "write it out")
+            return self._invalid(
+                node, path, "endless", "an alias (*name) stands inside its own anchor (&name)", "write it out"
+            )
         if len(above) >= _DEEPEST:
-            return self._invalid(node, path, f"it is nested more than {_DEEPEST} levels deep", "flatten it")
+            return self._invalid(
+                node, path, "not-supported", f"it is nested more than {_DEEPEST} levels deep", "flatten it"
+            )
         above = (*above, node)
         if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
             return self._mapping(node, path, above)
@@ -197,7 +209,9 @@ class _Reader:
 
     def _unknown_tag(self, node: yaml.Node, path: str) -> Value:
         tag = node.tag.replace(_TAG, "!!")
-        return self._invalid(node, path, f"the tag {tag} is not understood here", "write the value without a tag")
+        return self._invalid(
+            node, path, "not-supported", f"the tag {tag} is not understood here", "write the value without a tag"
+        )
 
     def _mapping(self, node: yaml.MappingNode, path: str, above: tuple[yaml.Node, ...]) -> Value:
         entries: dict[str, Entry] = {}
@@ -208,20 +222,24 @@ class _Reader:
             inner = path_of(path, name)
             if name in entries:
                 first = entries[name].place.line
-                self._invalid(key_node, inner, f"given twice, first on line {first}", "keep one of the two")
+                self._invalid(
+                    key_node, inner, "duplicate", f"given twice, first on line {first}", "keep one of the two"
+                )
                 continue
             entries[name] = Entry(_place(self._whole, key_node), self.value(value_node, inner, above))
         return Value(_place(self._whole, node), entries)
 
     def _key(self, node: yaml.Node, path: str) -> str | None:
         if isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}merge":
-            self._invalid(node, path, "merging (<<) is not supported", "write the fields out")
+            self._invalid(node, path, "not-supported", "merging (<<) is not supported", "write the fields out")
         elif not isinstance(node, yaml.ScalarNode):
-            self._invalid(node, path, "a name must be text, found a list or mapping", "put braces between quotes")
+            self._invalid(
+                node, path, "wrong-type", "a name must be text, found a list or mapping", "put braces between quotes"
+            )
         elif node.tag != f"{_TAG}str":
             kind = node.tag.removeprefix(_TAG)
             message = f"a name must be text, YAML reads {node.value!r} as {kind}"
-            self._invalid(node, path, message, f'quote it: "{node.value}"')
+            self._invalid(node, path, "wrong-type", message, f'quote it: "{node.value}"')
         elif isinstance(self._scalar(node, path).data, str):
             return str(node.value)
         return None
@@ -234,14 +252,16 @@ class _Reader:
                 case "str":
                     written.encode()  # lone surrogates cannot leave this process
                     if "\0" in written:
-                        return self._invalid(node, path, "it contains a NUL character", "leave that out")
+                        return self._invalid(node, path, "malformed", "it contains a NUL character", "leave that out")
                     data = written
                 case "int":
                     data = int(written, 0)
                 case "float":
                     data = float(written.lower().replace(".inf", "inf").replace(".nan", "nan"))
                     if not math.isfinite(data):
-                        return self._invalid(node, path, f"{written} is not a finite number", "write a finite number")
+                        return self._invalid(
+                            node, path, "out-of-range", f"{written} is not a finite number", "write a finite number"
+                        )
                 case "bool":
                     data = _BOOL[written.lower()]
                 case "null":
@@ -253,7 +273,9 @@ class _Reader:
         except (ValueError, KeyError):
             shown = written if len(written) <= 40 else f"{written[:40]}..."
             kind = node.tag.removeprefix(_TAG)
-            return self._invalid(node, path, f"{shown!r} cannot be read as {kind}", "write a plain value, or quote it")
+            return self._invalid(
+                node, path, "malformed", f"{shown!r} cannot be read as {kind}", "write a plain value, or quote it"
+            )
         return Value(_place(self._whole, node), data, written)
 
 

@@ -43,6 +43,8 @@ __all__ = [
     "SCRAPED",
     "SWEPT",
     "TAKEOVER",
+    "TOLD",
+    "UNHEALTHY",
     "WEBHOOK_CALLED",
     "Deadline",
 ]  # fmt: skip
@@ -57,9 +59,9 @@ class Deadline:
     reason: str
 
 
-SANDBOX_REPLY = Deadline("sandbox reply", 20, "forking from a small process takes milliseconds")
-CONTROL_PLANE_READY = Deadline("control plane ready", 90, "kube-apiserver takes 3 s alone on two cores")
-DAEMON_READY = Deadline("daemon ready", 45, "prometheus, kwok and exporters start in under a second")
+SANDBOX_REPLY = Deadline("sandbox reply", 90, "forking from a small process takes milliseconds")
+CONTROL_PLANE_READY = Deadline("control plane ready", 240, "kube-apiserver takes 3 s alone on two cores")
+DAEMON_READY = Deadline("daemon ready", 120, "prometheus, kwok and exporters start in under a second")
 NODE_READY = Deadline("node ready", 120, "kwok posts Ready within a second, kubelets in ten; on a busy machine in tens")
 FIRST_SCRAPE = Deadline("first scrape", 90, "targets are scraped within one interval of being discovered")
 CANDIDATE_READY = Deadline("candidate ready", 60, "an interpreter and its imports, cold, in a container, under load")
@@ -67,10 +69,14 @@ CANDIDATE_STOP = Deadline("candidate stop", 5, "SIGTERM, then SIGKILL: a schedul
 BIND = Deadline("bind", 20, "a feasible pod is bound in milliseconds; one back-off of 10 s must fit in")
 REACTION = Deadline("reaction", 20, "a condition or an event follows a decision at once")
 REQUEUE = Deadline("requeue", 30, "the change plus 10 s of back-off (core/requeue-*), on a busy machine")
-TAKEOVER = Deadline("takeover", 30, "client-go's default lease (15 s, tried every 2 s) is taken over within 19.4 s")
+TAKEOVER = Deadline("takeover", 60, "client-go's default lease is taken over within 19.4 s; three times that, as above")
+UNHEALTHY = Deadline("unhealthy", 5, "a kubelet asks several times, seconds apart, before it ends a container")
 FRESHNESS = Deadline("freshness", 2, "a watch delivers in milliseconds, on a busy machine in tenths of a second")
+TOLD = Deadline("told", 0.5, "a decision and its condition are milliseconds apart")
 LATE = Deadline("late", 5, "after a missed deadline: tells a candidate that is late from one that never binds")
 BUDGET_IN_FORCE = Deadline("budget in force", 60, "the disruption controller counts pods again within a second")
+VOLUME_READY = Deadline("volume ready", 60, "the volume controller answers a change, or a claim, within a second")
+CLAIM_RELEASED = Deadline("claim released", 60, "kube-controller-manager answers the end of a pod within a second")
 OBJECT_SHOWN = Deadline("object shown", 60, "a watch delivers in milliseconds, on a busy machine in tenths of a second")
 OBJECT_SERVED = Deadline("object served", 60, "the apiserver serves a new kind within a second of its definition")
 OBJECT_GONE = Deadline("object gone", 60, "deletion with no grace period is one write")
@@ -79,7 +85,7 @@ LEASE_TAKEN = Deadline("lease taken", 90, "whether another holder still renews i
 SWEPT = Deadline("swept", 180, "the namespace controller empties a namespace of every resource, one by one")
 AUDIT_CAUGHT_UP = Deadline("audit log caught up", 60, "the apiserver writes a line when the response is done")
 SCRAPED = Deadline("scrapes", 600, "a claimed window, at most minutes, without a failed scrape on a busy machine")
-WEBHOOK_CALLED = Deadline("webhook called", 20, "the apiserver's watch of webhooks delivers in milliseconds")
+WEBHOOK_CALLED = Deadline("webhook called", 90, "the apiserver's watch of webhooks delivers in milliseconds")
 POD_STARTED = Deadline("pod started", 120, "scheduling, a sandbox and a container take seconds, on a busy machine tens")
 POD_GONE = Deadline("pod gone", 120, "a kubelet ends a container within its grace period, and then tells the apiserver")
 WORKER_GONE = Deadline("worker gone", 180, "a worker closes its cluster: seconds, or tens of them on kind")

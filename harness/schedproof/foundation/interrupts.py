@@ -28,7 +28,7 @@ def interrupt_by(*numbers: signal.Signals) -> None:
 
 
 def _tell(tell: Callable[[Any], object], unraisable: Any) -> None:
-    """Tell of an exception that nobody can catch, but for what an interrupt has left half made."""
+    """Tell of an exception that no code can catch, but for what an interrupt has left half made."""
     if not _interrupted:
         tell(unraisable)
 

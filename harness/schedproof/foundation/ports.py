@@ -38,7 +38,10 @@ class Ports:
             port = _FIRST + next(self._next) % (_LAST - _FIRST)
             if self._claim(port, address):
                 return port
-        raise HostError(f"no free port between {_FIRST} and {_LAST}", remedy="what holds them? ss -ltn")
+        raise HostError(
+            f"no free port between {_FIRST} and {_LAST}",
+            remedy="run `ss -ltn` to list the processes that use these ports",
+        )
 
     def reserve_exactly(self, port: int, *, wanted_by: str) -> int:
         """Reserve the given port.

@@ -44,7 +44,10 @@ _PIDFD_INFO_EXIT = 1 << 3
 
 @dataclasses.dataclass(frozen=True)
 class SeenProcess:
-    """A process at a moment. `began`, in seconds since the machine's boot, tells it from a later one with its pid."""
+    """A process at a moment. `began`, in seconds since the machine's boot, tells it from a later one with its pid.
+
+    `stalled`: for how many seconds it could have run, and others did; 0 where the kernel does not tell.
+    """
 
     pid: int
     parent: int
@@ -52,6 +55,7 @@ class SeenProcess:
     argv: tuple[str, ...]
     executable: str
     folder: str
+    stalled: float = 0.0
 
     @property
     def identity(self) -> tuple[int, float]:
@@ -106,7 +110,15 @@ def see(pid: int) -> SeenProcess | None:
         executable, cwd = str((folder / "exe").readlink()), str((folder / "cwd").readlink())
     except OSError:
         return None
-    return SeenProcess(pid, int(fields[1]), int(fields[19]) / _TICKS, tuple(argv), executable, cwd)
+    return SeenProcess(pid, int(fields[1]), int(fields[19]) / _TICKS, tuple(argv), executable, cwd, _stalled(folder))
+
+
+def _stalled(folder: Path) -> float:
+    """Of the first thread, by the second field of schedstat (Documentation/scheduler/sched-stats.rst): nanoseconds."""
+    try:
+        return int((folder / "schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
 
 
 class Ending:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Command", "CommandNotStartedError", "Process", "Sandbox", "last_lines"]
 
 _INIT = Path(__file__).with_name("sandbox_init.py")
+_KILLED = "check whether its process 1 was killed from outside, as where memory ran out: `dmesg` tells"
 _PACKET = 1 << 20
 _DUMP = 1 << 20
 """Bytes: a panic is followed by all goroutines."""
@@ -111,7 +112,7 @@ class Process:
         return CandidateError(
             f"{self.command.name} ended with {how}{f': {cause}' if cause else ''}\n"
             f"  command: {' '.join(self.command.argv)}\n"
-            f"  its last words:\n{_indent(self.log_tail())}",
+            f"  last log lines:\n{_indent(self.log_tail())}",
             remedy=f"read {self.command.log}",
         )
 
@@ -246,15 +247,13 @@ class Sandbox:
             try:
                 socket.send_fds(self._control, [packet], list(descriptors))
             except OSError as error:
-                raise HostError(
-                    f"the sandbox does not take a request: {error}", remedy="was its process 1 killed from outside?"
-                ) from error
+                raise HostError(f"the sandbox does not take a request: {error}", remedy=_KILLED) from error
 
         def reply() -> dict[str, Any]:
             if identity in self._replies:
                 return self._replies.pop(identity)
             if self._closed:
-                raise HostError("the sandbox is gone", remedy="was its process 1 killed from outside?")
+                raise HostError("the sandbox is gone", remedy=_KILLED)
             raise NotYet
 
         return wait_for(reply, SANDBOX_REPLY, what="process 1 of the sandbox to answer", wake=self.changed)

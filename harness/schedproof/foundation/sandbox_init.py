@@ -234,7 +234,7 @@ def reaped() -> Iterator[tuple[int, int]]:
 class GrowingLog:
     """A log that is written by others. What is neither of its first nor of its last bytes is given back to the disk.
 
-    The file becomes sparse: its size and the offsets in it stay, so that those who read it as it grows, and those who
+    The file becomes sparse: its size and the offsets in it stay, so that those that read it as it grows, and those that
     append to it, need not care. Where the file system knows no holes, nothing is given back.
     """
 
@@ -256,7 +256,7 @@ class GrowingLog:
 
 
 class Init:
-    """The reaper, the starter of processes, and the one who turns off the light."""
+    """It reaps, it starts processes, and it is the last process to end."""
 
     def __init__(self, control: socket.socket, parent_directory: str) -> None:
         self.control = control

@@ -15,42 +15,43 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from schedproof.history.record import Record
+    from schedproof.history.acts import Marked
+    from schedproof.history.observations import ApiRequest, AuditLine, AuditMark
 
-__all__ = ["BINDINGS", "AuditOrder"]
+__all__ = ["BINDINGS", "STEP", "AuditOrder"]
 
 BINDINGS = ("pods/binding", "bindings")
 """Where a Binding can be posted: to a pod, and, as long as there is Kubernetes, to a namespace."""
 
-_STEP = 0.1
+STEP = 0.1
 """Seconds. By less the clock is not taken to have been changed: NTP slews it by that much without a step."""
 
 
 class AuditOrder:
     """The order of one history's requests."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
-        self._marks = sorted((r for r in records if r["kind"] == "mark"), key=lambda mark: mark["line"])
-        self._lines = {mark["mark"]: mark["line"] for mark in self._marks}
-        self._requests = [r for r in records if r["kind"] == "request" and r.get("line")]
+    def __init__(self, marks: Sequence[AuditMark], requests: Sequence[ApiRequest]) -> None:
+        self._marks = sorted(marks, key=lambda mark: mark.line)
+        self._lines = {mark.mark: mark.line for mark in self._marks}
+        self._requests = [request for request in requests if request.line]
         self._steps = self._find_steps()
 
-    def follows(self, line: int, received: float, event: Record) -> bool:
+    def follows(self, line: int, received: float, event: Marked) -> bool:
         """Whether a request (its place, and when it was received) came after what the harness did in `event`.
 
         A history without marks (an earlier version, no audit log) has only the stamps: then, whether it was received
         after it.
         """
-        mark = self._lines.get(event.get("mark", 0))
-        return bool(received > event["at"]) if mark is None or not line else line > mark
+        mark = self._lines.get(event.mark)
+        return received > event.at if mark is None or not line else line > mark
 
-    def times(self, request: Record) -> tuple[float, float]:
+    def times(self, request: ApiRequest) -> tuple[float, float]:
         """When a request was received and completed, on the run's clock, to some hundredths of a second."""
         lag = 0.0
         for line, step in self._steps:
-            if line <= request.get("line", 0):
+            if line <= request.line:
                 lag = step
-        received, completed = request["received"] - lag, request["completed"] - lag
+        received, completed = request.received - lag, request.completed - lag
         # One that was under way when the clock was changed.
         return min(received, completed), completed
 
@@ -60,12 +61,12 @@ class AuditOrder:
         ahead, before = 0.0, 0
         for mark in self._marks:
             # It was received after it was sent, and before it was answered.
-            least, most = mark["received"] - mark["answered"], mark["received"] - mark["at"]
-            if not least - _STEP <= ahead <= most + _STEP:
+            least, most = mark.received - mark.answered, mark.received - mark.at
+            if not least - STEP <= ahead <= most + STEP:
                 now = (least + most) / 2
-                found.append((self._step_between(before, mark["line"], now - ahead), now))
+                found.append((self._step_between(before, mark.line, now - ahead), now))
                 ahead = now
-            before = mark["line"]
+            before = mark.line
         return found
 
     def _step_between(self, first: int, last: int, step: float) -> int:
@@ -76,13 +77,10 @@ class AuditOrder:
         lines = [*self._between(first, last)]
         if len(lines) < 2:
             return first + 1
-        jumps = {
-            int(b["line"]): (b["completed"] - a["completed"]) * (1 if step > 0 else -1)
-            for a, b in itertools.pairwise(lines)
-        }
+        jumps = {b.line: (b.completed - a.completed) * (1 if step > 0 else -1) for a, b in itertools.pairwise(lines)}
         return max(jumps, key=lambda line: jumps[line])
 
-    def _between(self, first: int, last: int) -> Sequence[Record]:
-        ends = [bisect.bisect_right([r["line"] for r in self._requests], line) for line in (first, last)]
-        marks = [mark for mark in self._marks if first <= mark["line"] <= last]
-        return sorted([*self._requests[ends[0] : ends[1]], *marks], key=lambda record: record["line"])
+    def _between(self, first: int, last: int) -> Sequence[AuditLine]:
+        ends = [bisect.bisect_right([r.line for r in self._requests], line) for line in (first, last)]
+        marks = [mark for mark in self._marks if first <= mark.line <= last]
+        return sorted([*self._requests[ends[0] : ends[1]], *marks], key=lambda record: record.line)

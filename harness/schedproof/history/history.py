@@ -6,18 +6,34 @@ import dataclasses
 import functools
 import math
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from schedproof.candidates.claims import Claims, Exclusion
-from schedproof.history.audit_order import BINDINGS, AuditOrder
-from schedproof.history.world import World, key
+from schedproof.history.acts import (
+    Accepted,
+    Broken,
+    CasePhase,
+    LineFault,
+    PodCreated,
+    Run,
+    RunEnd,
+    ShownSeen,
+    Tolerates,
+)
+from schedproof.history.audit_order import BINDINGS, STEP, AuditOrder
+from schedproof.history.observations import ApiRequest, AuditMark, Configured, WatchEvent
+from schedproof.history.record import Record
+from schedproof.history.watched import WatchReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from schedproof.history.record import Record
+    from schedproof.history.watched import Binding, PodSights
+    from schedproof.history.world import World
 
-__all__ = ["Attempt", "Binding", "History", "Seen", "TestPod"]
+__all__ = ["Attempt", "History", "Seen", "TestPod"]
+
+_Kind = TypeVar("_Kind", bound=Record)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,19 +50,6 @@ class TestPod:
     """Of the load that was on when it was created; -1 where none was chosen."""
 
     __test__ = False  # pytest: not a test class
-
-
-@dataclasses.dataclass(frozen=True)
-class Binding:
-    """A pod was seen on a node for the first time."""
-
-    pod: str
-    uid: str
-    node: str
-    rv: int
-    at: float
-    manifest: dict[str, Any]
-    """The pod as it was then."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,6 +80,10 @@ class Attempt:
     def succeeded(self) -> bool:
         return self.code == HTTPStatus.CREATED
 
+    def precedes(self, at: float) -> bool:
+        """Whether it was received before a moment of the run's clock, whatever the clock of its stamps may be off."""
+        return self.received < at - STEP
+
     @property
     def unanswered(self) -> bool:
         """Whether its result is unknown: its client was gone before the answer. It may have been carried out."""
@@ -94,153 +101,153 @@ class Seen:
 class History:
     """One candidate's run, from its records so far."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[Record], watched: WatchReader | None = None) -> None:
+        """`watched`: has read earlier records of the same run, and goes on from there."""
         self.records = records
-        self.run: Record = records[0]
+        self._watched = watched or WatchReader()
+        assert isinstance(records[0], Run)
+        self.run = records[0]
 
     @functools.cached_property
     def claims(self) -> Claims:
-        return Claims.from_dict(self.run["candidate"]["claims"])
+        return Claims.from_dict(self.run.candidate.claims)
 
     @functools.cached_property
     def candidate_users(self) -> frozenset[str]:
-        return frozenset(self.run["users"]["candidate"])
+        return frozenset(self.run.users.candidate)
 
     @functools.cached_property
     def scheduler_names(self) -> frozenset[str]:
-        return frozenset(self.run["scheduler_names"])
+        return frozenset(self.run.scheduler_names)
 
     @functools.cached_property
+    def _shown(self) -> tuple[World, PodSights]:
+        return self._watched.read(self.records)
+
+    @property
     def world(self) -> World:
-        return World(list(self.of("object")))
+        return self._shown[0]
+
+    @property
+    def _pods(self) -> PodSights:
+        return self._shown[1]
 
     @functools.cached_property
     def configuration(self) -> dict[str, Any]:
         """The KubeSchedulerConfiguration that the candidate's scheduler was started with; empty where none was."""
-        document: dict[str, Any] = next((record["document"] for record in self.of("configuration")), {})
-        return document
+        return next((record.document for record in self.of(Configured)), {})
 
     @functools.cached_property
     def cuts(self) -> tuple[tuple[float, float], ...]:
         """When the candidate was cut off from the apiserver, and when it could reach it again."""
-        faults = [record for record in self.of("fault") if record["line"] == "apiserver"]
-        ends = [record["at"] for record in faults if not record["on"]]
-        begins = [record["at"] for record in faults if record["on"]]
+        faults = [record for record in self.of(LineFault) if record.line == "apiserver"]
+        ends = [record.at for record in faults if not record.on]
+        begins = [record.at for record in faults if record.on]
         return tuple((begin, next((end for end in ends if end >= begin), math.inf)) for begin in begins)
 
-    def of(self, kind: str, case: str | None = None) -> Iterator[Record]:
+    def of(self, kind: type[_Kind], case: str | None = None) -> Iterator[_Kind]:
         """The records of a kind, and of a case where one is given."""
-        for record in self._of_kind.get(kind, ()):
-            if case is None or record.get("case") == case:
+        for record in cast("Sequence[_Kind]", self._of_kind.get(kind, ())):
+            if case is None or getattr(record, "case", None) == case:
                 yield record
 
     @functools.cached_property
-    def _of_kind(self) -> dict[str, list[Record]]:
-        found: dict[str, list[Record]] = {}
+    def _of_kind(self) -> dict[type[Record], list[Record]]:
+        found: dict[type[Record], list[Record]] = {}
         for record in self.records:
-            found.setdefault(record["kind"], []).append(record)
+            found.setdefault(type(record), []).append(record)
         return found
 
     @functools.cached_property
     def cases(self) -> tuple[str, ...]:
         """The clauses that were tried, in order."""
-        return tuple(dict.fromkeys(record["case"] for record in self.of("case")))
+        return tuple(dict.fromkeys(record.case for record in self.of(CasePhase)))
 
     def ended(self, case: str) -> bool:
         """Whether its trial came to its end, the last time that it was tried."""
-        return [record["phase"] for record in self.of("case", case)][-1:] == ["end"]
+        return [record.phase for record in self.of(CasePhase, case)][-1:] == ["end"]
 
     def ended_early(self, case: str) -> bool:
         """Whether the candidate missed a deadline, so that the rest of the stimulus was left out."""
-        return any(record.get("early", False) for record in self.of("case", case))
+        return any(record.early for record in self.of(CasePhase, case))
 
     @property
     def over(self) -> bool:
         """Whether the run came to its end."""
-        return any(self.of("over"))
+        return any(self.of(RunEnd))
 
     @property
     def shown_broken_by(self) -> str:
         """The clause that showed that the candidate binds nothing, so that no more was tried; empty where none did."""
-        return next((str(record["case"]) for record in self.of("broken")), "")
+        return next((record.case for record in self.of(Broken)), "")
 
     def up_to_end(self, case: str = "") -> History:
         """As it was when a case ended; without one, when the run did.
 
         What follows (cleaning up, other cases) is no part of it, and may have been recorded in part only.
         """
-        end = ("case", case) if case else ("over", "")
         for number in range(len(self.records), 0, -1):
             record = self.records[number - 1]
-            if (record["kind"], record.get("case", "")) == end:
-                return History(self.records[:number])
+            # (isinstance asks pydantic's metaclass, which takes its time.)
+            if (type(record) is CasePhase and record.case == case) if case else type(record) is RunEnd:
+                return History(self.records[:number], self._watched)
         return self
+
+    def records_since(self, case: str) -> Sequence[Record]:
+        """What was recorded since a case began; all but the header where it did not. Nothing of it is older."""
+        for number, record in enumerate(self.records):
+            if type(record) is CasePhase and record.case == case:
+                return self.records[number:]
+        return self.records[1:]
 
     def span(self, case: str) -> tuple[float, float]:
         """When a case began and ended; an unfinished one ends with the last record."""
-        begin = next((r["at"] for r in self.of("case", case) if r["phase"] == "begin"), 0.0)
-        end = next((r["at"] for r in self.of("case", case) if r["phase"] == "end"), self.records[-1]["at"])
+        begin = next((r.at for r in self.of(CasePhase, case) if r.phase == "begin"), 0.0)
+        end = next((r.at for r in self.of(CasePhase, case) if r.phase == "end"), self.records[-1].at)
         return begin, end
 
     @functools.cached_property
     def _test_pods(self) -> tuple[TestPod, ...]:
-        return tuple(
-            TestPod(r["case"], r["pod"], r["uid"], r["role"], r["at"], r.get("phase", -1)) for r in self.of("pod")
-        )
+        return tuple(TestPod(r.case, r.pod, r.uid, r.role, r.at, r.phase) for r in self.of(PodCreated))
 
     def test_pods(self, case: str | None = None, role: str = "") -> tuple[TestPod, ...]:
         return tuple(
             pod for pod in self._test_pods if (case is None or pod.case == case) and (not role or pod.role == role)
         )
 
-    @functools.cached_property
+    def released(self, case: str) -> tuple[TestPod, ...]:
+        """The pods that had to wait, with the time from which on they could be placed, and the load of then.
+
+        They got a toleration then, or their Bindings were refused no more.
+        """
+        pods = {pod.uid: pod for pod in self.test_pods(case)}
+        let_go: list[Tolerates | Accepted] = [*self.of(Tolerates, case), *self.of(Accepted, case)]
+        return tuple(dataclasses.replace(pods[record.uid], at=record.at, phase=record.phase) for record in let_go)
+
+    @property
     def bindings(self) -> dict[str, Binding]:
         """Pod uid to the first sight of it on a node, for pods that were created without one."""
-        found: dict[str, Binding] = {}
-        unbound: set[str] = set()
-        for event in self.of("object"):
-            if event["resource"] != "pods":
-                continue
-            pod = event["object"]
-            uid, node = pod["metadata"]["uid"], pod["spec"].get("nodeName", "")
-            if not node:
-                unbound.add(uid)
-            elif uid in unbound and uid not in found:
-                found[uid] = Binding(key(pod), uid, node, event["rv"], event["at"], pod)
-        return found
+        return self._pods.bindings
 
     @functools.cached_property
     def guards(self) -> tuple[dict[str, Any], ...]:
         """Pods with anti-affinity that came to a node, as they were first seen there: they keep others off."""
-        found: dict[str, dict[str, Any]] = {}
-        for event in self.of("object"):
-            if event["resource"] == "pods" and event["object"]["spec"].get("nodeName"):
-                pod = event["object"]
-                if (pod["spec"].get("affinity") or {}).get("podAntiAffinity"):
-                    found.setdefault(pod["metadata"]["uid"], pod)
-        return tuple(found.values())
+        return tuple(self._pods.guards.values())
 
     @functools.cached_property
     def placements(self) -> tuple[tuple[float, str], ...]:
         """When pods came to which nodes, by any client's request, in order of time."""
-        seen: set[str] = set()
-        moments = []
-        for event in self.of("object"):
-            if event["resource"] == "pods" and (node := event["object"]["spec"].get("nodeName")):
-                uid = event["object"]["metadata"]["uid"]
-                if uid not in seen:
-                    seen.add(uid)
-                    moments.append((event["at"], node))
-        return tuple(moments)
+        return tuple(self._pods.placements.values())
 
-    @functools.cached_property
+    @property
+    def endings(self) -> dict[str, WatchEvent]:
+        """Pod uid to the first event that showed it being deleted, or gone."""
+        return self._pods.endings
+
+    @property
     def manifests(self) -> dict[str, dict[str, Any]]:
         """Pod uid to the last sight of it."""
-        return {
-            event["object"]["metadata"]["uid"]: event["object"]
-            for event in self.of("object")
-            if event["resource"] == "pods"
-        }
+        return self._pods.manifests
 
     def own_pods(self) -> dict[str, dict[str, Any]]:
         """Uid to manifest of the pods that are the candidate's to schedule."""
@@ -255,33 +262,33 @@ class History:
     @functools.cached_property
     def order(self) -> AuditOrder:
         """What came before what, of requests and of what the harness did."""
-        return AuditOrder(self.records)
+        return AuditOrder(list(self.of(AuditMark)), list(self.of(ApiRequest)))
 
     @functools.cached_property
     def attempts(self) -> tuple[Attempt, ...]:
         """Every POST of a Binding that was meant to take effect (no dry runs), in the order of the audit log."""
         return tuple(
             self._attempt(r)
-            for r in self.of("request")
-            if r["verb"] == "create" and r["resource"] in BINDINGS and not r.get("dry_run")
+            for r in self.of(ApiRequest)
+            if r.verb == "create" and r.resource in BINDINGS and not r.dry_run
         )
 
-    def _attempt(self, request: Record) -> Attempt:
-        body, legacy = request["body"] or {}, request["resource"] == "bindings"
+    def _attempt(self, request: ApiRequest) -> Attempt:
+        body, legacy = request.fields, request.resource == "bindings"
         uid = "" if legacy else body.get("metadata", {}).get("uid") or ""
         received, completed = self.order.times(request)
         return Attempt(
-            f"{request['namespace']}/{request['name']}", uid, body.get("target", {}).get("name", ""), request["user"],
-            request["code"], received, completed, request.get("line", 0), request.get("call", ""), legacy,
+            f"{request.namespace}/{request.name}", uid, body.get("target", {}).get("name", ""), request.user,
+            request.code, received, completed, request.line, request.call, legacy,
         )  # fmt: skip
 
     @functools.cached_property
     def _incarnations(self) -> dict[str, list[tuple[int, str]]]:
         """Name of a pod to the lines at which one was created under it, and its uid."""
         found: dict[str, list[tuple[int, str]]] = {}
-        for r in self.of("request"):
-            if r.get("uid") and (r["verb"], r["resource"]) == ("create", "pods"):
-                found.setdefault(f"{r['namespace']}/{r['name']}", []).append((r["line"], r["uid"]))
+        for r in self.of(ApiRequest):
+            if r.uid and (r.verb, r.resource) == ("create", "pods"):
+                found.setdefault(f"{r.namespace}/{r.name}", []).append((r.line, r.uid))
         return found
 
     def _bearer(self, attempt: Attempt) -> str:
@@ -312,13 +319,12 @@ class History:
 
     @functools.cached_property
     def _seen(self) -> tuple[tuple[int, Seen], ...]:
-        def seen(record: Record) -> Seen:
-            # Histories of earlier versions say one revision for both.
-            both = {"nodes": record["rv"], "pods": record["rv"], **record}
-            return Seen(both["nodes"], both["pods"])
-
-        return tuple((record["shown_at_rv"], seen(record)) for record in self.of("seen"))
+        # Histories of earlier versions say one revision for both.
+        return tuple(
+            (r.shown_at_rv, Seen(r.rv if r.nodes is None else r.nodes, r.rv if r.pods is None else r.pods))
+            for r in self.of(ShownSeen)
+        )
 
     @functools.cached_property
     def exclusions(self) -> tuple[Exclusion, ...]:
-        return tuple(Exclusion(**exclusion) for exclusion in self.run["candidate"].get("exclusions", ()))
+        return tuple(Exclusion(**exclusion) for exclusion in self.run.candidate.exclusions)

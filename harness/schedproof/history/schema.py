@@ -1,50 +1,44 @@
-"""The JSON Schema of a line of history.jsonl, from the table by which saved records are checked."""
+"""The JSON Schema of a line of history.jsonl, from the models of its records."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
 from schedproof.documents.schema import DRAFT
-from schedproof.history.damage import FIELDS
+from schedproof.history.record import KINDS
+from schedproof.history.saved import SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from pydantic_core import core_schema
 
     from schedproof.documents.schema import Schema
 
 __all__ = ["history_schema"]
 
-_TYPES = {
-    "text": ["string"], "int": ["integer"], "number": ["number"], "bool": ["boolean"], "list": ["array"],
-    "dict": ["object"], "body": ["object", "array"],
-}  # fmt: skip
+
+class _Generator(GenerateJsonSchema):
+    """What may be missing may be null."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - a name says it
+        return False
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
+        return self.get_union_of_schemas([super().default_schema(schema), {"type": "null"}])
 
 
 def history_schema() -> Schema:
     """What every version has written. Records of unknown kinds, and fields beyond these, are allowed."""
+    references, definitions = models_json_schema(
+        [(model, "validation") for model in KINDS.values()], schema_generator=_Generator
+    )
     kinds = [
-        {"if": {"properties": {"kind": {"const": kind}}}, "then": _record(fields)} for kind, fields in FIELDS.items()
+        {"if": {"properties": {"kind": {"const": kind}}}, "then": references[model, "validation"]}
+        for kind, model in KINDS.items()
     ]
-    common = _record([("at", "number"), ("kind", "text")])
-    return {"$schema": DRAFT, "title": "a record of history.jsonl (schedproof.history/v1)", **common, "allOf": kinds}
-
-
-def _record(fields: Iterable[tuple[str, ...]]) -> Schema:
-    """Fields with their types; a dot leads into an object, and a `?` ends what may be missing or null."""
-    record: dict[str, Any] = {"type": "object", "properties": {}, "required": []}
-    for name, type_ in fields:
-        *outer, last = name.removesuffix("?").split(".")
-        inside = record
-        for step in outer:
-            _require(inside, step)
-            inside = inside["properties"].setdefault(step, {"type": "object", "properties": {}, "required": []})
-        types = [*_TYPES[type_], *(["null"] if name.endswith("?") else [])]
-        inside["properties"][last] = {"type": types if len(types) > 1 else types[0]}
-        if not name.endswith("?"):
-            _require(inside, last)
-    return record
-
-
-def _require(record: Schema, name: str) -> None:
-    if name not in record["required"]:
-        record["required"].append(name)
+    return {
+        "$schema": DRAFT, "title": f"a record of history.jsonl ({SCHEMA})", "type": "object",
+        "properties": {"at": {"type": "number"}, "kind": {"type": "string"}}, "required": ["at", "kind"],
+        "allOf": kinds, **definitions,
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The world that a candidate decided in: nodes, pods and namespaces, replayed from the watch, revision by revision.
+"""The world that a candidate decided in, replayed from the watches, revision by revision.
 
 A scheduler hears of nodes and of pods by separate watches (or polls), and one may be behind the other. So a view of
 the world is not one revision but two: nodes as of the one, pods as of the other.
@@ -7,17 +7,28 @@ the world is not one revision but two: nodes as of the one, pods as of the other
 from __future__ import annotations
 
 import bisect
+import copy
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from schedproof.oracle.dra import Inventory
+from schedproof.oracle.volumes import Storage
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from schedproof.history.record import Record
+    from schedproof.history.observations import WatchEvent
 
-__all__ = ["State", "World", "key"]
+__all__ = ["RESERVED", "State", "World", "key"]
+
+RESERVED = "schedproof-reserved"
+"""The name of a node of the harness's own, to which none of the user's pods can go (stimulus/reserved.py)."""
 
 Manifest = dict[str, Any]
+
+_STORAGE = ("persistentvolumeclaims", "persistentvolumes", "storageclasses")
+_INVENTORY = ("resourceclaims", "resourceslices", "deviceclasses")
+_REPLAYED = ("nodes", "pods", "namespaces", *_STORAGE, *_INVENTORY)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,82 +39,126 @@ class State:
     pods: Mapping[str, Manifest]
     namespaces: Mapping[str, Mapping[str, str]] | None = None
     """Their labels, by name; None in histories that were saved before they were kept."""
+    storage: Storage | None = None
+    """Claims and volumes; None where there were none."""
+    inventory: Inventory | None = None
+    """ResourceClaims and devices; None where there were none."""
 
 
 class World:
     """Replays watch events. The manifests that it gives must not be changed."""
 
-    def __init__(self, events: Sequence[Record]) -> None:
-        self._lines: dict[str, dict[str, _Line]] = {"nodes": {}, "pods": {}, "namespaces": {}}
-        self._changes: dict[str, list[int]] = {"nodes": [], "pods": [], "namespaces": []}
-        self._companies: dict[str, _Company] = {}
-        self._last = 0
+    def __init__(self, events: Iterable[WatchEvent] = ()) -> None:
+        self._replays = {resource: _Replay() for resource in _REPLAYED}
+        self._placed = _Replay()
+        """Pods while they are on a node."""
+        self._nodes: dict[str, _Line] = {}
+        self._companies: dict[str, _Replay] = {}
+        self._last = dict.fromkeys(_REPLAYED, 0)
+        """Of each resource the last revision that was taken."""
         # Watches of different resources arrive interleaved at random; their revisions order them. What a
         # list showed has the list's own revision.
-        for event in sorted((e for e in events if e["resource"] in self._lines), key=lambda e: e["rv"]):
-            self._take(event)
+        for event in sorted((e for e in events if e.resource in _REPLAYED), key=lambda e: e.rv):
+            self.take(event)
 
-    def _take(self, event: Record) -> None:
-        manifest = None if event["type"] == "DELETED" else event["object"]
-        name, rv = key(event["object"]), event["rv"]
-        line = self._lines[event["resource"]].setdefault(name, _Line())
-        before, after = _place(line.latest), _place(manifest)
-        if event["resource"] != "pods" or before or after:
-            self._changes[event["resource"]].append(rv)
-        if event["resource"] == "pods":
+    def take(self, event: WatchEvent) -> bool:
+        """Go on by an event; whether that was possible. It is not for one older than the last of its resource."""
+        replay = self._replays.get(event.resource)
+        if replay is None:
+            return True
+        if event.rv < self._last[event.resource]:
+            return False
+        manifest = None if event.type == "DELETED" else event.object
+        name, rv = key(event.object), event.rv
+        before, after = _place(replay.latest(name)), _place(manifest)
+        if event.resource == "nodes":
+            self._nodes.setdefault(name, _Line()).add(rv, manifest)
+        if event.resource == "pods":
+            if before or after:
+                self._placed.add(rv, name, manifest if after else None)
             if before and before != after:
                 self._companies[before].add(rv, name, None)
             if after:
-                self._companies.setdefault(after, _Company()).add(rv, name, manifest)
-        line.add(rv, manifest)
-        self._last = rv
+                self._companies.setdefault(after, _Replay()).add(rv, name, manifest)
+        replay.add(rv, name, manifest)
+        self._last[event.resource] = rv
+        return True
+
+    def so_far(self) -> World:
+        """This world as it is now, whatever is taken later (but for the rest of a list). It shares what both know."""
+        then = copy.copy(self)
+        then._last = dict(self._last)  # which nothing is asked for beyond
+        return then
 
     def view(self, nodes: int, pods: int) -> State:
-        """The nodes right after one revision, and the pods right after another; namespaces after the later of them."""
-        return State(self._at("nodes", nodes), self._at("pods", pods), self._namespaces(max(nodes, pods)))
+        """The nodes right after one revision, and the pods right after another; all else after the later of them."""
+        latest = max(nodes, pods)
+        return State(
+            self._at("nodes", nodes), self._at("pods", pods), self._namespaces(latest), self.storage(latest),
+            self.inventory(latest),
+        )  # fmt: skip
+
+    def storage(self, rv: int) -> Storage | None:
+        """Claims and volumes right after a revision; None where there were none in the whole run."""
+        if not any(self._known(resource) for resource in _STORAGE):
+            return None
+        return Storage(*(self._at(resource, rv) for resource in _STORAGE))
+
+    def inventory(self, rv: int) -> Inventory | None:
+        """ResourceClaims and devices right after a revision; None where there were none in the whole run."""
+        if not any(self._known(resource) for resource in _INVENTORY):
+            return None
+        return Inventory(*(self._at(resource, rv) for resource in _INVENTORY))
 
     def _namespaces(self, rv: int) -> dict[str, Mapping[str, str]] | None:
-        if not self._lines["namespaces"]:
+        if not self._known("namespaces"):
             return None
         return {name: found["metadata"].get("labels") or {} for name, found in self._at("namespaces", rv).items()}
+
+    def _known(self, resource: str) -> bool:
+        """Whether there ever was an object of it."""
+        return self._last[resource] > 0
 
     def at(self, rv: int) -> State:
         """The state right after revision `rv`."""
         return self.view(rv, rv)
 
     def latest(self) -> State:
-        return self.at(self._last)
+        return self.at(max(self._last.values()))
 
     def _at(self, resource: str, rv: int) -> dict[str, Manifest]:
-        return {name: found for name, line in self._lines[resource].items() if (found := line.at(rv)) is not None}
+        return self._replays[resource].at(self._known_at(resource, rv))
+
+    def _known_at(self, resource: str, rv: int) -> int:
+        """A revision, or the last one that was taken of a resource where that is earlier."""
+        return min(rv, self._last[resource])
 
     def revisions(self, resource: str, first: int, last: int) -> list[int]:
         """The last revisions of each state that all `nodes`, or all `pods` on nodes, had from `first` to `last`.
 
         Newest first.
         """
-        changes = self._changes[resource]
-        begin, end = (bisect.bisect_right(changes, rv) for rv in (first, last))
-        return [last, *(rv - 1 for rv in reversed(dict.fromkeys(changes[begin:end])))]
+        replay = self._placed if resource == "pods" else self._replays[resource]
+        return _ends(replay.changes(first, self._known_at(resource, last)), last)
 
     def node_versions(self, name: str, first: int, last: int) -> list[tuple[int, Manifest | None]]:
         """What a node was like from revision `first` to `last`, newest first; None while it did not exist.
 
         Each with the last revision at which it was so.
         """
-        line = self._lines["nodes"].get(name)
-        return line.versions(first, last) if line is not None else [(last, None)]
+        line = self._nodes.get(name)
+        versions = [] if line is None else line.versions(first, self._known_at("nodes", last))
+        return [(last, versions[0][1] if versions else None), *versions[1:]]
 
     def company(self, node: str, rv: int) -> Mapping[str, Manifest]:
-        """The pods on a node right after revision `rv`. Quick where it is asked in the order of revisions."""
+        """The pods on a node right after revision `rv`."""
         company = self._companies.get(node)
-        return company.at(rv) if company is not None else {}
+        return company.at(self._known_at("pods", rv)) if company is not None else {}
 
     def company_changes(self, node: str, first: int, last: int) -> list[int]:
         """The last revisions of each company that a node had from `first` to `last`, newest first."""
         company = self._companies.get(node)
-        changes = company.changes(first, last) if company is not None else []
-        return [last, *(rv - 1 for rv in reversed(changes))]
+        return _ends(company.changes(first, self._known_at("pods", last)) if company is not None else [], last)
 
 
 class _Line:
@@ -112,10 +167,6 @@ class _Line:
     def __init__(self) -> None:
         self._rvs: list[int] = []
         self._manifests: list[Manifest | None] = []
-
-    @property
-    def latest(self) -> Manifest | None:
-        return self._manifests[-1] if self._manifests else None
 
     def add(self, rv: int, manifest: Manifest | None) -> None:
         self._rvs.append(rv)
@@ -131,18 +182,29 @@ class _Line:
         return [(rv, self.at(rv)) for rv in reversed(ends)]
 
 
-class _Company:
-    """Who came to one node, changed there, and went; and who was there at the revision that was last asked for."""
+class _Replay:
+    """Objects that came, changed and went, and those there at the revision last asked for.
+
+    It goes from there to the next that is asked for, forwards or back: neighbours are asked for one after the other,
+    and most objects of a run are gone.
+    """
 
     def __init__(self) -> None:
         self._rvs: list[int] = []
-        self._changes: list[tuple[str, Manifest | None]] = []
+        self._steps: list[tuple[str, Manifest | None, Manifest | None]] = []
+        """Of each revision the name, and what bore it before and after."""
+        self._latest: dict[str, Manifest] = {}
         self._taken = 0
-        self._pods: dict[str, Manifest] = {}
+        self._there: dict[str, Manifest] = {}
+
+    def latest(self, name: str) -> Manifest | None:
+        return self._latest.get(name)
 
     def add(self, rv: int, name: str, manifest: Manifest | None) -> None:
+        """None: it is gone."""
         self._rvs.append(rv)
-        self._changes.append((name, manifest))
+        self._steps.append((name, self._latest.get(name), manifest))
+        _put(self._latest, name, manifest)
 
     def changes(self, first: int, last: int) -> list[int]:
         """The revisions after `first` up to `last` at which something changed, in order."""
@@ -151,15 +213,24 @@ class _Company:
 
     def at(self, rv: int) -> dict[str, Manifest]:
         end = bisect.bisect_right(self._rvs, rv)
-        if end < self._taken:
-            self._taken, self._pods = 0, {}
-        for name, manifest in self._changes[self._taken : end]:
-            if manifest is None:
-                self._pods.pop(name, None)
-            else:
-                self._pods[name] = manifest
+        for name, _, after in self._steps[self._taken : end]:
+            _put(self._there, name, after)
+        for name, before, _ in reversed(self._steps[end : self._taken]):
+            _put(self._there, name, before)
         self._taken = end
-        return dict(self._pods)
+        return dict(sorted(self._there.items()))  # by whichever way it was come to
+
+
+def _ends(changes: Sequence[int], last: int) -> list[int]:
+    """The last revision of each state between these changes, in order, and of that after them; newest first."""
+    return [last, *(rv - 1 for rv in reversed(changes))]
+
+
+def _put(there: dict[str, Manifest], name: str, manifest: Manifest | None) -> None:
+    if manifest is None:
+        there.pop(name, None)
+    else:
+        there[name] = manifest
 
 
 def _place(pod: Manifest | None) -> str:

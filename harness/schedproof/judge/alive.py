@@ -6,6 +6,7 @@ import re
 import signal
 from typing import TYPE_CHECKING
 
+from schedproof.history.observations import ProcessEvent, StartFailed
 from schedproof.judge.clause import Clause
 from schedproof.judge.evidence import log_tails
 from schedproof.judge.timeline import describe_process
@@ -15,11 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from schedproof.history.history import History
-    from schedproof.history.record import Record
 
 __all__ = ["CLAUSES", "judge_alive"]
 
-_ENOUGH = 1.0
+_ENOUGH = 2.0
 """Seconds: a descendant that lived for less may be a helper, whose exit code is its answer."""
 _REQUESTS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
 """Signals that ask for an end, as a supervisor does that rotates its workers, or `timeout`."""
@@ -38,43 +38,44 @@ def judge_alive(history: History, case: str) -> Finding:
     """No process of the candidate ended before the harness ended it, nor crashed and was started over by its own
     supervisor.
     """
-    if (failure := next(history.of("start-failed"), None)) is not None:
-        fix = f"; fix: {failure['fix']}" if failure["fix"] else ""
-        return failed(f"it does not start: {failure['text']}{fix}", logs=log_tails(history, case))
-    events = list(history.of("process"))
-    started = {event["name"] for event in events if event["event"] == "started"}
+    if (failure := next(history.of(StartFailed), None)) is not None:
+        fix = f"; fix: {failure.fix}" if failure.fix else ""
+        return failed("does-not-start", f"it does not start: {failure.text}{fix}", logs=log_tails(history, case))
+    events = list(history.of(ProcessEvent))
+    started = {event.name for event in events if event.event == "started"}
     if not started:
-        return invalid("no process of the candidate was seen to start")
-    exits = [event for event in events if event["event"] == "exited" and not event.get("descendant")]
+        return invalid("nothing-started", "no process of the candidate was seen to start")
+    exits = [event for event in events if event.event == "exited" and not event.descendant]
     crashes = list(_hidden_crashes(events))
-    listeners = [event for event in events if event["event"] == "listener-replaced"]
-    ends = sorted([*exits, *(crashes or listeners)], key=lambda event: event["at"])
+    listeners = [event for event in events if event.event == "listener-replaced"]
+    ends = sorted([*exits, *(crashes or listeners)], key=lambda event: event.at)
     if ends:
         more = f" (and {len(ends) - 1} more times)" if len(ends) > 1 else ""
         return failed(
-            f"{_told(ends[0])}, {ends[0]['at']:.1f} s into the run{more}",
-            timeline=[f"{event['at']:8.3f}s  {describe_process(event)}" for event in events][-_TIMELINE:],
+            "process-exited" if ends[0] in exits else "process-restarted",
+            f"{_told(ends[0])}, {ends[0].at:.1f} s into the run{more}",
+            timeline=[f"{event.at:8.3f}s  {describe_process(event)}" for event in events][-_TIMELINE:],
             logs=log_tails(history, case),
         )
-    unwatched = any(event["event"] == "unwatched" for event in events)
-    note = "; what they have forked could not be watched: this kernel lists no children" if unwatched else ""
-    return passed(f"{len(started)} processes lived to the end{note}")
+    unwatched = any(event.event == "unwatched" for event in events)
+    note = "; their child processes could not be watched: this kernel does not list them" if unwatched else ""
+    return passed(f"{len(started)} processes ran until the harness stopped them{note}")
 
 
-def _hidden_crashes(events: list[Record]) -> Iterator[Record]:
+def _hidden_crashes(events: list[ProcessEvent]) -> Iterator[ProcessEvent]:
     """The ends of descendants that something else of the candidate has hidden by starting them over."""
-    ends = [event for event in events if event["event"] == "exited" and event.get("descendant")]
-    followed = {event["pid"] for event in events if event["event"] == "replaced"}
+    ends = [event for event in events if event.event == "exited" and event.descendant]
+    followed = {event.pid for event in events if event.event == "replaced"}
     # What is started again after an end with 0 is a step of a loop, and what it ends with is its answer to the loop.
-    steps = {tuple(end["argv"]) for end in ends if end["code"] == 0}
+    steps = {tuple(end.argv) for end in ends if end.code == 0}
     for end in ends:
-        if end["pid"] in followed and end["lived"] >= _ENOUGH and tuple(end["argv"]) not in steps and _is_crash(end):
+        if end.pid in followed and end.lived >= _ENOUGH and tuple(end.argv) not in steps and _is_crash(end):
             yield end
 
 
-def _is_crash(end: Record) -> bool:
-    code = end["code"]
-    dumped = any(_CRASH.match(line) for line in end["log"])
+def _is_crash(end: ProcessEvent) -> bool:
+    code = end.code
+    dumped = any(_CRASH.match(line) for line in end.log)
     if code is None:
         return dumped
     if code < 0:
@@ -82,23 +83,20 @@ def _is_crash(end: Record) -> bool:
     if code == 0 or code - _SHELL in _REQUESTS:
         return False
     # A copy of its parent may be one end of a shell's pipeline: what that ends with says little.
-    return dumped or not end["forked"]
+    return dumped or not end.forked
 
 
-def _told(end: Record) -> str:
-    if end["event"] == "listener-replaced":
+def _told(end: ProcessEvent) -> str:
+    if end.event == "listener-replaced":
         return (
-            f"{end['name']}: the process that listened at port {end['port']} ended, and another one took its place: "
-            "what starts it over hides that"
+            f"{end.name}: the process that listened at port {end.port} ended, and another process "
+            "took over the port: a supervisor started it again"
         )
-    if not end.get("descendant"):
-        cause = " ".join(end.get("cause", "").split())
-        return f"{end['name']} ended by itself with {_code(end['code'])}{f': {cause}' if cause else ''}"
-    known = "" if end["code"] is not None else " (this kernel does not say; its log has a crash)"
-    return (
-        f"{end['name']} ended by itself with {_code(end['code'])}{known} and was started over: "
-        "what starts it over hides that"
-    )
+    if not end.descendant:
+        cause = " ".join(end.cause.split())
+        return f"{end.name} ended by itself with {_code(end.code)}{f': {cause}' if cause else ''}"
+    known = "" if end.code is not None else " (this kernel does not report it; its log shows a crash)"
+    return f"{end.name} ended by itself with {_code(end.code)}{known} and a supervisor started it again"
 
 
 def _code(code: int | None) -> str:

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from schedproof.candidates.claims import Claims
+    from schedproof.history.acts import RunCluster
     from schedproof.history.history import History
     from schedproof.judge.verdict import Finding
 
 __all__ = [
+    "ADVANCE_VERSIONS",
     "AUDIT",
     "CHANGE_NODES",
     "CUT_APISERVER",
+    "DEVICES",
     "HOLD_BINDINGS",
     "IDLE_NODES",
+    "PROCESSES",
     "SCRIPTED_METRICS",
+    "SECOND_APISERVER",
     "SEVERAL_NODES",
     "Clause",
 ]
@@ -27,8 +32,13 @@ __all__ = [
 AUDIT = frozenset({"audit"})
 CHANGE_NODES = frozenset({"change-nodes"})
 CUT_APISERVER = frozenset({"cut-apiserver"})
+DEVICES = frozenset({"claimed-devices"})
 HOLD_BINDINGS = frozenset({"hold-bindings"})
 IDLE_NODES = frozenset({"idle-nodes"})
+PROCESSES = CUT_APISERVER
+"""Where the line can be cut, candidates are processes of this machine: what they serve can be asked for."""
+ADVANCE_VERSIONS = frozenset({"advance-versions"})
+SECOND_APISERVER = frozenset({"second-apiserver"})
 SEVERAL_NODES = frozenset({"several-nodes"})
 SCRIPTED_METRICS = frozenset({"scripted-metrics"}) | SEVERAL_NODES
 
@@ -49,7 +59,7 @@ class Clause:
     """Features of which it judges more where they are claimed; it is judged without them as well."""
     needs: frozenset[str] = frozenset()
     """Capabilities of the cluster without which it is skipped."""
-    obstacle: Callable[[Claims, Mapping[str, Any]], str] = lambda _claims, _cluster: ""
+    obstacle: Callable[[Claims, RunCluster], str] = lambda _claims, _cluster: ""
     """Why this claim cannot be tried on this cluster (the `cluster` of a history's header); empty where it can."""
     unclaimed: Callable[[Claims], str] = lambda _claims: ""
     """Why it is not claimed, beyond profile and features; empty where it is."""
@@ -66,6 +76,11 @@ class Clause:
     def last(self) -> bool:
         """Whether it is judged at the end of a run."""
         return self.whole_run or self.always
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it needs a cluster on which little has happened."""
+        return self.needs >= ADVANCE_VERSIONS
 
     @property
     def needs_bindings(self) -> bool:

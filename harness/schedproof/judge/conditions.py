@@ -1,13 +1,17 @@
-"""`core/binds` and `core/unschedulable-condition`: how a scheduler says what it did."""
+"""`core/binds`, `core/unschedulable-condition` and its like: how a scheduler reports what it did."""
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from schedproof.judge.clause import AUDIT, Clause
+from schedproof.history.acts import Expect
+from schedproof.history.observations import ApiRequest, WatchEvent
+from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.lateness import missed_deadline
 from schedproof.judge.placement import judge_placement
+from schedproof.judge.unbound import refused_requests
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
@@ -26,42 +30,77 @@ def judge_binds(history: History, case: str) -> Finding:
     own = history.own_pods()
     bound = [pod for pod in history.test_pods(case) if pod.uid in own and pod.uid in history.bindings]
     if not bound:
-        return finding if finding.outcome != "passed" else invalid("no pod was to be bound", **finding.evidence)
+        return (
+            finding
+            if finding.outcome != "passed"
+            else invalid("not-tried", "no pod was to be bound", **finding.evidence)
+        )
     for pod in bound:
         attempts = history.attempts_on(pod.name, pod.uid)
         if not any(attempt.succeeded or attempt.unanswered for attempt in attempts):
             node = history.bindings[pod.uid].node
-            return failed(f"{pod.name} is on {node}, but the candidate posted no Binding for it", **finding.evidence)
+            return failed(
+                "bound-without-binding",
+                f"{pod.name} is on {node}, but the candidate posted no Binding for it",
+                **finding.evidence,
+            )
     return finding
 
 
 def judge_unschedulable_condition(history: History, case: str) -> Finding:
     """What fits nowhere stayed Pending with PodScheduled=False, reason Unschedulable; with an event, if claimed."""
+    return _judge_told(history, case, events="events" in history.claims.features)
+
+
+def _judge_told(history: History, case: str, *, events: bool) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding
     evidence = shown(history, case)
     missed = missed_deadline(history, case)
-    late = f" ({missed})" if missed else ""
-    pending = [e for e in history.of("expect", case) if e["outcome"] == "pending"]
+    notes = [*([missed] if missed else []), *refused_requests(history, *history.span(case), _TOLD_BY)]
+    late = f" ({'; '.join(notes)})" if notes else ""
+    pending = [e for e in history.of(Expect, case) if e.outcome == "pending"]
     if not pending:
-        return finding if finding.outcome != "passed" else invalid("no pod was to be left pending", **evidence)
+        return (
+            finding
+            if finding.outcome != "passed"
+            else invalid("not-tried", "no pod was to be left pending", **evidence)
+        )
     for expectation in pending:
-        conditions = history.manifests[expectation["uid"]].get("status", {}).get("conditions", ())
+        conditions = history.manifests[expectation.uid].get("status", {}).get("conditions", ())
         condition = next((c for c in conditions if c["type"] == "PodScheduled"), None)
         if condition is None or condition["status"] != "False" or condition.get("reason") != "Unschedulable":
             return failed(
-                f"{expectation['pod']} fits nowhere; expected the condition PodScheduled=False with reason "
+                "pending-without-reason",
+                f"{expectation.pod} fits nowhere; expected the condition PodScheduled=False with reason "
                 f"Unschedulable, found {condition or 'none'}{late}",
                 **evidence,
             )
-        if "events" in history.claims.features and not _told(history, expectation["uid"]):
+        if events and not _told(history, expectation.pod, expectation.uid):
             return failed(
-                f"{expectation['pod']} fits nowhere, and no event says why (claimed: events){late}", **evidence
+                "pending-without-event",
+                f"{expectation.pod} fits nowhere, and has no event (the feature events is claimed){late}",
+                **evidence,
             )
     if finding.outcome != "passed":
         return finding
     return passed(f"{len(pending)} pods Pending with PodScheduled=False, reason Unschedulable", **evidence)
+
+
+def judge_refused_condition(history: History, case: str) -> Finding:
+    """A pod that fits nowhere had its condition in the end, although a write of that was answered with an error."""
+    finding = _judge_told(history, case, events=False)
+    pods = {pod.name for pod in history.test_pods(case)}
+    refused = (
+        f"{request.namespace}/{request.name}" in pods
+        and request.resource == "pods/status"
+        and request.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+        for request in history.of(ApiRequest)
+    )
+    if finding.outcome == "passed" and not any(refused):
+        return invalid("not-tried", "no write of a pod's status was refused", **shown(history, case))
+    return finding
 
 
 def judge_foreign_conditions(history: History, case: str) -> Finding:
@@ -75,41 +114,42 @@ def judge_foreign_conditions(history: History, case: str) -> Finding:
         versions = list(_conditions(history, pod.uid))
         written = {kind for version in versions for kind, reason in version.items() if reason == _OTHERS}
         if not written:
-            return invalid(f"{pod.name} was given no condition of others'", **evidence)
+            return invalid("not-tried", f"{pod.name} had no condition of another controller", **evidence)
         if lost := sorted(written - versions[-1].keys()):
             return failed(
+                "condition-removed",
                 f"{pod.name} had the condition {', '.join(lost)} of another controller, which is gone since the "
                 "candidate wrote PodScheduled: it replaced the list of conditions",
                 **evidence,
             )
         if versions[-1].get("PodScheduled") != "Unschedulable":
             return invalid(
-                f"the candidate did not say in the conditions of {pod.name} that it fits nowhere", **evidence
+                "pending-without-reason",
+                f"the candidate did not set the condition PodScheduled of {pod.name}",
+                **evidence,
             )
     if not pods or finding.outcome != "passed":
-        return finding if finding.outcome != "passed" else invalid("nothing was tried", **evidence)
+        return finding if finding.outcome != "passed" else invalid("not-tried", "nothing was tried", **evidence)
     return passed(f"{len(pods)} pods kept the conditions of others beside PodScheduled", **evidence)
 
 
+_TOLD_BY = ("pods", "pods/status", "events")
+"""What a scheduler writes to tell of a pod."""
 _OTHERS = "WrittenByOthers"
 """The reason of the conditions that the harness writes."""
 
 
 def _conditions(history: History, uid: str) -> Iterator[dict[str, str]]:
     """What a pod's conditions were, version by version: type to reason."""
-    for event in history.of("object"):
-        if event["resource"] == "pods" and event["object"]["metadata"]["uid"] == uid and event["type"] != "DELETED":
-            conditions = event["object"].get("status", {}).get("conditions") or ()
+    for event in history.of(WatchEvent):
+        if event.resource == "pods" and event.object["metadata"]["uid"] == uid and event.type != "DELETED":
+            conditions = event.object.get("status", {}).get("conditions") or ()
             yield {condition["type"]: condition.get("reason", "") for condition in conditions}
 
 
-def _told(history: History, uid: str) -> bool:
+def _told(history: History, pod: str, uid: str) -> bool:
     """Whether an event about a pod says something. What it says is never judged."""
-    return any(
-        event["object"].get("involvedObject", {}).get("uid") == uid and event["object"].get("message")
-        for event in history.of("object")
-        if event["resource"] == "events"
-    )
+    return any(event.tells_of(pod, uid) and event.object.get("message") for event in history.of(WatchEvent))
 
 
 CLAUSES = (
@@ -122,6 +162,13 @@ CLAUSES = (
         "A pod that fits nowhere stays Pending with PodScheduled=False and reason Unschedulable.",
         "Kubernetes: PodCondition PodScheduled, PodReasonUnschedulable", judge_unschedulable_condition,
         also=frozenset({"events"}),
+    ),
+    Clause(
+        "core/condition-refused",
+        "Where the apiserver answers the write of a pod's condition PodScheduled with an error, the pod has it after "
+        "the next attempt at the latest.",
+        "Kubernetes: PodCondition PodScheduled; API: requests may fail for reasons that pass", judge_refused_condition,
+        needs=HOLD_BINDINGS | AUDIT | CHANGE_NODES,
     ),
     Clause(
         "core/foreign-conditions",

@@ -1,4 +1,4 @@
-"""What a kube-scheduler was configured to do: the KubeSchedulerConfiguration that is on record, as far as it filters.
+"""What a kube-scheduler was configured to do: the KubeSchedulerConfiguration that is on record, as far as it is judged.
 
 - `addedAffinity` (NodeAffinityArgs) is ANDed with what each pod of the profile requires.
 - `ignoredResources` and `ignoredResourceGroups` (NodeResourcesFitArgs): extended resources that do not count.
@@ -6,6 +6,7 @@
   pod, which the profile `core` claims, and another plugin may keep them. A failure says what is disabled.
 - `percentageOfNodesToScore`: with 100 nodes or more (minFeasibleNodesToFind), a scheduler that may stop looking before
   it has found all of them cannot be held to prefer one.
+- `podMaxBackoffSeconds` is how long a pod may wait after many errors.
 - The default constraints of PodTopologySpread concern pods of Services and ReplicaSets, which the harness does not
   create.
 
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
     from schedproof.history.history import History
 
-__all__ = ["as_configured", "disabled_filters", "not_all_scored"]
+__all__ = ["as_configured", "back_off", "disabled_filters", "not_all_scored"]
 
 _FILTERS = frozenset(
     {
-        "InterPodAffinity", "NodeAffinity", "NodePorts", "NodeResourcesFit", "NodeUnschedulable", "PodTopologySpread",
-        "TaintToleration",
+        "DynamicResources", "InterPodAffinity", "NodeAffinity", "NodePorts", "NodeResourcesFit", "NodeUnschedulable",
+        "PodTopologySpread", "TaintToleration", "VolumeBinding", "VolumeZone",
     }
 )  # fmt: skip
 _ALL_ARE_SCORED = 100
@@ -94,6 +95,11 @@ def not_all_scored(history: History) -> str:
             said = f"percentageOfNodesToScore is {percentage or 'not set'}"
             return f"its configuration lets it stop before it has looked at all of {count} nodes: {said}, not 100"
     return ""
+
+
+def back_off(history: History) -> float:
+    """Seconds that a pod whose tries end in errors may have to wait; 0 where that is left at its default."""
+    return float(history.configuration.get("podMaxBackoffSeconds") or 0)
 
 
 def _profile(history: History, scheduler_name: str) -> Mapping[str, Any]:

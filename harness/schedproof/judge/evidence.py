@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from schedproof.history.acts import Reading
+from schedproof.history.observations import LogTail, NodeScore, ProcessEvent
+from schedproof.history.world import RESERVED
 from schedproof.judge.timeline import timeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from schedproof.history.history import Binding, History
+    from schedproof.history.history import History
+    from schedproof.history.watched import Binding
 
 __all__ = ["decision_table", "log_tails", "shown", "timeline"]
 
@@ -24,6 +28,8 @@ def decision_table(
 ) -> dict[str, Any]:
     """One decision. `nodes` has a row for each node, and for a chosen one that does not exist.
 
+    The harness's own node, which keeps pods off, is among them only where the pod went there all the same.
+
     A row: `node`, `feasible`, `reasons`, `traffic` (bytes per second as Prometheus had it at the decision, None if
     not read), `scores` (scorer to score), `expected`, `chosen`.
     """
@@ -31,21 +37,28 @@ def decision_table(
     metadata = pod.get("metadata", {})
     name = f"{metadata.get('namespace')}/{metadata.get('name')}"
     chosen = binding.node if binding is not None else ""
-    reading = next((r for r in history.of("reading") if r["pod"] == name), None)
-    traffic = reading["traffic"] if reading is not None else {}
+    reading = next((r for r in history.of(Reading) if r.pod == name), None)
+    traffic = reading.traffic if reading is not None else {}
     scores = pod_scores(history, name)
-    names = sorted({*per_node, *([chosen] if chosen else [])})
+    ours = {RESERVED} if per_node.get(RESERVED) and expected != RESERVED else set()
+    names = sorted({*per_node} - ours | ({chosen} if chosen else set()))
     return {
         "pod": name,
-        "requests": [c.get("resources", {}).get("requests", {}) for c in pod.get("spec", {}).get("containers", ())],
+        "requests": [
+            (container.get("resources") or {}).get("requests") or {}
+            for container in pod.get("spec", {}).get("containers", ())
+        ],
         "expected": expected,
         "chosen": chosen,
-        "query": reading["query"] if reading is not None else "",
+        "query": reading.query if reading is not None else "",
         "nodes": [
             {
                 "node": node,
                 "feasible": not per_node.get(node, ("does not exist",)),
-                "reasons": list(per_node.get(node, ("does not exist",))),
+                "reasons": [
+                    *(["reserved by the harness"] if node in ours else []),
+                    *per_node.get(node, ("does not exist",)),
+                ],
                 "traffic": traffic.get(node),
                 "scores": scores.get(node, {}),
                 "expected": node == expected,
@@ -59,9 +72,9 @@ def decision_table(
 def pod_scores(history: History, pod: str) -> dict[str, dict[str, float]]:
     """Node to scorer to score, as the scheduler logged them for a pod (normalized, times weight)."""
     result: dict[str, dict[str, float]] = {}
-    for record in history.of("score"):
-        if record["pod"] == pod:
-            result.setdefault(record["node"], {})[record["scorer"]] = record["score"]
+    for record in history.of(NodeScore):
+        if record.pod == pod:
+            result.setdefault(record.node, {})[record.scorer] = record.score
     return result
 
 
@@ -72,5 +85,5 @@ def shown(history: History, case: str) -> dict[str, Any]:
 
 def log_tails(history: History, case: str) -> dict[str, list[str]]:
     """The last lines of the candidate's logs at the case's end, and of what ended unexpectedly."""
-    tails = {record["name"]: record["lines"] for record in history.of("log", case)}
-    return tails | {record["name"]: record["log"] for record in history.of("process") if record.get("log")}
+    tails = {record.name: record.lines for record in history.of(LogTail, case)}
+    return tails | {record.name: record.log for record in history.of(ProcessEvent) if record.log}

@@ -9,6 +9,7 @@ import itertools
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.extender_calls import (
@@ -26,7 +27,6 @@ from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, pass
 
 if TYPE_CHECKING:
     from schedproof.history.history import History
-    from schedproof.history.record import Record
 
 __all__ = ["CLAUSES",
     "judge_both_cache_modes", "judge_cache_mode", "judge_concurrent", "judge_empty_nodes", "judge_failed_reasons",
@@ -52,10 +52,11 @@ def judge_verbs_served(history: History, case: str) -> Finding:
         flaws = [text for call in made if (text := flaw(call, name))]
         if flaws:
             ignored = "; kube-scheduler ignores that silently" if name == "prioritizeVerb" else ""
-            return failed(f"{name}: {flaws[0]}{ignored}", **shown(history, case))
+            return failed("call-failed", f"{name}: {flaws[0]}{ignored}", **shown(history, case))
         if made and not any(answered_in_time(history, call) for call in made):
             return failed(
-                f"{name}: {described(made[0])} after {made[0]['seconds']:.1f} s, beyond its httpTimeout",
+                "call-too-slow",
+                f"{name}: {described(made[0])} after {made[0].seconds:.1f} s, beyond its httpTimeout",
                 **shown(history, case),
             )
         if not made:
@@ -64,7 +65,7 @@ def judge_verbs_served(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if missing:
-        return invalid(never_called(history, ", ".join(missing)), **shown(history, case))
+        return invalid("not-called", never_called(history, ", ".join(missing)), **shown(history, case))
     return passed(f"{', '.join(configured)}: answered with 200 and what they ask for", **shown(history, case))
 
 
@@ -74,12 +75,15 @@ def judge_cache_mode(history: History, case: str) -> Finding:
     filtered = calls(history, "filterVerb", case)
     made = filtered + calls(history, "prioritizeVerb", case)
     for call in made:
-        if call["status"] != HTTPStatus.OK or call["error"]:
-            return failed(f"asked with {call['mode'] or 'no nodes'}: {described(call)}", **shown(history, case))
-    wrong = [call for call in filtered if call["answered_mode"] != mode]
+        if call.status != HTTPStatus.OK or call.error:
+            return failed(
+                "call-failed", f"asked with {call.mode or 'no nodes'}: {described(call)}", **shown(history, case)
+            )
+    wrong = [call for call in filtered if call.answered_mode != mode]
     if wrong:
         wanted = "NodeNames" if mode == "names" else "Nodes"
         return failed(
+            "wrong-cache-mode",
             f"{described(wrong[0])}: expected {wanted}, as its configuration claims nodeCacheCapable "
             f"{str(mode == 'names').lower()}",
             **shown(history, case),
@@ -88,7 +92,7 @@ def judge_cache_mode(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if not made:
-        return invalid(never_called(history, "it"), **shown(history, case))
+        return invalid("not-called", never_called(history, "it"), **shown(history, case))
     return passed(f"{len(made)} calls answered in the mode that was asked for ({mode})", **shown(history, case))
 
 
@@ -98,22 +102,23 @@ def judge_filter_subset(history: History, case: str) -> Finding:
         return not_claimed("no filterVerb is configured")
     made = calls(history, "filterVerb", case)
     for call in made:
-        asked, answered = call["asked"] or [], call["answered"] or []
+        asked, answered = call.asked or [], call.answered or []
         if invented := sorted(set(answered) - set(asked)):
             return failed(
-                f"filter for {call['pod']} answered with {', '.join(invented[:3])}, which it was not asked about"
-                + (": kube-scheduler binds the pod there" if call["answered_mode"] == "nodes" else ""),
+                "unasked-node",
+                f"filter for {call.pod} answered with {', '.join(invented[:3])}, which it was not asked about"
+                + (": kube-scheduler binds the pod there" if call.answered_mode == "nodes" else ""),
                 **shown(history, case),
             )
         if len(set(answered)) < len(answered):
-            return failed(f"filter for {call['pod']} answered with a node twice", **shown(history, case))
+            return failed("duplicate-node", f"filter for {call.pod} answered with a node twice", **shown(history, case))
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not made:
-        return invalid(never_called(history, "filterVerb"), **shown(history, case))
-    if not any(call["answered"] for call in made):
-        return invalid("no filter call answered with nodes", **shown(history, case))
+        return invalid("not-called", never_called(history, "filterVerb"), **shown(history, case))
+    if not any(call.answered for call in made):
+        return invalid("empty-answers", "no filter call answered with nodes", **shown(history, case))
     return passed(f"{len(made)} filter answers within what was asked", **shown(history, case))
 
 
@@ -123,18 +128,19 @@ def judge_failed_reasons(history: History, _case: str) -> Finding:
         return not_claimed("no filterVerb is configured")
     left_out, made = 0, calls(history, "filterVerb")
     for call in made:
-        if flaw(call, "filterVerb") or call["error"] or "failed" not in call:
+        if flaw(call, "filterVerb") or call.error or call.failed is None:
             continue
-        left = sorted({*(call["asked"] or ())} - {*(call["answered"] or ())})
+        left = sorted({*(call.asked or ())} - {*(call.answered or ())})
         left_out += len(left)
-        if silent := [node for node in left if not call["failed"].get(node.lower())]:
+        if silent := [node for node in left if not call.failed.get(node.lower())]:
             return failed(
-                f"filter for {call['pod']} left out {silent[0]} and gave no reason: the pod's condition cannot "
+                "no-failed-reason",
+                f"filter for {call.pod} left out {silent[0]} and gave no reason: the pod's condition cannot "
                 "say why it is not scheduled",
-                timeline=[f"{call['at']:8.3f}s  {described(call)}"],
+                timeline=[f"{call.at:8.3f}s  {described(call)}"],
             )
     if not made:
-        return invalid(never_called(history, "filterVerb"))
+        return invalid("not-called", never_called(history, "filterVerb"))
     if not left_out:
         return not_claimed("its filter left out no node in this run")
     return passed(f"nodes were left out {left_out} times, each with a reason")
@@ -148,11 +154,12 @@ def judge_idempotent(history: History, case: str) -> Finding:
         return finding
     made = _own_calls(history, case)
     if len(made) > 1:
-        first, *others = ({*(call["answered"] or ())} for call in made)
+        first, *others = ({*(call.answered or ())} for call in made)
         # Once more may be chance: a reading that came and went.
         if lost := sorted(first.difference(*others)):
             return failed(
-                f"filter for {made[0]['pod']} passed {', '.join(lost)} when it was asked first, and not when it was "
+                "answers-differ",
+                f"filter for {made[0].pod} passed {', '.join(lost)} when it was asked first, and not when it was "
                 f"asked the same again ({len(others)} times)",
                 **shown(history, case),
             )
@@ -164,18 +171,22 @@ def judge_malformed(history: History, case: str) -> Finding:
 
     What is valid JSON and lacks a field may be answered in any way: only a connection that is dropped is wrong.
     """
-    made = [record for record in history.of("extender", case) if record["by"] == "harness"]
+    made = [record for record in history.of(ExtenderCall, case) if record.by == "harness"]
     if not made:
-        return invalid("no malformed call was made", **shown(history, case))
+        return invalid("not-tried", "no malformed call was made", **shown(history, case))
     for call in made:
-        where = f"{call['what']} in place of the arguments of {call['verb']}: {described(call)}"
-        if call["what"].startswith(_INCOMPLETE):
+        where = f"{call.what} in place of the arguments of {call.verb}: {described(call)}"
+        if call.what.startswith(_INCOMPLETE):
             if unanswered(call):
-                return failed(f"{where}; expected any answer", **shown(history, case))
+                return failed("call-unanswered", f"{where}; expected any answer", **shown(history, case))
             continue
-        refused = call["status"] >= HTTPStatus.BAD_REQUEST and not unanswered(call)
-        if not refused and not call["error"]:
-            return failed(f"{where}; expected an error status, or 200 with Error", **shown(history, case))
+        refused = call.status >= HTTPStatus.BAD_REQUEST and not unanswered(call)
+        if not refused and not call.error:
+            return failed(
+                "malformed-call-accepted",
+                f"{where}; expected an error status, or 200 with Error",
+                **shown(history, case),
+            )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
@@ -183,28 +194,30 @@ def judge_malformed(history: History, case: str) -> Finding:
 
 
 def judge_managed_resources(history: History, case: str) -> Finding:
-    """Pods that ask for what it manages were put to it and bound, and so were others, which were not put to it."""
+    """Pods that ask for what it manages were sent to it and bound; others were bound without it."""
     config = configuration(history)
     if not config.get("managedResources"):
-        return invalid("no managedResources are configured: its extender is called for every pod")
+        return invalid("not-configured", "no managedResources are configured: its extender is called for every pod")
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     names = [name for name in ("filterVerb", "prioritizeVerb", "bindVerb") if config.get(name)]
-    put = {call["pod"] for name in names for call in calls(history, name, case)}
+    put = {call.pod for name in names for call in calls(history, name, case)}
     asking = [pod.name for pod in history.test_pods(case, "probe")]
     others = [pod.name for pod in history.test_pods(case, "unmanaged")]
     if not asking or not others:
-        return invalid("there were not pods of both kinds", **shown(history, case))
+        return invalid("not-tried", "the trial did not have pods of both kinds", **shown(history, case))
     if left := [pod for pod in asking if pod not in put]:
-        return invalid(f"kube-scheduler did not ask it about {left[0]}", **shown(history, case))
+        return invalid("not-called", f"kube-scheduler did not ask it about {left[0]}", **shown(history, case))
     if asked := [pod for pod in others if pod in put]:
         return invalid(
-            f"kube-scheduler asked it about {asked[0]}, which asks for nothing that it manages", **shown(history, case)
+            "unmanaged-pod-asked",
+            f"kube-scheduler asked it about {asked[0]}, which asks for nothing that it manages",
+            **shown(history, case),
         )
     managed = ", ".join(resource["name"] for resource in config["managedResources"])
     return passed(
-        f"{len(asking)} pods that ask for {managed} were put to it, {len(others)} others were not",
+        f"{len(asking)} pods that ask for {managed} were sent to the extender, {len(others)} others were not",
         **shown(history, case),
     )
 
@@ -219,12 +232,17 @@ def judge_empty_nodes(history: History, case: str) -> Finding:
     if not _asking_verbs(history):
         return not_claimed(_NOTHING_ASKED)
     for call in _own_calls(history, case):
-        named = [*(call["answered"] or ()), *(host for host, _ in call["scores"] or ())]
+        named = [*(call.answered or ()), *(host for host, _ in call.scores or ())]
         if unanswered(call):
-            return failed(f"asked about no node, {described(call)}; expected any answer", **shown(history, case))
-        if call["status"] == HTTPStatus.OK and named:
             return failed(
-                f"asked about no node, {call['request']} answered with {', '.join(map(str, named[:3]))}",
+                "call-unanswered",
+                f"asked about no node, {described(call)}; expected any answer",
+                **shown(history, case),
+            )
+        if call.status == HTTPStatus.OK and named:
+            return failed(
+                "unasked-node",
+                f"asked about no node, {call.request} answered with {', '.join(map(str, named[:3]))}",
                 **shown(history, case),
             )
     return _unless_placement_fails(history, case, "questions about no node")
@@ -236,14 +254,19 @@ def judge_both_cache_modes(history: History, case: str) -> Finding:
         return finding
     filtered = [call for call in _own_calls(history, case) if verb(history, call) == "filterVerb"]
     for call in filtered:
-        if call["answered_mode"] != call["mode"]:
-            answered = call["answered_mode"] or "no nodes"
-            return failed(f"asked with {call['mode']}, filter answered with {answered}", **shown(history, case))
-    for one, other in itertools.pairwise(filtered):
-        if differ := sorted({*one["answered"]} ^ {*other["answered"]}):
+        if call.answered_mode != call.mode:
+            answered = call.answered_mode or "no nodes"
             return failed(
-                f"filter passed {', '.join(differ)} only where it was asked with one of {one['mode']} and "
-                f"{other['mode']}", **shown(history, case),
+                "wrong-cache-mode",
+                f"asked with {call.mode}, filter answered with {answered}",
+                **shown(history, case),
+            )
+    for one, other in itertools.pairwise(filtered):
+        if differ := sorted({*(one.answered or ())} ^ {*(other.answered or ())}):
+            return failed(
+                "answers-differ",
+                f"filter passed {', '.join(differ)} only where it was asked with one of {one.mode} and "
+                f"{other.mode}", **shown(history, case),
             )  # fmt: skip
     return _unless_placement_fails(history, case, "questions in both modes")
 
@@ -254,16 +277,17 @@ def judge_concurrent(history: History, case: str) -> Finding:
         return finding
     made = _own_calls(history, case)
     for call in made:
-        named = {*(call["answered"] or ()), *(host for host, _ in call["scores"] or ())}
-        if others := sorted(named - {*(call["asked"] or ())}):
+        named = {*(call.answered or ()), *(host for host, _ in call.scores or ())}
+        if others := sorted(named - {*(call.asked or ())}):
             return failed(
-                f"{call['request']} for {call['pod']} was asked about {', '.join(sorted(call['asked']))}, and answered "
+                "unasked-node",
+                f"{call.request} for {call.pod} was asked about {', '.join(sorted(call.asked or ()))}, and answered "
                 f"with {', '.join(map(str, others))}, which another question was about at that time",
                 **shown(history, case),
             )
-    begins = sorted((call["at"] - call["seconds"], call["at"]) for call in made)
+    begins = sorted((call.at - call.seconds, call.at) for call in made)
     if not any(second < ended for (_, ended), (second, _) in itertools.pairwise(begins)):
-        return invalid("no two questions were under way at the same time", **shown(history, case))
+        return invalid("not-tried", "no two questions were under way at the same time", **shown(history, case))
     return _unless_placement_fails(history, case, "questions at the same time")
 
 
@@ -271,23 +295,42 @@ def judge_large(history: History, case: str) -> Finding:
     """A question about many nodes was answered in time, once at least, where one about two of them was."""
     if not _asking_verbs(history):
         return not_claimed(_NOTHING_ASKED)
-    calls_by_verb: dict[str, list[Record]] = {}
+    calls_by_verb: dict[str, list[ExtenderCall]] = {}
     for call in _own_calls(history, case):
-        calls_by_verb.setdefault(call["verb"], []).append(call)
+        calls_by_verb.setdefault(call.verb, []).append(call)
     for name, made in calls_by_verb.items():
-        few, many = ([call for call in made if call["what"] == what] for what in ("few nodes", "many nodes"))
-        if any(flaw(call, verb(history, call)) or call["error"] for call in few):
-            return not_claimed(f"{described(few[0])}: what it is not told of by the API, it does not answer about")
-        wrong = [call for call in many if flaw(call, verb(history, call)) or call["error"]]
+        few, many = ([call for call in made if call.what == what] for what in ("few nodes", "many nodes"))
+        if any(flaw(call, verb(history, call)) or call.error for call in few):
+            return not_claimed(f"{described(few[0])}: the extender answers only about nodes that it knows from the API")
+        wrong = [call for call in many if flaw(call, verb(history, call)) or call.error]
         if wrong:
-            return failed(f"{name} about {len(wrong[0]['asked'])} nodes: {described(wrong[0])}", **shown(history, case))
-        if many and not any(answered_in_time(history, call) for call in many):
-            soonest = min(call["seconds"] for call in many)
             return failed(
-                f"{name} about {len(many[0]['asked'])} nodes took {soonest:.1f} s, which is beyond its httpTimeout",
+                "call-failed",
+                f"{name} about {len(wrong[0].asked or ())} nodes: {described(wrong[0])}",
+                **shown(history, case),
+            )
+        if many and not any(answered_in_time(history, call) for call in many):
+            soonest = min(call.seconds for call in many)
+            return failed(
+                "call-too-slow",
+                f"{name} about {len(many[0].asked or ())} nodes took {soonest:.1f} s, which is beyond its httpTimeout",
                 **shown(history, case),
             )
     return _unless_placement_fails(history, case, "questions about few and many nodes")
+
+
+def judge_healthz(history: History, case: str) -> Finding:
+    """Its health was asked for before and after a pod was scheduled: by `ready`, or /healthz where that is null."""
+    asked = _own_calls(history, case)
+    if not asked:
+        return invalid("not-tried", "its health was not asked for", **shown(history, case))
+    for call in asked:
+        if not HTTPStatus.OK <= call.status < HTTPStatus.MULTIPLE_CHOICES:
+            how = f"answers {call.status}" if call.status else "does not answer"
+            return failed(
+                "not-healthy", f"{call.verb} {how}: a kubelet cannot tell whether it works", **shown(history, case)
+            )
+    return _unless_placement_fails(history, case, "questions about its health")
 
 
 _NOTHING_ASKED = "neither filterVerb nor prioritizeVerb is configured"
@@ -297,8 +340,8 @@ def _asking_verbs(history: History) -> list[str]:
     return [name for name in ("filterVerb", "prioritizeVerb") if configuration(history).get(name)]
 
 
-def _own_calls(history: History, case: str) -> list[Record]:
-    return [record for record in history.of("extender", case) if record["by"] == "harness"]
+def _own_calls(history: History, case: str) -> list[ExtenderCall]:
+    return [record for record in history.of(ExtenderCall, case) if record.by == "harness"]
 
 
 def _answered(history: History, case: str) -> Finding | None:
@@ -307,9 +350,9 @@ def _answered(history: History, case: str) -> Finding | None:
         return not_claimed(_NOTHING_ASKED)
     for call in _own_calls(history, case):
         if text := flaw(call, verb(history, call)):
-            return failed(f"{call['what']}: {text}", **shown(history, case))
-        if call["error"]:
-            return failed(f"{call['what']}: {described(call)}", **shown(history, case))
+            return failed("call-failed", f"{call.what}: {text}", **shown(history, case))
+        if call.error:
+            return failed("call-failed", f"{call.what}: {described(call)}", **shown(history, case))
     return None
 
 
@@ -319,7 +362,7 @@ def _unless_placement_fails(history: History, case: str, what: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if not made:
-        return invalid("no question was asked", **shown(history, case))
+        return invalid("not-tried", "no question was asked", **shown(history, case))
     return passed(f"{len(made)} {what} answered", **shown(history, case))
 
 
@@ -353,7 +396,7 @@ CLAUSES = (
     ),
     Clause(
         "extender/both-cache-modes", "Asked with names of nodes or with whole nodes, it answers in the same way.",
-        "extender API: nodeCacheCapable, which whoever deploys it configures", judge_both_cache_modes,
+        "extender API: nodeCacheCapable, which each deployment configures", judge_both_cache_modes,
         needs=SEVERAL_NODES, features=frozenset({"both-cache-modes"}),
     ),
     Clause(
@@ -365,6 +408,10 @@ CLAUSES = (
         "extender API: ExtenderFilterResult.FailedNodes", judge_failed_reasons, level="recommended", whole_run=True,
     ),
     Clause(
+        "extender/healthz", "It answers positively on the path that tells its health, while it serves.",
+        "Kubernetes: liveness and readiness probes", judge_healthz, level="recommended",
+    ),
+    Clause(
         "extender/concurrent", "Questions at the same time are all answered, each with the nodes that it is about.",
         "extender API: net/http, several schedulers and profiles", judge_concurrent, needs=SEVERAL_NODES,
     ),
@@ -374,7 +421,7 @@ CLAUSES = (
     ),
     Clause(
         "extender/managed-resources",
-        "Pods that ask for what it manages are put to it and bound; others are bound without it.",
+        "Pods that ask for what it manages are sent to it and bound; others are bound without it.",
         "kubescheduler.config.k8s.io: Extender.managedResources", judge_managed_resources,
         features=frozenset({"managed-resources"}), needs=CHANGE_NODES,
     ),

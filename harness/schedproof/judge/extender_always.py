@@ -10,6 +10,8 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.deploy.extender_answers import VERBS
+from schedproof.history.acts import CasePhase, LineFault, NodesLoad
+from schedproof.history.observations import ProcessEvent, WatchEvent
 from schedproof.judge.clause import Clause
 from schedproof.judge.evidence import log_tails
 from schedproof.judge.extender_calls import answered_in_time, calls, configuration, flaw, never_called, unanswered
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from schedproof.history.history import History
-    from schedproof.history.record import Record
+    from schedproof.history.observations import ExtenderCall
 
 __all__ = ["CLAUSES", "judge_answers"]
 
@@ -34,39 +36,44 @@ def judge_answers(history: History, _case: str) -> Finding:
     made = [(name, call) for name in VERBS for call in calls(history, name)]
     if not made:
         configured = ", ".join(name for name in VERBS if configuration(history).get(name))
-        return invalid(never_called(history, configured or "it"))
+        return invalid("not-called", never_called(history, configured or "it"))
     excuses = _Excuses(history)
     wrong = [(name, call, text) for name, call in made if (text := _wrong(call, name)) and not excuses.has(name, call)]
     if wrong:
-        wrong.sort(key=lambda found: found[1]["at"])
+        wrong.sort(key=lambda found: found[1].begun)
         name, call, text = wrong[0]
         where = Counter(_case_of(history, call) for _, call, _ in wrong)
         cases = ", ".join(f"{case or 'no case'} ({count})" for case, count in where.most_common(5))
         ignored = "; kube-scheduler ignores that silently" if name == "prioritizeVerb" else ""
         return failed(
-            f"{name} for {call['pod']}: {text}{ignored}. {len(wrong)} of {len(made)} calls, in {cases}",
-            timeline=[f"{found['at']:8.3f}s  {_case_of(history, found)}: {what}" for _, found, what in wrong[:20]],
+            "call-failed",
+            f"{name} for {call.pod}: {text}{ignored}. {len(wrong)} of {len(made)} calls, in {cases}",
+            timeline=[f"{found.begun:8.3f}s  {_case_of(history, found)}: {what}" for _, found, what in wrong[:20]],
             logs=log_tails(history, _case_of(history, call)),
         )
     answered = Counter(name for name, _ in made)
     return passed(", ".join(f"{name}: {answered[name]} calls answered" for name in VERBS if answered[name]))
 
 
-def _case_of(history: History, call: Record) -> str:
-    """The case in which a call was made, or that was the last before it; "" before the first."""
-    begun = [r["case"] for r in history.of("case") if r["phase"] == "begin" and r["at"] <= call["at"]]
+def _case_of(history: History, call: ExtenderCall) -> str:
+    """The case in which a call began, or that was the last before it; "" before the first."""
+    begun = [r.case for r in history.of(CasePhase) if r.phase == "begin" and r.at <= call.begun]
     return str(begun[-1]) if begun else ""
 
 
-def _wrong(call: Record, name: str) -> str:
+def _wrong(call: ExtenderCall, name: str) -> str:
     """What is wrong with an answer, as kube-scheduler would have it; "" where nothing is.
 
     Error in the answer to a filter is an answer: the pod waits, and says why.
     """
     text = flaw(call, name)
-    if not text and name == "bindVerb" and call["error"]:
-        text = f"{call['request']} answered Error: {call['error']}"
+    if not text and name == "bindVerb" and call.error:
+        text = f"{call.request} answered Error: {call.error}"
     return text
+
+
+_MADE_UP = "normalize/"
+"""The clauses of this profile make up readings: in some questions nodes have none, or no node has one."""
 
 
 class _Excuses:
@@ -76,23 +83,20 @@ class _Excuses:
         self._history = history
         self._stops = [*_stops(history), *history.cuts]
         self._without_readings = {
-            record["case"] for record in history.of("fault") if record["on"] and record["line"] == "prometheus"
-        } | {
-            record["case"]
-            for record in history.of("load")
-            if len(record["traffic"]) < len(history.run["cluster"]["nodes"])
-        }
-        self._audited = "audit" in history.run["cluster"]["capabilities"]
+            record.case for record in history.of(LineFault) if record.on and record.line == "prometheus"
+        } | {record.case for record in history.of(NodesLoad) if len(record.traffic) < len(history.run.cluster.nodes)}
+        self._without_readings |= {r.case for r in history.of(CasePhase) if r.case.startswith(_MADE_UP)}
+        self._audited = "audit" in history.run.cluster.capabilities
 
-    def has(self, name: str, call: Record) -> bool:
-        begin, end = call["at"] - call["seconds"], call["at"]
+    def has(self, name: str, call: ExtenderCall) -> bool:
+        begin, end = call.begun, call.at
         if any(begin <= resumed and stopped <= end for stopped, resumed in self._stops):
             return True
         if name == "bindVerb":
             return self._refused(call)
         return not unanswered(call) and self._has_no_readings(name, call)
 
-    def _has_no_readings(self, name: str, call: Record) -> bool:
+    def _has_no_readings(self, name: str, call: ExtenderCall) -> bool:
         """Whether it says by an error status what it claims to do without readings.
 
         503 says that there is no preference now; any other status from prioritize is an accident. A filter that may
@@ -102,37 +106,37 @@ class _Excuses:
             return False
         network = self._history.claims.network
         waits = network is None or network.on_outage != "schedule" or network.on_missing in ("reject", None)
-        return call["status"] == HTTPStatus.SERVICE_UNAVAILABLE or (
-            name == "filterVerb" and waits and call["status"] >= HTTPStatus.BAD_REQUEST
+        return call.status == HTTPStatus.SERVICE_UNAVAILABLE or (
+            name == "filterVerb" and waits and call.status >= HTTPStatus.BAD_REQUEST
         )
 
-    def _refused(self, call: Record) -> bool:
+    def _refused(self, call: ExtenderCall) -> bool:
         """Whether the Binding was refused, or took long, or its pod went away: to tell that is bind's task."""
         if not self._audited:
             return True
         if unanswered(call) and answered_in_time(self._history, call):
             return False  # a failed Binding is no reason to hang up
-        begin, end = call["at"] - call["seconds"] - _MARGIN, call["at"] + _MARGIN
-        attempts = [a for a in self._history.attempts_at(call["pod"]) if a.received <= end and a.completed >= begin]
+        begin, end = call.begun - _MARGIN, call.at + _MARGIN
+        attempts = [a for a in self._history.attempts_at(call.pod) if a.received <= end and a.completed >= begin]
         if any(not attempt.succeeded or attempt.completed - attempt.received > _SLOW for attempt in attempts):
             return True
         return any(
-            event["resource"] == "pods"
-            and (event["type"] == "DELETED" or event["object"]["metadata"].get("deletionTimestamp"))
-            and f"{event['object']['metadata']['namespace']}/{event['object']['metadata']['name']}" == call["pod"]
-            and event["at"] <= end
-            for event in self._history.of("object")
+            event.resource == "pods"
+            and (event.type == "DELETED" or event.object["metadata"].get("deletionTimestamp"))
+            and f"{event.object['metadata']['namespace']}/{event.object['metadata']['name']}" == call.pod
+            and event.at <= end
+            for event in self._history.of(WatchEvent)
         )
 
 
 def _stops(history: History) -> Iterator[tuple[float, float]]:
     """When the harness stopped a part of the candidate, and when it had started it again."""
-    events = [record for record in history.of("process") if record["event"] in ("started", "stopped")]
+    events = [record for record in history.of(ProcessEvent) if record.event in ("started", "stopped")]
     for number, event in enumerate(events):
-        if event["event"] == "stopped":
-            again = (later["at"] for later in events[number:] if later["name"] == event["name"])
+        if event.event == "stopped":
+            again = (later.at for later in events[number:] if later.name == event.name)
             next(again)
-            yield event["at"], next(again, float("inf"))
+            yield event.at, next(again, float("inf"))
 
 
 CLAUSES = (

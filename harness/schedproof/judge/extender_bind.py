@@ -16,7 +16,7 @@ from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, pass
 
 if TYPE_CHECKING:
     from schedproof.history.history import Attempt, History
-    from schedproof.history.record import Record
+    from schedproof.history.observations import ExtenderCall
 
 __all__ = ["CLAUSES", "judge_bind_again", "judge_bind_binds", "judge_bind_error"]
 
@@ -30,16 +30,19 @@ def judge_bind_binds(history: History, _case: str) -> Finding:
     if (finding := _unconfigured(history)) is not None:
         return finding
     # (Recorded before the uid was, there is none.)
-    made = [call for call in calls(history, _NAME) if _says_bound(call) and "uid" in call]
+    made = [call for call in calls(history, _NAME) if _says_bound(call) and call.uid is not None]
     if not made:
-        return invalid(never_called(history, _NAME) if not calls(history, _NAME) else "no call of bind succeeded")
+        return invalid(
+            "not-called", never_called(history, _NAME) if not calls(history, _NAME) else "no call of bind succeeded"
+        )
     for call in made:
-        binding = history.bindings.get(call["uid"])
-        if binding is None or binding.node != call["node"]:
+        binding = history.bindings.get(call.uid or "")
+        if binding is None or binding.node != call.node:
             where = f"it was bound to {binding.node}" if binding is not None else "it never was"
             return failed(
-                f"bind for {call['pod']} was asked for {call['node']}, and answered without an error: {where}",
-                timeline=[f"{call['at']:8.3f}s  {described(call)}"],
+                "false-bind-success",
+                f"bind for {call.pod} was asked for {call.node}, and answered without an error: {where}",
+                timeline=[f"{call.at:8.3f}s  {described(call)}"],
             )
     return passed(f"{len(made)} pods were bound to the node that was asked for")
 
@@ -53,16 +56,17 @@ def judge_bind_error(history: History, case: str) -> Finding:
     for call, attempts in refused:
         if _says_bound(call) and not any(attempt.succeeded for attempt in attempts):
             return failed(
-                f"bind for {call['pod']} answered without an error, although its Binding to {attempts[-1].node} was "
-                f"refused ({attempts[-1].code}): kube-scheduler takes the pod for bound, and never tries it again",
+                "false-bind-success",
+                f"bind for {call.pod} answered without an error, although its Binding to {attempts[-1].node} was "
+                f"refused ({attempts[-1].code}): kube-scheduler takes the pod as bound, and never tries it again",
                 **shown(history, case),
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not refused:
-        return invalid("no Binding of a call of bind was refused", **shown(history, case))
-    return passed(f"{len(refused)} refused Bindings were told, or tried again at once", **shown(history, case))
+        return invalid("no-binding-refused", "no Binding of a call of bind was refused", **shown(history, case))
+    return passed(f"{len(refused)} refused Bindings were reported, or tried again at once", **shown(history, case))
 
 
 def judge_bind_again(history: History, case: str) -> Finding:
@@ -74,15 +78,19 @@ def judge_bind_again(history: History, case: str) -> Finding:
         return finding
     made = calls(history, _NAME, case, by="harness")
     bound = {pod.uid: history.bindings[pod.uid].node for pod in history.test_pods(case) if pod.uid in history.bindings}
-    asked = [(call, bound[call["uid"]]) for call in made if call.get("uid") in bound]
-    if {call["node"] == node for call, node in asked} != {True, False}:
-        return invalid("no bound pod was asked to be bound to its node, and to another", **shown(history, case))
+    asked = [(call, bound[call.uid]) for call in made if call.uid in bound]
+    if {call.node == node for call, node in asked} != {True, False}:
+        return invalid(
+            "not-tried", "no bound pod was asked to be bound to its node, and to another", **shown(history, case)
+        )
     for call, node in asked:
-        where = f"bind for {call['pod']}, which is on {node}, to {call['node']}: {described(call)}"
+        where = f"bind for {call.pod}, which is on {node}, to {call.node}: {described(call)}"
         if unanswered(call):
-            return failed(f"{where}; expected any answer", **shown(history, case))
-        if call["node"] != node and _says_bound(call):
-            return failed(f"{where}; expected an error: it is not on that node", **shown(history, case))
+            return failed("call-unanswered", f"{where}; expected any answer", **shown(history, case))
+        if call.node != node and _says_bound(call):
+            return failed(
+                "false-bind-success", f"{where}; expected an error: it is not on that node", **shown(history, case)
+            )
     return passed(f"{len(asked)} repeated calls of bind changed nothing, and were answered", **shown(history, case))
 
 
@@ -90,15 +98,15 @@ def _unconfigured(history: History) -> Finding | None:
     return None if configuration(history).get(_NAME) else not_claimed("no bindVerb is configured")
 
 
-def _says_bound(call: Record) -> bool:
+def _says_bound(call: ExtenderCall) -> bool:
     """Whether kube-scheduler takes the pod for bound."""
-    return call["status"] == HTTPStatus.OK and not call["error"] and not call.get("unreadable")
+    return call.status == HTTPStatus.OK and not call.error and not call.unreadable
 
 
-def _attempts(history: History, call: Record) -> list[Attempt]:
+def _attempts(history: History, call: ExtenderCall) -> list[Attempt]:
     """The Bindings that a call led to."""
-    begin, end = call["at"] - call["seconds"] - _MARGIN, call["at"] + _MARGIN
-    return [one for one in history.attempts_at(call["pod"]) if one.received <= end and one.completed >= begin]
+    begin, end = call.begun - _MARGIN, call.at + _MARGIN
+    return [one for one in history.attempts_at(call.pod) if one.received <= end and one.completed >= begin]
 
 
 CLAUSES = (

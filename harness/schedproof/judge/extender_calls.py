@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from schedproof.candidates.deploy.exchange import CLIENT_LEFT
 from schedproof.candidates.deploy.extender_answers import verb_of
+from schedproof.history.observations import ExtenderCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
     from schedproof.history.history import History
-    from schedproof.history.record import Record
+    from schedproof.history.observations import Manifest
 
 __all__ = [
     "DEFAULT_TIMEOUT", "answered_in_time", "calls", "configuration", "described", "flaw", "is_needed", "never_called",
@@ -32,63 +33,66 @@ _REPEATED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
 
 def configuration(history: History) -> Mapping[str, Any]:
     """The extender's; empty where the candidate is none."""
-    extender = history.run["candidate"].get("extender") or {}
+    extender = history.run.candidate.extender or {}
     config: Mapping[str, Any] = extender.get("config") or {}
     return config
 
 
 def is_needed(config: Mapping[str, Any]) -> bool:
-    """Whether pods wait while an extender of this configuration is down."""
-    return bool(config.get("bindVerb") or (config.get("filterVerb") and not config.get("ignorable")))
+    """Whether pods wait while an extender of this configuration is down.
+
+    Of one that is ignorable kube-scheduler skips the bind as well, and binds by itself (extendersBinding).
+    """
+    return bool((config.get("bindVerb") or config.get("filterVerb")) and not config.get("ignorable"))
 
 
-def verb(history: History, call: Record) -> str:
+def verb(history: History, call: ExtenderCall) -> str:
     """`filterVerb`, `prioritizeVerb`, `preemptVerb` or `bindVerb`; "" where it is none that is configured."""
-    return verb_of(call["request"], configuration(history))
+    return verb_of(call.request, configuration(history))
 
 
-def calls(history: History, name: str, case: str | None = None, by: str = "scheduler") -> list[Record]:
-    """Calls of a configured verb (`filterVerb`) within the case, or in the whole run.
+def calls(history: History, name: str, case: str | None = None, by: str = "scheduler") -> list[ExtenderCall]:
+    """Calls of a configured verb (`filterVerb`) that began within the case, or in the whole run.
 
     None that a fault was done to, and none whose caller ended before its patience did, as a scheduler that is stopped.
     """
     begin, end = (0.0, float("inf")) if case is None else history.span(case)
     return [
         record
-        for record in history.of("extender")
-        if record["by"] == by
-        and begin <= record["at"] <= end
-        and not record.get("fault")
-        and not (record.get("broken") == CLIENT_LEFT and answered_in_time(history, record))
-        and record["status"] not in _REPEATED
+        for record in history.of(ExtenderCall)
+        if record.by == by
+        and begin <= record.begun <= end
+        and not record.fault
+        and not (record.broken == CLIENT_LEFT and answered_in_time(history, record))
+        and record.status not in _REPEATED
         and verb(history, record) == name
     ]
 
 
-def described(call: Record) -> str:
-    said = call["error"] or call["answer"][:200] or "nothing"
-    return f"{call['request']} answered {call['status'] or 'not at all'} ({said})"
+def described(call: ExtenderCall) -> str:
+    said = call.error or call.answer[:200] or "nothing"
+    return f"{call.request} answered {call.status or 'not at all'} ({said})"
 
 
-def unanswered(call: Record) -> bool:
+def unanswered(call: ExtenderCall) -> bool:
     """Whether there was no HTTP answer: the tap says 502 where its upstream does not answer."""
-    return call["status"] in (0, HTTPStatus.BAD_GATEWAY)
+    return call.status in (0, HTTPStatus.BAD_GATEWAY)
 
 
-def flaw(call: Record, name: str) -> str:
+def flaw(call: ExtenderCall, name: str) -> str:
     """Why kube-scheduler gets nothing of a call of this verb; "" where it gets an answer."""
-    if call["status"] != HTTPStatus.OK:
+    if call.status != HTTPStatus.OK:
         return described(call)
-    reason = call.get("unreadable")
+    reason = call.unreadable
     if reason is None:  # recorded before answers were read as Go does
-        readable = call["json"] and (name != "prioritizeVerb" or call["scores"] is not None)
+        readable = call.is_json and (name != "prioritizeVerb" or call.scores is not None)
         reason = "" if readable else "it is not of the verb's shape"
     return f"{described(call)}, which kube-scheduler cannot read: {reason}" if reason else ""
 
 
-def answered_in_time(history: History, call: Record) -> bool:
+def answered_in_time(history: History, call: ExtenderCall) -> bool:
     """Whether kube-scheduler was still there when the answer came."""
-    return bool(call["seconds"] <= configuration(history).get("httpTimeout", DEFAULT_TIMEOUT))
+    return bool(call.seconds <= configuration(history).get("httpTimeout", DEFAULT_TIMEOUT))
 
 
 def never_called(history: History, names: str) -> str:
@@ -101,7 +105,7 @@ def never_called(history: History, names: str) -> str:
     return text
 
 
-def _asked_for(pod: Record) -> set[str]:
+def _asked_for(pod: Manifest) -> set[str]:
     """As `IsInterested` looks for them."""
     spec = pod["spec"]
     return {

@@ -1,7 +1,7 @@
 """extender: what becomes of pods while kube-scheduler cannot reach the extender, or gets no answer from it.
 
-Source: pkg/scheduler/extender.go and schedule_one.go. An error of filter or bind fails the pod's attempt, but for a
-filter that is `ignorable`; an error of prioritize is ignored. Beyond httpTimeout an answer is an error.
+Source: pkg/scheduler/extender.go and schedule_one.go. An error of filter or bind fails the pod's attempt, but for an
+extender that is `ignorable`; an error of prioritize is ignored. Beyond httpTimeout an answer is an error.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
+from schedproof.history.acts import LineFault
 from schedproof.judge.clause import Clause
 from schedproof.judge.evidence import shown
-from schedproof.judge.extender_calls import calls, configuration, is_needed, never_called
+from schedproof.judge.extender_calls import calls, configuration, flaw, is_needed, never_called, unanswered
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
@@ -34,8 +35,9 @@ def judge_ignorable(history: History, case: str) -> Finding:
     """As `judge_outage`, where pods are claimed not to wait for the extender."""
     if is_needed(configuration(history)):
         return failed(
-            "the feature ignorable is claimed, and by its configuration pods wait while it is down: it has "
-            + ("a bindVerb" if configuration(history).get("bindVerb") else "a filterVerb, and not ignorable: true")
+            "claim-contradicts-config",
+            "the feature ignorable is claimed, and by its configuration pods wait while it is down: ignorable "
+            "is not true",
         )
     return judge_outage(history, case)
 
@@ -43,13 +45,14 @@ def judge_ignorable(history: History, case: str) -> Finding:
 def judge_outage(history: History, case: str) -> Finding:
     """While the extender was broken, pods waited or were bound, as configured; afterwards it was asked again."""
     needed = is_needed(configuration(history))
-    faults = [record for record in history.of("fault", case) if record["line"] == "extender"]
-    outages = [(on["at"], off["at"]) for on, off in itertools.pairwise(faults) if on["on"] and not off["on"]]
+    faults = [record for record in history.of(LineFault, case) if record.line == "extender"]
+    outages = [(on.at, off.at) for on, off in itertools.pairwise(faults) if on.on and not off.on]
     pods = history.test_pods(case, "outage")
     for pod in pods if needed else ():
         binding = history.bindings.get(pod.uid)
         if binding is not None and any(begin <= binding.at < end for begin, end in outages):
             return failed(
+                "bound-during-outage",
                 f"{pod.name} was bound to {binding.node} while the extender was broken, and it is not ignorable",
                 **shown(history, case),
             )
@@ -57,11 +60,16 @@ def judge_outage(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if not outages or not pods:
-        return invalid("the extender was not broken while pods waited", **shown(history, case))
+        return invalid("no-outage", "the extender was not broken while pods waited", **shown(history, case))
     healed = outages[-1][1]
     names = ("filterVerb", "prioritizeVerb", "bindVerb")
-    if not any(call["at"] > healed for name in names for call in calls(history, name, case)):
-        return invalid(never_called(history, "it again"), **shown(history, case))
+    again = [(call, flaw(call, name)) for name in names for call in calls(history, name, case) if call.begun > healed]
+    if not again:
+        return invalid("not-called", never_called(history, "it again"), **shown(history, case))
+    if all(wrong for _, wrong in again):  # pods that do not wait for it do not show that it is gone for good
+        last, wrong = again[-1]
+        code = "call-unanswered" if unanswered(last) else "call-failed"
+        return failed(code, f"asked again after the outage, no call of it succeeded: {wrong}", **shown(history, case))
     became = "waited, and were bound afterwards" if needed else "were bound all the same"
     return passed(f"{len(pods)} pods {became}, and it was asked again", **shown(history, case))
 
@@ -72,7 +80,8 @@ CLAUSES = (
         "kubescheduler.config.k8s.io: Extender.ignorable (false)", judge_required,
     ),
     Clause(
-        "extender/ignorable-down", "While it is down pods are scheduled without it; once it is back it is asked again.",
+        "extender/ignorable-down",
+        "While it is down pods are scheduled without it; once it is back it is asked again, and answers.",
         "kubescheduler.config.k8s.io: Extender.ignorable", judge_ignorable, features=frozenset({"ignorable"}),
     ),
     Clause(

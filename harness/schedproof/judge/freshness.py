@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from schedproof.history.acts import Aged, Emptied, Fence
+from schedproof.history.observations import WatchEvent
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement
@@ -12,7 +14,6 @@ from schedproof.oracle.feasibility import check
 
 if TYPE_CHECKING:
     from schedproof.history.history import History, TestPod
-    from schedproof.history.record import Record
 
 __all__ = ["CLAUSES", "judge_freshness", "judge_no_nodes"]
 
@@ -23,54 +24,56 @@ _TOO_OFTEN = 2
 def judge_freshness(history: History, case: str) -> Finding:
     """What a node was told to have become was heeded within the claimed time, in all rounds but one at most."""
     late, heeded = [], 0
-    for aged in history.of("aged", case):
-        pod = next((pod for pod in history.test_pods(case, "probe") if pod.at >= aged["at"]), None)
+    for aged in history.of(Aged, case):
+        pod = next((pod for pod in history.test_pods(case, "probe") if pod.at >= aged.at), None)
         if pod is None:
             continue
         if _is_late(history, pod, aged):
             late.append((pod, aged))
-        elif any(fence["at"] > pod.at for fence in history.of("fence", case)):
+        elif any(fence.at > pod.at for fence in history.of(Fence, case)):
             heeded += 1
     if len(late) >= _TOO_OFTEN:
         pod, aged = late[0]
         return failed(
-            f"{pod.name} was bound to {aged['node']}, created {aged['seconds']:g} s after a change of that node which "
+            "outdated-view",
+            f"{pod.name} was bound to {aged.node}, created {aged.seconds:g} s after a change of that node which "
             f"rules it out had been delivered ({len(late)} of {len(late) + heeded} changes; the claimed freshness is "
-            f"{aged['seconds']:g} s, spec.claims.timing.freshness)",
+            f"{aged.seconds:g} s, spec.claims.timing.freshness)",
             **shown(history, case),
         )
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding
     if heeded < _TOO_OFTEN:
-        return invalid(f"only {heeded} changes were tried to the end", **shown(history, case))
+        return invalid("too-few", f"only {heeded} changes were tried to the end", **shown(history, case))
     missed = f"; {len(late)} was not, once" if late else ""
-    return passed(f"{heeded} changes of nodes were heeded in time{missed}", **shown(history, case))
+    return passed(f"{heeded} changes of nodes were taken into account in time{missed}", **shown(history, case))
 
 
-def _is_late(history: History, pod: TestPod, aged: Record) -> bool:
+def _is_late(history: History, pod: TestPod, aged: Aged) -> bool:
     """Whether it was bound to the node that changed, where it could not run from that change on until the bind."""
     binding = history.bindings.get(pod.uid)
-    if binding is None or binding.node != aged["node"]:
+    if binding is None or binding.node != aged.node:
         return False
-    versions = history.world.node_versions(binding.node, aged["rv"], binding.rv - 1)
+    versions = history.world.node_versions(binding.node, aged.rv, binding.rv - 1)
     return all(node is None or check(binding.manifest, [node], ())[binding.node] for _, node in versions)
 
 
 def judge_no_nodes(history: History, case: str) -> Finding:
     """While there was no node, pods waited, once that must be known; with the first node they were scheduled."""
-    emptied = next(history.of("emptied", case), None)
+    emptied = next(history.of(Emptied, case), None)
     freshness = history.claims.timing.freshness
     if emptied is not None:
         gone = [
-            event["at"]
-            for event in history.of("object")
-            if event["resource"] == "nodes" and event["type"] == "DELETED" and event["at"] >= emptied["at"]
+            event.at
+            for event in history.of(WatchEvent)
+            if event.resource == "nodes" and event.type == "DELETED" and event.at >= emptied.at
         ]
-        due = (max(gone, default=emptied["at"])) + freshness
+        due = (max(gone, default=emptied.at)) + freshness
         late = [pod for pod in history.test_pods(case, "probe") if pod.at > due and _went_nowhere(history, pod)]
         if len(late) >= _TOO_OFTEN:
             return failed(
+                "outdated-view",
                 f"{late[0].name} was bound to {history.bindings[late[0].uid].node}, which had been gone for more than "
                 f"the claimed freshness of {freshness:g} s ({len(late)} such pods)",
                 **shown(history, case),
@@ -78,7 +81,7 @@ def judge_no_nodes(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome == "failed" or emptied is not None:
         return finding
-    return invalid("the nodes were not taken away", **shown(history, case))
+    return invalid("not-tried", "the nodes were not taken away", **shown(history, case))
 
 
 def _went_nowhere(history: History, pod: TestPod) -> bool:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.judge.clause import SCRIPTED_METRICS, Clause
 from schedproof.judge.evidence import shown
+from schedproof.judge.late import LATE, LateDecisions
 from schedproof.judge.placement import judge_placement, rule_binding
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
@@ -29,15 +30,22 @@ def judge_herd(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    bound = [history.bindings[pod.uid] for pod in history.test_pods(case, "herd") if pod.uid in history.bindings]
-    first = min((binding.at for binding in bound), default=0.0)
-    burst = [binding for binding in bound if binding.at - first <= history.claims.network.window]
+    pods = [pod for pod in history.test_pods(case, "herd") if pod.uid in history.bindings]
+    bound = [history.bindings[pod.uid] for pod in pods]
+    window = history.claims.network.window
+    bursts = ([one for one in bound if 0.0 <= one.at - first.at <= window] for first in bound)
+    burst = max(bursts, key=len, default=[])
     nodes = {binding.node for binding in burst}
     choices = {len(rule_binding(history, binding).feasible) for binding in burst}
     if len(burst) < 2 or min(choices) < 2:
-        return invalid("there was no burst of pods that fit on several nodes", **shown(history, case))
+        return invalid("no-choice", "there was no burst of pods that fit on several nodes", **shown(history, case))
     if len(nodes) == 1:
-        return failed(f"all {len(burst)} pods of a burst went to {nodes.pop()}", **shown(history, case))
+        late = LateDecisions(history)
+        if why := late.why_between(min(pod.at for pod in pods), max(binding.at for binding in burst)):
+            return invalid(LATE, why, **shown(history, case))
+        return failed(
+            "burst-on-one-node", f"all {len(burst)} pods of a burst went to {nodes.pop()}", **shown(history, case)
+        )
     return passed(f"{len(burst)} pods of a burst went to {len(nodes)} nodes", **shown(history, case))
 
 

@@ -19,6 +19,9 @@ _HINTS = {
     "core/feasible": (
         "Filter at the moment of the decision, by the newest nodes and pods, and count what was just bound."
     ),
+    "core/random-worlds": (
+        "Compare the decision's table with the pod: each row says which rule keeps it off, or none does."
+    ),
     "core/binds": (
         "POST to pods/NAME/binding with target.name; check schedulerName, RBAC for pods/binding, and the log."
     ),
@@ -53,16 +56,29 @@ _HINTS = {
     "core/cordon-tolerated": "A cordon is a taint: a pod that tolerates it may go there.",
     "core/host-port": "Compare hostPort, protocol and hostIP with the node's pods; 0.0.0.0 meets every address.",
     "core/pod-affinity": (
-        "One pod must be meant by all terms; a node needs the label of each topologyKey, also for the first of a group."
+        "One pod must be meant by all terms, and by all of a term's expressions (NotIn also matches an absent label); "
+        "pods that have ended do not count; a node needs the label of each topologyKey, also for the first of a group."
     ),
     "core/pod-anti-affinity": "Compare the values of the topologyKey's label, not the names of nodes.",
     "core/anti-affinity-symmetry": "Read the anti-affinity of the pods that are there, too, not only the new pod's.",
     "core/affinity-namespaces": (
-        "No namespaces and no namespaceSelector: the owner's namespace. An empty namespaceSelector: all of them."
+        "No namespaces and no namespaceSelector: the owner's namespace. An empty namespaceSelector: all of them. The "
+        "first of a group must be in one of them itself."
     ),
     "core/topology-spread": (
         "Count per place the pods that are selected and stay, of all nodes that the pod's policies let count; then "
         "count + 1 - fewest <= maxSkew."
+    ),
+    "core/volume-node-affinity": (
+        "Before a pod is bound: compare the node with node affinity and zone labels of its claims' volumes, and "
+        "bind claims whose class has the binding mode WaitForFirstConsumer."
+    ),
+    "core/dra": (
+        "Before a pod is bound: choose free devices that its claims select and that the node reaches, write them to "
+        "status.allocation, and the pod to status.reservedFor. Watch ResourceSlices and ResourceClaims."
+    ),
+    "core/gang": (
+        "Place all members of a group in a copy of the world first, and bind them only where there is room for all."
     ),
     "core/priority-order": (
         "List all waiting pods before the first decision, and take the one with the highest spec.priority (none: 0)."
@@ -73,6 +89,13 @@ _HINTS = {
     "core/prefer-pod-anti-affinity": "Take the weights of preferred anti-affinity away from what affinity gives.",
     "core/prefer-spread": "Per topology value, count the pods that a ScheduleAnyway constraint selects.",
     "plugin/args-defaults": "The configuration is nil where there is no pluginConfig: check for that first.",
+    "extender/tls": (
+        "Serve TLS on the port, with nothing beside it; to see clients' certificates, require and verify them."
+    ),
+    "extender/preempt": (
+        "Answer NodeNameToMetaVictims with metadata.uid of each victim, on nodes of the request; leave out a node, not "
+        "its victims."
+    ),
     "extender/empty-nodes": "An empty list is no request for all nodes, and has no first element.",
     "extender/both-cache-modes": "Look which of NodeNames and Nodes the request has, and answer with the same one.",
     "core/leader": (
@@ -80,9 +103,9 @@ _HINTS = {
     ),
     "core/preemption-lands": "Try the pod again once those that were evicted are gone. RBAC: delete pods.",
     "core/preemption-lower": "Compare spec.priority: only a lower one may be evicted; an equal one is not lower.",
-    "core/preemption-spares": "Take away all of lower priority, then give back whoever leaves room, highest first.",
-    "core/preemption-budget": "Evict first whom no PodDisruptionBudget (status.disruptionsAllowed: 0) keeps.",
-    "core/preemption-never": "Evict nobody for a pod whose spec.preemptionPolicy is Never.",
+    "core/preemption-spares": "Remove all pods of lower priority, then keep those that leave room, the highest first.",
+    "core/preemption-budget": "Evict pods first that no PodDisruptionBudget (status.disruptionsAllowed: 0) protects.",
+    "core/preemption-never": "Evict no pod for one whose spec.preemptionPolicy is Never.",
     "core/preemption-condition": "PATCH pods/status with DisruptionTarget=True (PreemptionByScheduler), then DELETE.",
     "core/taint-*": ("A pod must tolerate every NoSchedule and NoExecute taint: key, operator, value and effect."),
     "core/cordon": "Treat spec.unschedulable like the taint node.kubernetes.io/unschedulable:NoSchedule.",
@@ -111,12 +134,34 @@ _HINTS = {
     "*/watch-reconnect": (
         "A watch may end at any time: resume it from the last resourceVersion; on 410, list anew and drop what is gone."
     ),
-    "core/restart": "Keep no state outside the API: at the start list pods and nodes, then watch.",
+    "core/watch-expired": (
+        "On 410 Gone list anew, and drop what the list lacks; begin a watch anew also where it ends without an error. "
+        "In client-go, a DeleteFunc may be given a cache.DeletedFinalStateUnknown instead of the object."
+    ),
+    "core/watch-versions": (
+        "Take events in the order in which they come. If resourceVersions are compared at all, then as numbers, of the "
+        "same kind: as texts, 9999 is greater than 10000."
+    ),
+    "core/restart": (
+        "Keep no state outside the API: at the start list pods and nodes, then watch. A list that is asked for with a "
+        "`limit` goes on where its metadata has `continue`."
+    ),
+    "core/condition-refused": "Remember what was said of a pod only once the apiserver has taken it.",
+    "network/waiting": "Read the traffic, nodes and tolerations at each attempt; keep nothing of them by a pod's uid.",
+    "network/bind-refused": (
+        "After a refused Binding decide anew: of a try, keep no readings, scores or chosen node by the pod's uid."
+    ),
     "network/zero-traffic": "The highest reading can be 0: do not divide by it.",
     "network/large-counters": "Multiply in floating point, or divide first: 100 times a rate can exceed int64.",
     "network/window": "Use rate(...[WINDOW]) with the claimed window; a longer one still sees load that is over.",
+    "network/burst": "Use rate(), or an average, over the whole claimed window; irate() sees its last two samples.",
+    "network/outlier": (
+        "Score by places or ratios: as a share of the range from least to most, a difference shrinks with the most."
+    ),
     "network/rate-not-total": "Use rate() over the counter, not its value nor the sum of its samples.",
-    "network/near-zero": "Compare rates as they are: whole kilobytes per second make small ones equal.",
+    "network/near-zero": (
+        "Compare rates as they are: whole kilobytes make small ones equal, and 0 is a reading, not a missing one."
+    ),
     "network/duplicate-series": (
         "Use max by (node), not sum by (node); in joins aggregate both sides first, or select one replica."
     ),
@@ -124,7 +169,8 @@ _HINTS = {
     "network/interface": 'Select the claimed device in the query: {device="..."}.',
     "network/direction": "Ask for receive or transmit, as claimed, and do not add the two.",
     "network/joins": (
-        "Match a node's name or address as a whole: a regular expression without an end matches longer ones."
+        "Match a node's name or address as a whole (a regular expression without an end matches longer ones), and do "
+        "not keep which node an address was."
     ),
     "network/node-names": (
         "Escape a node's name in a regular expression, or compare it as it is; keep all of its 253 characters."
@@ -176,8 +222,36 @@ _HINTS = {
         "Name verbs and resources instead of *; bind, escalate, impersonate and all secrets are not needed."
     ),
     "*/rbac-minimal": "Remove what was not used from spec.rbac, unless another situation needs it.",
+    "plugin/healthz-readyz": (
+        "In a main of your own, keep kube-scheduler's handlers and authorizer: the health needs no credentials."
+    ),
+    "plugin/metrics": (
+        "Register your metrics by k8s.io/component-base/metrics/legacyregistry, and keep what is registered there."
+    ),
+    "extender/healthz": "Serve /healthz, or name another path in spec.extender.ready; what was asked does not matter.",
+    "plugin/filter": (
+        "Enable it at filter in the pod's profile; EventsToRegister needs every change after which a pod may fit."
+    ),
+    "plugin/prefilter": (
+        "PreFilterResult.NodeNames are the nodes that are left; EventsToRegister needs what may add nodes to them."
+    ),
+    "plugin/score": "Enable it at score in the pod's profile, with a weight that outweighs the default plugins.",
+    "plugin/batching-safe": (
+        "SignPod returns a fragment for everything of a pod that PreFilter, Filter, PreScore and Score look at."
+    ),
+    "plugin/queue-sort": "Enable it at queueSort in each profile, without PrioritySort; Less(a, b): a is first.",
+    "plugin/leader-election-off-on": "Leave leaderElection to the configuration: in main, set none of its flags.",
+    "plugin/second-scheduler": (
+        "It needs a schedulerName of its own, and leaderElect: false or a Lease of its own (resourceName)."
+    ),
+    "plugin/replaces-default": (
+        "A cluster's own scheduler has a profile default-scheduler, and heeds tolerations and matchFields of daemons."
+    ),
     "plugin/config-version": "Write apiVersion kubescheduler.config.k8s.io/v1.",
     "plugin/registered-name": "The name in plugins and pluginConfig must be what the plugin's Name() returns.",
+    "plugin/duplicate-name-rejected": (
+        "Copy a plugin of Kubernetes under a name of your own; disable the original in the profile."
+    ),
     "plugin/args-unknown": "Decode args strictly (sigs.k8s.io/json UnmarshalStrict), and return the error from New.",
     "plugin/args-typed": "Decode args into a pointer of your args type, and return the error of that from New.",
     "controller/conflict": "On 409 read the pod again, forget what was assumed for it, and take it from the cache.",
@@ -185,6 +259,9 @@ _HINTS = {
     "controller/no-spec-patch": "spec.nodeName is immutable: POST a Binding to pods/NAME/binding.",
     "plugin/profiles": (
         "All profiles share one queueSort plugin; what is registered per process must not assume one profile."
+    ),
+    "plugin/profile-args": (
+        "Keep args in the plugin that the factory returns: a variable of its package is shared by all profiles."
     ),
     "controller/steady": "Wait for events or back off; do not poll in a loop.",
     "normalize/documented": "Calculate the examples of claims.examples by hand, in integers as the code does.",

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import itertools
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from schedproof.history.observations import Admission, ApiRequest, ExtenderCall, StartFailed
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.evidence import log_tails
 from schedproof.judge.placement import left_unbound
 from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.oracle.manifest import priority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from schedproof.history.history import Attempt, History
-    from schedproof.history.record import Record
+    from schedproof.history.observations import Manifest
 
-__all__ = ["CLAUSES", "judge_accounted", "judge_own_pods", "writes"]
+__all__ = ["CLAUSES", "is_about_metadata", "judge_accounted", "judge_own_pods", "writes"]
 
 _APART = 1.0
 """Seconds: the audit log and the tap see one event at different moments."""
@@ -32,11 +35,12 @@ def judge_own_pods(history: History, _case: str) -> Finding:
     own = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.own_pods().values()}
     foreign = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.manifests.values()} - own
     if not foreign:
-        return invalid("there was no pod of another scheduler to leave alone")
-    written = [request for request in writes(history) if f"{request['namespace']}/{request['name']}" not in own]
-    touched = [request for request in written if not _is_about_metadata(request)]
+        return invalid("not-tried", "there was no pod of another scheduler to leave alone")
+    written = [request for request in writes(history) if f"{request.namespace}/{request.name}" not in own]
+    touched = [request for request in written if not is_about_metadata(request)]
     if touched:
         return failed(
+            "foreign-pod",
             f"{_request(touched[0])}, a pod of another scheduler (and {len(touched) - 1} more such requests)",
             timeline=[_request(request) for request in touched[:20]],
         )
@@ -49,76 +53,101 @@ def judge_own_pods(history: History, _case: str) -> Finding:
     return passed(f"{len(foreign)} pods of other schedulers were left alone")
 
 
-def _is_about_metadata(request: Record) -> bool:
+def is_about_metadata(request: ApiRequest) -> bool:
     """Whether it patches a pod's labels, annotations and the like, and nothing else."""
-    body = request["body"]
-    if request["verb"] != "patch" or request["resource"] != "pods" or not body:
+    body = request.body
+    if request.verb != "patch" or request.resource != "pods" or not body:
         return False
     if isinstance(body, list):
         return all(str(step.get("path", "")).startswith("/metadata/") for step in body)
     return {*body} - {"apiVersion", "kind"} == {"metadata"}
 
 
-def writes(history: History) -> list[Record]:
+def writes(history: History) -> list[ApiRequest]:
     """The candidate's requests that concern pods, but for reading."""
     return [
         request
-        for request in history.of("request")
-        if request["user"] in history.candidate_users
-        and request["verb"] not in _READING
-        and request["resource"].partition("/")[0] in ("pods", "bindings")
+        for request in history.of(ApiRequest)
+        if request.user in history.candidate_users
+        and request.verb not in _READING
+        and request.resource.partition("/")[0] in ("pods", "bindings")
     ]
 
 
 def judge_accounted(history: History, case: str) -> Finding:
-    """Every own pod ended bound, or Pending with a reason, or was deleted first; none was bound twice.
+    """Every own pod ended bound, or Pending with a reason, or was deleted first, and not by the candidate; none was
+    bound twice.
 
     Pods of the harness's own, which it waits for in every clause, must be bound where they fit.
     """
     own = history.own_pods()
     if not own:
-        return invalid("the candidate was given no pod")
-    if any(history.of("start-failed")) and not history.bindings.keys() & own.keys():
-        return invalid("the candidate does not start (see core/alive)")
+        return invalid("not-tried", "the candidate was given no pod")
+    if any(history.of(StartFailed)) and not history.bindings.keys() & own.keys():
+        return invalid("does-not-start", "the candidate does not start (see core/alive)")
     alive = {pod["metadata"]["uid"] for pod in history.world.latest().pods.values()}
-    effective = {record["call"] for record in history.of("admission") if record["effective"]}
+    effective = {record.call for record in history.of(Admission) if record.effective}
     by_harness = {attempt.uid for attempt in history.attempts if attempt.succeeded and _is_harness(history, attempt)}
+    created = {pod.uid: pod.at for pod in history.test_pods()}
     lag = _SEEN_BY_ALL if _several_workers(history) else 0.0
-    problems = []
+    problems: list[tuple[str, str]] = []
     for uid, pod in own.items():
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         made = [one for one in history.attempts_on(name, uid) if one.succeeded or not _asked_for(history, name, one)]
         successes = [attempt for attempt in made if attempt.succeeded or (attempt.call and attempt.call in effective)]
-        told = bool(successes) and not _answer_lost(history, successes[0])
+        # One that was posted before this pod was created was meant for the one before, of the same name.
+        own_success = bool(successes) and not successes[0].precedes(created.get(uid, 0.0))
+        told = own_success and not _answer_lost(history, successes[0])
         if told and (again := _tried_again(made, successes[0], lag)) is not None:
-            problems.append(f"{name}: bound to {successes[0].node}, then tried again ({again.node}: {again.code})")
+            text = f"{name}: bound to {successes[0].node}, then tried again ({again.node}: {again.code})"
+            problems.append(("second-binding", text))
         if uid in history.bindings:
             if not successes and uid not in by_harness and not any(attempt.unanswered for attempt in made):
-                problems.append(f"{name}: is on {history.bindings[uid].node}, but not by a Binding of the candidate")
+                text = f"{name}: is on {history.bindings[uid].node}, but not by a Binding of the candidate"
+                problems.append(("bound-without-binding", text))
         elif uid in alive and not pod["spec"].get("nodeName") and not _has_reason(pod):
             # (A pod that came with its node, as static pods do, was never to be scheduled.)
-            problems.append(f"{name}: ended Pending without a reason (no PodScheduled condition)")
-    problems += left_unbound(history)
+            text = f"{name}: ended Pending without a reason (no PodScheduled condition)"
+            problems.append(("pending-without-reason", text))
+    problems += (("pod-removed", text) for text in _removed(history))
+    problems += (("not-bound-in-time", text) for text in left_unbound(history))
     if problems:
+        code, text = problems[0]
         return failed(
-            f"{problems[0]} ({len(problems)} of {len(own)} pods)",
-            timeline=problems[:20],
+            code,
+            f"{text} ({len(problems)} of {len(own)} pods)",
+            timeline=[text for _, text in problems[:20]],
             logs=log_tails(history, case),
         )
     return passed(f"{len(own)} pods accounted for, {len(history.bindings.keys() & own.keys())} of them bound once")
 
 
+def _removed(history: History) -> list[str]:
+    """Own pods that the candidate deleted or evicted, although none of higher priority could need their place."""
+    own = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod for pod in history.own_pods().values()}
+    highest = max((priority(pod) for pod in own.values()), default=0)
+    found = []
+    for request in writes(history):
+        pod = own.get(f"{request.namespace}/{request.name}")
+        removes = request.verb in ("delete", "deletecollection") or request.resource == "pods/eviction"
+        if not removes or request.code >= HTTPStatus.BAD_REQUEST or request.dry_run:
+            continue
+        if request.verb == "deletecollection" or (pod is not None and priority(pod) >= highest):
+            found.append(f"{_request(request)}: no pod of higher priority needs its place")
+    return found
+
+
 def _asked_for(history: History, pod: str, attempt: Attempt) -> bool:
     """Whether the harness itself had told an extender to bind the pod, as extender/bind-again does."""
     return any(
-        call["by"] == "harness" and call["pod"] == pod and call.get("node")
-        and call["at"] - call["seconds"] - _APART <= attempt.completed and attempt.received <= call["at"] + _APART
-        for call in history.of("extender")
+        call.by == "harness" and call.pod == pod and call.node
+        and call.begun - _APART <= attempt.completed and attempt.received <= call.at + _APART
+        for call in history.of(ExtenderCall)
     )  # fmt: skip
 
 
 def _is_harness(history: History, attempt: Attempt) -> bool:
-    return attempt.user in history.run["users"]["harness"]
+    return attempt.user in history.run.users.harness
 
 
 _SEEN_BY_ALL = 2.0
@@ -138,8 +167,8 @@ def _tried_again(made: Sequence[Attempt], success: Attempt, lag: float) -> Attem
     """The first attempt that was received once the candidate could have seen its success.
 
     That is when the success was answered, and where several workers try the same pod, so much later that the others
-    could see it by their watches. Who was under way before that has lost a race, and may lose it: the apiserver
-    arbitrates (optimistic concurrency).
+    could see it by their watches. An attempt that was under way before that has lost a race, which is allowed: the
+    apiserver arbitrates (optimistic concurrency).
     """
     return next((a for a in made if a is not success and a.received >= success.completed + lag), None)
 
@@ -149,7 +178,7 @@ def _several_workers(history: History) -> bool:
 
     What the harness held or delayed does not count, for a client may give up on that and try again.
     """
-    slowed = {r["call"] for r in history.of("admission") if r["held"] or r["effective"]}
+    slowed = {r.call for r in history.of(Admission) if r.held or r.effective}
     for uid, pod in history.own_pods().items():
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
         made = [attempt for attempt in history.attempts_on(name, uid) if attempt.call not in slowed or not attempt.call]
@@ -158,14 +187,14 @@ def _several_workers(history: History) -> bool:
     return False
 
 
-def _has_reason(pod: Record) -> bool:
+def _has_reason(pod: Manifest) -> bool:
     return any(c["type"] == "PodScheduled" and c.get("reason") for c in pod.get("status", {}).get("conditions", ()))
 
 
-def _request(request: Record) -> str:
+def _request(request: ApiRequest) -> str:
     return (
-        f"{request['user'].rpartition(':')[2]}: {request['verb']} {request['resource']} "
-        f"{request['namespace']}/{request['name']} -> {request['code']}"
+        f"{request.user.rpartition(':')[2]}: {request.verb} {request.resource} "
+        f"{request.namespace}/{request.name} -> {request.code}"
     )
 
 
@@ -177,7 +206,7 @@ CLAUSES = (
     ),
     Clause(
         "core/all-accounted",
-        "Every pod ends bound or Pending with a reason; at most one Binding succeeds, and none follows it.",
+        "Every pod ends bound or Pending with a reason; one Binding succeeds, none follows it; none is removed.",
         "Kubernetes: pods/binding, PodCondition PodScheduled", judge_accounted, needs=AUDIT, always=True,
     ),
 )  # fmt: skip

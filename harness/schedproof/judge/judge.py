@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING
 
 from schedproof.candidates.claims import OWN, profile_of
 from schedproof.foundation.visible import visible, visible_in
+from schedproof.history.acts import Selected, Trouble
 from schedproof.history.history import History
+from schedproof.history.observations import ApiRequest
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict, invalid
 
@@ -15,26 +18,29 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from schedproof.candidates.claims import Claims
+    from schedproof.history.acts import RunCluster
     from schedproof.judge.clause import Clause
+    from schedproof.judge.verdict import Finding
 
 __all__ = ["applies", "dependent", "judge", "judge_all", "merge", "pool", "why_unclaimed"]
 
 
-def applies(clause: Clause, claims: Claims, cluster: Mapping[str, Any]) -> Verdict | None:
+def applies(clause: Clause, claims: Claims, cluster: RunCluster) -> Verdict | None:
     """The verdict that needs no trial: not claimed, or not possible on this cluster. None where it must be tried."""
     if unclaimed := why_unclaimed(clause, claims):
-        return Verdict(clause.id, clause.level, "not-claimed", unclaimed)
-    if lacking := sorted(clause.needs - set(cluster["capabilities"])):
-        return Verdict(clause.id, clause.level, "skipped", f"this cluster lacks the capability {', '.join(lacking)}")
+        return Verdict(clause.id, clause.level, "not-claimed", unclaimed, code="not-claimed")
+    if lacking := sorted(clause.needs - set(cluster.capabilities)):
+        summary = f"this cluster lacks the capability {', '.join(lacking)}"
+        return Verdict(clause.id, clause.level, "skipped", summary, code="capability-missing")
     if obstacle := clause.obstacle(claims, cluster):
-        return Verdict(clause.id, clause.level, "skipped", obstacle)
+        return Verdict(clause.id, clause.level, "skipped", obstacle, code="not-possible-here")
     return None
 
 
 def dependent(clause: Clause, cause: str) -> Verdict:
     """The verdict on a clause that was not tried, because another one showed that the candidate binds nothing."""
     summary = f"not tried: it depends on {cause}, which did not pass"
-    return Verdict(clause.id, clause.level, "skipped", summary, depends_on=cause)
+    return Verdict(clause.id, clause.level, "skipped", summary, code="depends-on-failed", depends_on=cause)
 
 
 def why_unclaimed(clause: Clause, claims: Claims) -> str:
@@ -55,20 +61,21 @@ def judge(history: History, clause_id: str) -> Verdict:
 
 def _judge(history: History, clause_id: str) -> Verdict:
     clause = CATALOGUE[clause_id]
-    if (verdict := applies(clause, history.claims, history.run["cluster"])) is not None:
+    if (verdict := applies(clause, history.claims, history.run.cluster)) is not None:
         return verdict
     cause = history.shown_broken_by
     if cause and clause.needs_bindings and clause_id not in history.cases:
         return dependent(clause, cause)
-    if (obstacle := _unfinished(history, clause)) is not None:
-        return Verdict(clause.id, clause.level, "invalid", obstacle)
+    finding = _unfinished(history, clause)
+    if finding is not None:
+        return Verdict(clause.id, clause.level, finding.outcome, finding.summary, code=finding.code)
     finding = clause.judge(history.up_to_end("" if clause.last else clause_id), clause_id)
     if finding.outcome == "passed" and not clause.last and history.ended_early(clause_id):
         # The judge must find what was missed. Where it does not, its record is not all that was to be tried.
-        finding = invalid("a deadline was missed, and the rest of the trial left out", **finding.evidence)
+        finding = invalid("cut-short", "a deadline was missed, and the rest of the trial left out", **finding.evidence)
     if finding.outcome == "invalid" and cause and cause != clause_id:
         return dependent(clause, cause)
-    verdict = Verdict(clause.id, clause.level, finding.outcome, finding.summary, finding.evidence)
+    verdict = Verdict(clause.id, clause.level, finding.outcome, finding.summary, finding.evidence, finding.code)
     exclusion = next((e for e in history.exclusions if e.clause == clause_id), None)
     if exclusion is None:
         return verdict
@@ -77,20 +84,20 @@ def _judge(history: History, clause_id: str) -> Verdict:
         return dataclasses.replace(verdict, outcome="excluded", summary=summary)
     if verdict.outcome == "passed":
         summary = f"holds, but candidate.yaml excludes it ({exclusion.reason}): remove the exclusion"
-        return dataclasses.replace(verdict, summary=summary, stale=True)
+        return dataclasses.replace(verdict, summary=summary, code="outdated-exclusion", stale=True)
     return verdict
 
 
-def _unfinished(history: History, clause: Clause) -> str | None:
+def _unfinished(history: History, clause: Clause) -> Finding | None:
     """Why there is not enough of a record to judge."""
     if clause.last:
         # Watch and audit log arrive apart: only where both were read to the end does the one account for the other.
-        return None if history.over else "holds over all of a run, and this one was cut off"
+        return None if history.over else invalid("cut-short", "is judged over a whole run, and this run was cut off")
     if clause.id not in history.cases:
-        return "was not tried: the run ended before its turn"
-    if (trouble := next(history.of("trouble", clause.id), None)) is not None:
-        return str(trouble["text"])
-    return None if history.ended(clause.id) else "was cut off in the middle of its trial"
+        return invalid("cut-short", "was not tried: the run ended before its turn")
+    if (trouble := next(history.of(Trouble, clause.id), None)) is not None:
+        return invalid("harness-trouble", trouble.text)
+    return None if history.ended(clause.id) else invalid("cut-short", "was cut off in the middle of its trial")
 
 
 def judge_all(histories: Mapping[int, History]) -> list[Verdict]:
@@ -100,8 +107,15 @@ def judge_all(histories: Mapping[int, History]) -> list[Verdict]:
         histories: by instance; see `Verdict`.
     """
     first = next(iter(histories.values()))
-    selected = [clause_id for record in first.of("selected") for clause_id in record["clauses"]]
-    return [_judge_together(histories, clause_id) for clause_id in selected]
+    selected = [clause_id for record in first.of(Selected) for clause_id in record.clauses]
+
+    def turn(clause_id: str) -> tuple[float, int]:
+        tried = [(n, history.cases.index(clause_id)) for n, history in histories.items() if clause_id in history.cases]
+        return min(tried, default=(math.inf, 0))
+
+    # In the order of the records, which are read once so.
+    verdicts = {clause_id: _judge_together(histories, clause_id) for clause_id in sorted(selected, key=turn)}
+    return [verdicts[clause_id] for clause_id in selected]
 
 
 def _judge_together(histories: Mapping[int, History], clause_id: str) -> Verdict:
@@ -117,14 +131,16 @@ def _judge_together(histories: Mapping[int, History], clause_id: str) -> Verdict
 def pool(histories: Sequence[History]) -> History:
     """The first history, and the requests of all: for clauses that are `pooled`."""
     first, *others = histories
-    return History([first.run, *(record for history in others for record in history.of("request")), *first.records[1:]])
+    return History(
+        [first.run, *(record for history in others for record in history.of(ApiRequest)), *first.records[1:]]
+    )
 
 
 _WORST_FIRST = ("failed", "invalid", "excluded", "passed", "skipped", "not-claimed")
 
 
 def merge(verdicts: Sequence[Verdict]) -> Verdict:
-    """The verdict on a clause that several instances of a candidate were tried on: the worst, and whose it is."""
+    """The verdict on a clause that several instances of a candidate were tried on: the worst, and its instance."""
     if len(verdicts) == 1:
         return verdicts[0]
     worst = min(verdicts, key=lambda one: (_WORST_FIRST.index(one.outcome), one.stale, one.instance))

@@ -5,30 +5,46 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.timing import RECOVERY, TIMING_CLAIMS
+from schedproof.history.acts import Missed
 
 if TYPE_CHECKING:
+    from schedproof.history.acts import Expect
     from schedproof.history.history import History
-    from schedproof.history.record import Record
 
 __all__ = ["how_late", "missed_deadline", "whose_deadline"]
 
 
-def how_late(history: History, expectation: Record) -> str:
+_BIND = "bind"
+"""Of pods that fit since they were created: one that was found unschedulable did not wait for a change."""
+
+
+def how_late(history: History, expectation: Expect) -> str:
     """When a pod was bound after its deadline, as far as the harness went on to look; and whose deadline that is."""
-    binding = history.bindings.get(expectation["uid"])
+    binding = history.bindings.get(expectation.uid)
     later = "nor in the seconds after that"
     if binding is not None:
-        later = f"it was bound {binding.at - expectation['at']:.1f} s later"
-    return f"{later}; {whose_deadline(history, expectation['deadline'])}"
+        later = f"it was bound {binding.at - expectation.at:.1f} s later"
+    elif expectation.deadline == _BIND and _was_unschedulable(history, expectation.uid):
+        return f"{later}; it was decided on in time, so that no longer deadline would help"
+    return f"{later}; {whose_deadline(history, expectation.deadline)}"
+
+
+def _was_unschedulable(history: History, uid: str) -> bool:
+    """Whether its condition says that the scheduler has looked for a node, and found none."""
+    conditions = history.manifests.get(uid, {}).get("status", {}).get("conditions") or ()
+    return any(
+        (one["type"], one["status"], one.get("reason")) == ("PodScheduled", "False", "Unschedulable")
+        for one in conditions
+    )
 
 
 def missed_deadline(history: History, case: str) -> str:
-    """What the candidate was first waited for in vain in a case, besides bindings; "" if it missed nothing."""
-    missed = next(history.of("missed", case), None)
+    """The first deadline that the candidate missed in a case, besides bindings; "" if it missed nothing."""
+    missed = next(history.of(Missed, case), None)
     if missed is None:
         return ""
-    waited = f"waited {missed['within']:g} s ({missed['deadline']}) for {missed['what']}"
-    return f"{waited}; {whose_deadline(history, missed['deadline'])}"
+    waited = f"waited {missed.within:g} s ({missed.deadline}) for {missed.what}"
+    return f"{waited}; {whose_deadline(history, missed.deadline)}"
 
 
 def whose_deadline(history: History, name: str) -> str:
@@ -39,5 +55,5 @@ def whose_deadline(history: History, name: str) -> str:
         return f"the deadline {name!r} is the harness's own"
     field = f"spec.claims.timing.{name}"
     if history.claims.timing.is_default(name):
-        return f"that deadline is the default: where more time is due by design, claim it in {field}"
+        return f"that deadline is the default: if the design needs more time, claim it in {field}"
     return f"that deadline is claimed, in {field}"

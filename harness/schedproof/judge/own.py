@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.claims import OWN
+from schedproof.history.acts import Asserted
 from schedproof.judge.clause import Clause
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed
@@ -28,7 +29,7 @@ def own_clause(clause: str, guarantee: str = "") -> Clause:
 def judge_own(history: History, case: str) -> Finding:
     """Every pod is placed where it can run, what is expected comes to pass, and every assertion holds."""
     placed = judge_placement(history, case)
-    broken = next(history.of("asserted", case), None)
+    broken = next(history.of(Asserted, case), None)
     if broken is not None and placed.outcome != "failed":
-        return failed(str(broken["text"]), **placed.evidence)
+        return failed("assertion-failed", str(broken.text), **placed.evidence)
     return placed

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from schedproof.history.acts import Expect, Fence, Unseen
+from schedproof.history.observations import ProcessEvent
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
 from schedproof.judge.configuration import as_configured, disabled_filters
 from schedproof.judge.evidence import decision_table, log_tails, shown, timeline
@@ -11,33 +14,42 @@ from schedproof.judge.lateness import how_late
 from schedproof.judge.ruling import Ruling, rule_binding
 from schedproof.judge.unbound import why_unbound
 from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.oracle.coverage import as_if_bound, holders
 from schedproof.oracle.feasibility import check, unmodelled
+from schedproof.oracle.manifest import priority
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from schedproof.history.history import History, TestPod
-    from schedproof.history.record import Record
+    from schedproof.history.observations import Manifest
+    from schedproof.history.world import State
 
-__all__ = ["CLAUSES", "Ruling", "judge_feasible", "judge_placement", "left_unbound", "rule_binding"]
+__all__ = ["CLAUSES", "Ruling", "judge_feasible", "judge_placement", "left_unbound", "room_for", "rule_binding"]
 
 _AFFINITY = frozenset({"pod-affinity"})
 
 _AUXILIARY = {
-    "settle": "could not show that the candidate saw the world",
-    "sentinel": "could not show that the candidate had decided on the pods before",
+    "settle": ("view-not-shown", "could not show that the candidate saw the world"),
+    "sentinel": ("not-decided-on", "could not show that the candidate had decided on the pods before"),
+    "patient": ("not-bound-in-time", "a pod that waited for the whole run was not bound at its end"),
 }
-"""Roles of pods by which the harness shows something, and what is not shown where such a pod is not bound."""
+"""Roles of pods by which the harness shows something, and what is not shown where such a pod is not bound: its code."""
 
 _NAMED = 3
 """Misplaced pods that a summary names after the first; the report shows the decisions of more."""
 
 
-def judge_placement(history: History, case: str) -> Finding:
+def judge_placement(history: History, case: str, *, but_for: Collection[str] = ()) -> Finding:
     """Every pod of the case that is the candidate's was placed where it could run, and only if it could.
 
     Every `expect` record of the case is checked against the record, and the expectation itself against the
     oracle: a test that expects the impossible is `invalid`, not a failure of the candidate.
+
+    Args:
+        history: what happened.
+        case: the clause.
+        but_for: uids of pods of which nothing can be expected.
     """
     own = history.own_pods()
     rulings = [
@@ -51,22 +63,23 @@ def judge_placement(history: History, case: str) -> Finding:
     if wrong:
         return _misplaced(history, wrong, shown(history, case))
     if gaps := sorted({gap for ruling in guesses for gap in ruling.unmodelled}):
-        return invalid(f"the oracle does not model {', '.join(gaps)}")
-    expectations = list(history.of("expect", case))
+        return invalid("oracle-gap", f"the oracle does not model {', '.join(gaps)}")
+    expectations = list(history.of(Expect, case))
     if not expectations:
-        return invalid(_nothing_expected(history, case), timeline=timeline(history, case))
+        return invalid("nothing-expected", _nothing_expected(history, case), timeline=timeline(history, case))
     pods = {pod.uid: pod for pod in history.test_pods(case)}
-    findings = [_judge_for_case(history, one, pods[one["uid"]]) for one in expectations]
+    findings = [_judge_for_case(history, one, pods[one.uid]) for one in expectations if one.uid not in but_for]
     # What could not be shown early in a case does not hide what was shown later.
     for outcome in ("failed", "invalid"):
         if finding := next((one for one in findings if one.outcome == outcome), None):
             return finding
-    if unseen := next(history.of("unseen", case), None):
+    if unseen := next(history.of(Unseen, case), None):
         return invalid(
-            f"could not show that the candidate saw the world: {unseen['reason']}",
+            "view-not-shown",
+            f"could not show that the candidate saw the world: {unseen.reason}",
             timeline=timeline(history, case),
         )
-    bound = sum(e["outcome"] == "bound" for e in expectations)
+    bound = sum(e.outcome == "bound" for e in expectations)
     return passed(
         f"{bound} pods bound where they fit, {len(expectations) - bound} rightly left pending",
         timeline=timeline(history, case),
@@ -74,11 +87,15 @@ def judge_placement(history: History, case: str) -> Finding:
 
 
 def judge_feasible(history: History, _case: str) -> Finding:
-    """Every binding of the run was feasible, whichever clause was being tried; and what fitted nowhere waited."""
-    own = history.own_pods()
+    """Every binding of the run was feasible, whichever clause was being tried; and what fitted nowhere waited.
+
+    But for clauses that are excluded: what pods of theirs are for, the candidate leaves out.
+    """
+    excluded = {exclusion.clause for exclusion in history.exclusions}
+    own = history.own_pods().keys() - {pod.uid for pod in history.test_pods() if pod.case in excluded}
     bindings = sorted((one for uid, one in history.bindings.items() if uid in own), key=lambda one: one.rv)
     if not bindings:
-        return invalid("no pod was bound")
+        return invalid("nothing-bound", "no pod was bound")
     wrong = [ruling for binding in bindings if (ruling := rule_binding(history, binding)).reasons]
     if sure := [ruling for ruling in wrong if not ruling.guessed]:
         uid = sure[0].binding.uid
@@ -88,7 +105,10 @@ def judge_feasible(history: History, _case: str) -> Finding:
         }  # fmt: skip
         return _misplaced(history, sure, evidence)
     if wrong:
-        return invalid(f"the oracle does not model {', '.join(wrong[0].unmodelled)}, which {wrong[0].binding.pod} uses")
+        return invalid(
+            "oracle-gap",
+            f"the oracle does not model {', '.join(wrong[0].unmodelled)}, which {wrong[0].binding.pod} uses",
+        )
     waiters = history.test_pods(role="waiter")
     return passed(f"{len(bindings)} bindings of the run were feasible; {len(waiters)} pods waited for its whole length")
 
@@ -96,6 +116,7 @@ def judge_feasible(history: History, _case: str) -> Finding:
 def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str, Any]) -> Finding:
     first = wrong[0]
     return failed(
+        "infeasible-node",
         f"{first.binding.pod} was bound to {first.binding.node}, where it cannot run: {'; '.join(first.reasons)}"
         + disabled_filters(history, first.binding.manifest)
         + _others(wrong[1:]),
@@ -120,46 +141,53 @@ def _nothing_expected(history: History, case: str) -> str:
     )
 
 
-def _judge_for_case(history: History, expectation: Record, pod: TestPod) -> Finding:
+def _judge_for_case(history: History, expectation: Expect, pod: TestPod) -> Finding:
     """No guarantee is about the harness's own pods: where one was not bound, something else could not be shown.
 
     That it was not bound is for `core/all-accounted` to judge.
     """
     finding = _judge_expectation(history, expectation, pod)
     if finding.outcome == "failed" and pod.role in _AUXILIARY:
-        return invalid(f"{_AUXILIARY[pod.role]}: {finding.summary}", **finding.evidence)
+        code, text = _AUXILIARY[pod.role]
+        return invalid(code, f"{text}: {finding.summary}", **finding.evidence)
     return finding
 
 
 def left_unbound(history: History) -> Iterator[str]:
-    """Pods of the harness's own, in any case, that fitted and were not bound in time; a sentence for each.
+    """Pods of no case's own, that fitted and were not bound in time; a sentence for each.
 
     What follows the end of a case, when the world is put back, is not judged.
     """
     pods = {pod.uid: pod for pod in history.test_pods()}
     ends = {case: history.span(case)[1] for case in history.cases}
-    for expectation in history.of("expect"):
-        pod = pods[expectation["uid"]]
-        in_time = expectation["at"] <= ends.get(pod.case, expectation["at"])
-        if pod.role in _AUXILIARY and expectation["outcome"] == "bound" and in_time:
+    for expectation in history.of(Expect):
+        # What has waited since the start was created in no case, and is waited for in the last one.
+        pod = dataclasses.replace(pods[expectation.uid], case=expectation.case)
+        in_time = expectation.at <= ends.get(pod.case, expectation.at)
+        if pod.role in _AUXILIARY and expectation.outcome == "bound" and in_time:
             finding = _judge_expectation(history, expectation, pod)
             if finding.outcome == "failed":
                 yield f"{finding.summary} (while {pod.case} was tried)"
 
 
-def _judge_expectation(history: History, expectation: Record, pod: TestPod) -> Finding:
-    rv = expectation["rv"]
+def _judge_expectation(history: History, expectation: Expect, pod: TestPod) -> Finding:
+    rv = expectation.rv
     binding = history.bindings.get(pod.uid)
     bound = binding is not None and binding.rv <= rv
-    if bound and expectation["outcome"] == "bound":
+    if bound and expectation.outcome == "bound":
         return passed("bound")
     state = history.world.at(rv)
     manifest = state.pods.get(pod.name) or history.manifests[pod.uid]
-    per_node = check(as_configured(history, manifest), state.nodes.values(), state.pods.values(), state.namespaces)
+    per_node = _check(history, manifest, state, state.pods.values())
     possible = sorted(node for node, why in per_node.items() if not why)
-    fences = [fence for fence in history.of("fence", pod.case) if fence["rv"] <= rv]
-    gaps = () if bound else unmodelled(manifest, state.pods.values(), state.nodes.values(), state.namespaces)
-    waits = expectation["outcome"] == "unwilling" or (expectation["outcome"] == "pending" and not possible)
+    room = _beside_holders(history, manifest, state, per_node)
+    fences = [fence for fence in history.of(Fence, pod.case) if fence.rv <= rv]
+    gaps: tuple[str, ...] = ()
+    if not bound:
+        gaps = unmodelled(
+            manifest, state.pods.values(), state.nodes.values(), state.namespaces, state.storage, state.inventory
+        )
+    waits = expectation.outcome == "unwilling" or (expectation.outcome == "pending" and not room)
     if not bound and not gaps and waits and any(_decided(history, pod, fence) for fence in fences):
         return passed("pending")
     evidence = {
@@ -168,37 +196,106 @@ def _judge_expectation(history: History, expectation: Record, pod: TestPod) -> F
         "logs": log_tails(history, pod.case),
     }
     if bound:
-        if expectation["outcome"] == "unwilling":
+        if expectation.outcome == "unwilling":
             assert binding is not None
-            return failed(f"{pod.name} was bound to {binding.node}, which the candidate claims not to do", **evidence)
+            return failed(
+                "bound-against-claim",
+                f"{pod.name} was bound to {binding.node}, which the candidate claims not to do",
+                **evidence,
+            )
         # Every binding has been ruled on before: this one was feasible, as far as the candidate can be held to know.
-        return invalid(f"{pod.name} was expected to stay pending, but it could be bound", **evidence)
-    if gaps:
-        return invalid(f"{pod.name} was not bound, and the oracle does not model {', '.join(gaps)}", **evidence)
-    if expectation["outcome"] == "bound":
-        if not possible:
-            return invalid(f"{pod.name} was expected to be bound, but the oracle finds no node for it", **evidence)
-        begin, _ = history.span(pod.case)
-        ended = [e for e in history.of("process") if e["event"] == "exited" and begin <= e["at"] <= expectation["at"]]
-        waited = f"within {expectation['within']:g} s ({expectation['deadline']})"
-        late = f"; {how_late(history, expectation)}"
-        if ended:
-            waited, late = f"before {ended[0]['name']} ended with code {ended[0]['code']}", ""
-        cause = why_unbound(history, pod, expectation["at"])
-        text = f"{pod.name} was not bound {waited}, although it fits on {', '.join(possible)}"
-        text += f"; {cause}" if cause else ""
-        return failed(text + late, **evidence)
-    if possible and expectation["outcome"] == "pending":
         return invalid(
-            f"{pod.name} was expected to stay pending, but the oracle finds {', '.join(possible)}", **evidence
+            "wrong-expectation", f"{pod.name} was expected to stay pending, but it could be bound", **evidence
         )
-    return invalid(f"no fence shows that {pod.name} was decided on", **evidence)
+    if gaps:
+        return invalid(
+            "oracle-gap", f"{pod.name} was not bound, and the oracle does not model {', '.join(gaps)}", **evidence
+        )
+    if expectation.outcome == "bound":
+        return _judge_unbound(history, expectation, pod, possible, room, evidence)
+    if room and expectation.outcome == "pending":
+        return invalid(
+            "wrong-expectation",
+            f"{pod.name} was expected to stay pending, but the oracle finds {', '.join(room)}",
+            **evidence,
+        )
+    return invalid("not-decided-on", f"no fence shows that {pod.name} was decided on", **evidence)
 
 
-def _decided(history: History, pod: TestPod, fence: Record) -> bool:
+def _judge_unbound(
+    history: History,
+    expectation: Expect,
+    pod: TestPod,
+    possible: Sequence[str],
+    room: Sequence[str],
+    evidence: Mapping[str, Any],
+) -> Finding:
+    """Of a pod that was to be bound, and was not: `possible` are the nodes where it fits, `room` those of them where
+    it does so beside pods for which room is kept free.
+    """
+    if not room:
+        why = "the room for it is kept free for pods with a status.nominatedNodeName" if possible else ""
+        return invalid(
+            "wrong-expectation",
+            f"{pod.name} was expected to be bound, but {why or 'the oracle finds no node for it'}",
+            **evidence,
+        )
+    begin, _ = history.span(pod.case)
+    exits = (event for event in history.of(ProcessEvent) if event.event == "exited" and not event.descendant)
+    ended = [event for event in exits if begin <= event.at <= expectation.at]
+    waited = f"within {expectation.within:g} s ({expectation.deadline})"
+    late = f"; {how_late(history, expectation)}"
+    if ended:
+        waited, late = f"before {ended[0].name} ended with code {ended[0].code}", ""
+    cause = why_unbound(history, pod, expectation.at)
+    text = f"{pod.name} was not bound {waited}, although it fits on {', '.join(room)}"
+    text += f"; {cause}" if cause else ""
+    return failed("not-bound-in-time", text + late, **evidence)
+
+
+def room_for(history: History, manifest: Manifest, state: State) -> list[str]:
+    """The nodes on which a pod fits, also with the pods there for which room is kept free."""
+    return _beside_holders(history, manifest, state, _check(history, manifest, state, state.pods.values()))
+
+
+def _beside_holders(
+    history: History, manifest: Manifest, state: State, per_node: Mapping[str, tuple[str, ...]]
+) -> list[str]:
+    """See `room_for`; `per_node` is what the oracle says of the pods as they are."""
+    others = list(state.pods.values())
+    kept = {id(pod) for pod in holders(manifest, others) if _may_hold(history, dict(pod), state)}
+    checked = [per_node]
+    if kept:
+        checked.append(
+            _check(history, manifest, state, [as_if_bound(pod) if id(pod) in kept else pod for pod in others])
+        )
+    return sorted(node for node in per_node if not any(one[node] for one in checked))
+
+
+def _may_hold(history: History, holder: Manifest, state: State) -> bool:
+    """Whether a pod could run on the node that it is nominated for, once those of lower priority are gone."""
+    node = holder["status"]["nominatedNodeName"]
+    others = [
+        pod
+        for pod in state.pods.values()
+        if not (pod["spec"].get("nodeName") == node and priority(pod) < priority(holder))
+    ]
+    return not _check(history, holder, state, others).get(node, ("is gone",))
+
+
+def _check(
+    history: History, manifest: Manifest, state: State, others: Collection[Mapping[str, Any]]
+) -> dict[str, tuple[str, ...]]:
+    return check(
+        as_configured(history, manifest), state.nodes.values(), others, state.namespaces,
+        storage=state.storage, inventory=state.inventory,
+    )  # fmt: skip
+
+
+def _decided(history: History, pod: TestPod, fence: Fence) -> bool:
     """Whether the fence's sentinel was created after the pod, and was bound."""
     return any(
-        sentinel.name == fence["pod"] and sentinel.at > pod.at and sentinel.uid in history.bindings
+        sentinel.name == fence.pod and sentinel.at > pod.at and sentinel.uid in history.bindings
         for sentinel in history.test_pods(pod.case, "sentinel")
     )
 
@@ -336,6 +433,11 @@ CLAUSES = (
         judge_placement, needs=CHANGE_NODES, features=frozenset({"topology-spread"}),
     ),
     Clause(
+        "core/random-worlds",
+        "Of nodes and pods drawn at random, every pod goes where it may run, and waits only where it may run nowhere.",
+        "Kubernetes: the default Filter plugins", judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
         "core/requeue-node-added", "A pod that fitted nowhere is scheduled once a node joins on which it fits.",
         "scheduler framework: EventsToRegister (Node/Add)", judge_placement, needs=CHANGE_NODES,
     ),
@@ -357,6 +459,22 @@ CLAUSES = (
         "core/requeue-label-changed",
         "A pod that fitted nowhere is scheduled once a node has the label that it selects.",
         "scheduler framework: EventsToRegister (Node/UpdateLabel)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/requeue-node-resized", "A pod that fitted nowhere is scheduled once a node offers what it asks for.",
+        "scheduler framework: EventsToRegister (Node/UpdateNodeAllocatable); device plugins register late",
+        judge_placement, needs=CHANGE_NODES,
+    ),
+    Clause(
+        "core/requeue-pod-added",
+        "A pod whose required affinity no node met is scheduled once a pod that it means is on a node, whichever "
+        "client bound that one.",
+        "scheduler framework: EventsToRegister (AssignedPod/Add)", judge_placement, features=_AFFINITY,
+    ),
+    Clause(
+        "core/requeue-pod-updated", "A pod that fitted nowhere is scheduled once it is changed into one that fits.",
+        "Kubernetes: tolerations can be added to a pod; scheduler framework: EventsToRegister (Pod/UpdateToleration)",
+        judge_placement, needs=CHANGE_NODES,
     ),
     Clause(
         "core/bind-existing-node", "There is no Binding to a node that was gone before the decision.",

@@ -1,4 +1,4 @@
-"""Who is evicted for a pod of a higher priority, and what becomes of that pod.
+"""Which pods are evicted for one of a higher priority, and what becomes of that pod.
 
 Source: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/, the plugin DefaultPreemption.
 """
@@ -8,12 +8,15 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from schedproof.history.acts import Expect
+from schedproof.history.observations import ApiRequest, WatchEvent
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, Clause
 from schedproof.judge.configuration import as_configured
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
+from schedproof.oracle.manifest import priority
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,43 +32,47 @@ _TARGET = "DisruptionTarget"
 def judge_preemption(history: History, case: str) -> Finding:
     """Pods were evicted for one of a higher priority that may preempt, none that could have stayed, and that was bound.
 
-    Preemptors that are expected to stay pending are those that nobody may be evicted for. Where a pod is `protected` by
-    a PodDisruptionBudget, another one would do.
+    Preemptors that are expected to stay pending are those for which no pod may be evicted. Where a pod is
+    `protected` by a PodDisruptionBudget, another one would do.
     """
     evicted = _evicted(history, case)
     preemptors = history.test_pods(case, "preemptor")
-    wanted = {one["uid"]: one["outcome"] for one in history.of("expect", case)}
+    wanted = {one.uid: one.outcome for one in history.of(Expect, case)}
     entitled = [pod for pod in preemptors if wanted.get(pod.uid) == "bound"]
     for victim in evicted:
         if not any(_may_evict(history, pod, victim) for pod in preemptors):
             return failed(
+                "evicted-without-priority",
                 f"{_named(history, victim)} was evicted, and no pod waited that has a higher priority and may preempt "
                 f"({', '.join(_named(history, pod) for pod in preemptors)})",
                 **shown(history, case),
             )
     for pod in entitled:
         if pod.uid not in history.bindings:
-            gone = f"{len(evicted)} pods were evicted" if evicted else "nobody was evicted"
+            gone = f"{len(evicted)} pods were evicted" if evicted else "no pod was evicted"
             return failed(
+                "preemptor-not-bound",
                 f"{_named(history, pod)} was not bound, although pods of lower priority are in its way: {gone}",
                 **shown(history, case),
             )
     if kept := next((pod for pod in evicted if pod.role == "protected"), None):
         return failed(
-            f"{_named(history, kept)} was evicted, which a PodDisruptionBudget keeps, and another pod would have done",
+            "evicted-despite-budget",
+            f"{_named(history, kept)} was evicted, although a PodDisruptionBudget protects it and another pod "
+            "would have done",
             **shown(history, case),
         )
     if wrong := next((text for pod in entitled if (text := _needless(history, pod, evicted))), ""):
-        return failed(wrong, **shown(history, case))
+        return failed("needless-eviction", wrong, **shown(history, case))
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not preemptors:
-        return invalid("no pod waited for the place of others", **shown(history, case))
+        return invalid("not-tried", "no pod waited for the place of others", **shown(history, case))
     if entitled and not evicted:
-        return invalid("nobody had to be evicted", **shown(history, case))
+        return invalid("nothing-evicted", "no pod had to be evicted", **shown(history, case))
     return passed(
-        f"{len(evicted)} pods were evicted for {len(entitled)}, and for {len(preemptors) - len(entitled)} nobody",
+        f"{len(evicted)} pods were evicted for {len(entitled)}, and none for {len(preemptors) - len(entitled)} others",
         **shown(history, case),
     )
 
@@ -77,16 +84,20 @@ def judge_disruption_target(history: History, case: str) -> Finding:
     """
     finding = judge_preemption(history, case)
     if finding.outcome != "passed":
-        return finding if finding.outcome == "invalid" else invalid(finding.summary, **finding.evidence)
+        return finding if finding.outcome == "invalid" else invalid(finding.code, finding.summary, **finding.evidence)
     evicted = _evicted(history, case)
     told = {
-        event["object"]["metadata"]["uid"]
-        for event in history.of("object")
-        for condition in event["object"].get("status", {}).get("conditions") or ()
-        if event["resource"] == "pods" and (condition["type"], condition["status"]) == (_TARGET, "True")
+        event.object["metadata"]["uid"]
+        for event in history.of(WatchEvent)
+        for condition in event.object.get("status", {}).get("conditions") or ()
+        if event.resource == "pods" and (condition["type"], condition["status"]) == (_TARGET, "True")
     }
     if silent := [pod for pod in evicted if pod.uid not in told]:
-        return failed(f"{silent[0].name} was evicted, and had no condition {_TARGET}", **shown(history, case))
+        return failed(
+            "no-disruption-target",
+            f"{silent[0].name} was evicted, and had no condition {_TARGET}",
+            **shown(history, case),
+        )
     return passed(f"{len(evicted)} evicted pods had the condition {_TARGET}", **shown(history, case))
 
 
@@ -94,15 +105,15 @@ def _evicted(history: History, case: str) -> list[TestPod]:
     """The pods of the case that the candidate has deleted, in the order of its requests."""
     pods = {pod.name: pod for pod in history.test_pods(case)}
     found: dict[str, TestPod] = {}
-    for request in history.of("request"):
-        deletes = (request["verb"], request["resource"]) in (("delete", "pods"), ("create", "pods/eviction"))
-        name = f"{request['namespace']}/{request['name']}"
+    for request in history.of(ApiRequest):
+        deletes = (request.verb, request.resource) in (("delete", "pods"), ("create", "pods/eviction"))
+        name = f"{request.namespace}/{request.name}"
         if (
             deletes
             and name in pods
-            and request["user"] in history.candidate_users
-            and request["code"] < HTTPStatus.MULTIPLE_CHOICES
-            and not request.get("dry_run")
+            and request.user in history.candidate_users
+            and request.code < HTTPStatus.MULTIPLE_CHOICES
+            and not request.dry_run
         ):
             found.setdefault(name, pods[name])
     return list(found.values())
@@ -114,7 +125,7 @@ def _needless(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) 
     Each of them by itself: with the others gone and it still there, the pod fits on the node that it was bound to.
     """
     binding = history.bindings[preemptor.uid]
-    ends = _ends(history)
+    ends = {uid: event.rv for uid, event in history.endings.items()}
     gone = [pod for pod in evicted if pod.at < binding.at and ends.get(pod.uid, binding.rv) < binding.rv]
     gone = [pod for pod in gone if ends[pod.uid] > _first(history, preemptor)]
     if not gone:
@@ -128,26 +139,19 @@ def _needless(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) 
         names = f"{_named(history, victim)} was evicted for {_named(history, preemptor)}"
         if node != binding.node:
             return f"{names} from {node}, and that was bound to {binding.node}"
-        if not check(manifest, before.nodes.values(), [*others, kept], before.namespaces)[node]:
+        found = check(
+            manifest, before.nodes.values(), [*others, kept], before.namespaces,
+            storage=before.storage, inventory=before.inventory,
+        )  # fmt: skip
+        if not found[node]:
             return f"{names}, and need not have been: once the others were gone there was room for both on {node}"
     return ""
 
 
-def _ends(history: History) -> dict[str, int]:
-    """Pod uid to the revision from which on it was being deleted, or gone."""
-    found: dict[str, int] = {}
-    for event in history.of("object"):
-        if event["resource"] == "pods":
-            metadata = event["object"]["metadata"]
-            if event["type"] == "DELETED" or metadata.get("deletionTimestamp"):
-                found.setdefault(metadata["uid"], event["rv"])
-    return found
-
-
 def _first(history: History, pod: TestPod) -> int:
     """The revision at which a pod was first seen."""
-    events = (event for event in history.of("object") if event["resource"] == "pods")
-    return next((int(event["rv"]) for event in events if event["object"]["metadata"]["uid"] == pod.uid), 0)
+    events = (event for event in history.of(WatchEvent) if event.resource == "pods")
+    return next((int(event.rv) for event in events if event.object["metadata"]["uid"] == pod.uid), 0)
 
 
 def _may_evict(history: History, preemptor: TestPod, victim: TestPod) -> bool:
@@ -156,7 +160,7 @@ def _may_evict(history: History, preemptor: TestPod, victim: TestPod) -> bool:
 
 
 def _priority(history: History, pod: TestPod) -> int:
-    return int(history.manifests[pod.uid]["spec"].get("priority") or 0)
+    return priority(history.manifests[pod.uid])
 
 
 def _named(history: History, pod: TestPod) -> str:
@@ -181,11 +185,12 @@ CLAUSES = (
         needs=CHANGE_NODES | AUDIT,
     ),
     Clause(
-        "core/preemption-never", "Nobody is evicted for a pod whose preemptionPolicy is Never.",
+        "core/preemption-never", "No pod is evicted for a pod whose preemptionPolicy is Never.",
         "Kubernetes: PodSpec.preemptionPolicy", judge_preemption, features=_FEATURE, needs=CHANGE_NODES | AUDIT,
     ),
     Clause(
-        "core/preemption-budget", "Whom a PodDisruptionBudget keeps is not evicted where another pod would do.",
+        "core/preemption-budget",
+        "A pod that a PodDisruptionBudget protects is not evicted where another one would do.",
         "Kubernetes: PodDisruptionBudget is supported, but not guaranteed (preemption)", judge_preemption,
         features=_FEATURE, needs=CHANGE_NODES | AUDIT,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from schedproof.history.acts import Expect
 from schedproof.judge.clause import Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement
@@ -22,7 +23,7 @@ def judge_priority_order(history: History, case: str) -> Finding:
     and then evicted for a pod of a higher priority, had been taken first. Among those taken, order does not matter.
     """
     finding = judge_placement(history, case)
-    if finding.outcome != "passed":
+    if finding.outcome == "failed":
         return finding
     contenders = history.test_pods(case, "contender")
     phases = sorted({pod.phase for pod in contenders})
@@ -34,26 +35,33 @@ def judge_priority_order(history: History, case: str) -> Finding:
             (pod for pod in pods if pod.uid in history.bindings), key=lambda pod: history.bindings[pod.uid].rv
         )
         room = _room(history, case, pods)
-        if room == len(pods) or len(set(priority.values())) < len(pods):
-            return invalid("there were no pods of different priorities for one place", **shown(history, case))
+        ranks = [priority[pod.uid] for pod in by_priority]
+        if not 0 < room < len(pods) or ranks[room - 1] == ranks[room]:
+            return invalid(
+                "no-choice", "there were no pods of different priorities for one place", **shown(history, case)
+            )
         taken, deserving = bound[:room], by_priority[:room]
         passed_over = [pod for pod in deserving if pod not in taken]
         if passed_over:
             wrong = min(taken, key=lambda pod: priority[pod.uid])
             return failed(
+                "lower-priority-first",
                 f"{wrong.name} (priority {priority[wrong.uid]}) was bound to {history.bindings[wrong.uid].node} while "
                 f"{passed_over[0].name} (priority {priority[passed_over[0].uid]}) waited for the same room",
                 **shown(history, case),
             )
+    # One that was bound first, and evicted then, may leave room where none was expected.
+    if finding.outcome != "passed":
+        return finding
     if not phases:
-        return invalid("no pods waited for the same room", **shown(history, case))
+        return invalid("not-tried", "no pods waited for the same room", **shown(history, case))
     return passed(f"{len(contenders)} pods contended in {len(phases)} rounds, and the highest priorities were bound")
 
 
 def _room(history: History, case: str, pods: list[TestPod]) -> int:
     """How many of the pods were to be bound."""
     uids = {pod.uid for pod in pods}
-    return sum(one["outcome"] == "bound" and one["uid"] in uids for one in history.of("expect", case))
+    return sum(one.outcome == "bound" and one.uid in uids for one in history.of(Expect, case))
 
 
 CLAUSES = (

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from schedproof.history.acts import LineFault, NodesLoad
+from schedproof.history.observations import PrometheusQuery
+from schedproof.history.world import RESERVED
 from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement, rule_binding
 from schedproof.judge.preference import RANDOM_LIMIT, judge_recovery
-from schedproof.judge.scored import found_something, unscored
+from schedproof.judge.scored import found_something, queries, unscored
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
@@ -18,7 +22,6 @@ if TYPE_CHECKING:
 
     from schedproof.candidates.claims import Claims, OnOutage
     from schedproof.history.history import History
-    from schedproof.history.record import Record
 
 __all__ = ["CLAUSES",
     "judge_no_readings", "judge_outage", "judge_query_cost", "judge_stale_series", "judge_zero_traffic",
@@ -38,28 +41,39 @@ def judge_zero_traffic(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if wrong := unscored(history, case):
-        return failed(wrong, **shown(history, case))
-    loads = [record["traffic"] for record in history.of("load", case)]
+        return failed("call-failed", wrong, **shown(history, case))
+    loads = [record.traffic for record in history.of(NodesLoad, case)]
     if not all(loads) or not loads or any(any(load.values()) for load in loads):
-        return invalid("the nodes were not without traffic", **shown(history, case))
-    if not all(_has_read(history, case, record) for record in history.of("load", case)):
-        return invalid("it asked Prometheus nothing, or nothing that has an answer", **shown(history, case))
+        return invalid("load-not-shown", "the nodes were not without traffic", **shown(history, case))
+    if not all(_has_read(history, case, record) for record in history.of(NodesLoad, case)):
+        return invalid("no-samples-seen", _why_nothing_was_read(history, case), **shown(history, case))
     bound = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     if not any(len(rule_binding(history, history.bindings[pod.uid]).feasible) > 1 for pod in bound):
-        return invalid("there never were two nodes to choose from, so nothing was scored", **shown(history, case))
+        return invalid(
+            "no-choice", "there never were two nodes to choose from, so nothing was scored", **shown(history, case)
+        )
     return finding
 
 
-def _has_read(history: History, case: str, load: Record) -> bool:
+def _has_read(history: History, case: str, load: NodesLoad) -> bool:
     """Whether a query found something from when this load was put on until the last pod was bound under it."""
     network = history.claims.network
     assert network is not None
-    end = next((record["at"] for record in history.of("load", case) if record["at"] > load["at"]), math.inf)
+    end = next((record.at for record in history.of(NodesLoad, case) if record.at > load.at), math.inf)
     # The load is on record once readings from before it are too old to be used.
-    begin = load["at"] - network.staleness
+    begin = load.at - network.staleness
     bound = [history.bindings[pod.uid].at for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
-    last = max((at for at in bound if load["at"] <= at < end), default=-math.inf)
-    return any(begin <= query["at"] <= last and found_something(query) for query in history.of("query"))
+    last = max((at for at in bound if load.at <= at < end), default=-math.inf)
+    return any(begin <= query.at <= last and found_something(query) for query in history.of(PrometheusQuery))
+
+
+def _why_nothing_was_read(history: History, case: str) -> str:
+    asked = queries(history, case)
+    if not asked:
+        return "it sent no query to Prometheus"
+    if asked[-1].status != HTTPStatus.OK:
+        return f"Prometheus answered {asked[-1].status or 'nothing'} to its query {asked[-1].request}"
+    return f"none of its queries found a value while pods were placed, such as {asked[-1].request}"
 
 
 def judge_outage(history: History, case: str) -> Finding:
@@ -78,7 +92,7 @@ def judge_no_readings(history: History, case: str) -> Finding:
     assert history.claims.network is not None
     wrong = unscored(history, case)
     return (
-        failed(wrong, **shown(history, case))
+        failed("call-failed", wrong, **shown(history, case))
         if wrong
         else _outage(history, case, history.claims.network.without_readings)
     )
@@ -102,7 +116,7 @@ def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
     # (Histories of earlier versions have no phase with the pods of an outage of Prometheus itself.)
     if finding.outcome != "passed" or not pods:
         return finding
-    loads = {record["phase"]: record["traffic"] for record in history.of("load", case)}
+    loads = {record.phase: record.traffic for record in history.of(NodesLoad, case)}
     quietest, right, chance = set(), True, 1.0
     for pod in pods:
         last = next(loads[phase] for phase in range(pod.phase, -1, -1) if loads[phase])
@@ -114,11 +128,13 @@ def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
     measured = {"chance_of_a_random_chooser": chance}
     if len(quietest) < 2 or chance >= RANDOM_LIMIT:
         return invalid(
+            "random-chooser-passes",
             f"a random chooser would look like one that keeps old readings with probability {chance:.1e}",
             measured=measured, **shown(history, case),
         )  # fmt: skip
     if right:
         return failed(
+            "old-readings-used",
             f"all pods went to the node that was the quietest before its readings ended ({', '.join(sorted(quietest))} "
             f"in turn; by chance with probability {chance:.1e}): readings older than the claimed window are used",
             measured=measured, **shown(history, case),
@@ -129,11 +145,11 @@ def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
 def _outages(history: History, case: str) -> Iterator[tuple[float, float]]:
     """When each outage that has ended began and ended; of faults that follow each other, the first and the last."""
     begin = None
-    for fault in history.of("fault", case):
-        if fault["on"]:
-            begin = fault["at"] if begin is None else begin
+    for fault in history.of(LineFault, case):
+        if fault.on:
+            begin = fault.at if begin is None else begin
         elif begin is not None:
-            yield begin, fault["at"]
+            yield begin, fault.at
             begin = None
 
 
@@ -142,30 +158,38 @@ def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
     outages = list(_outages(history, case))
     finding = judge_placement(history, case)
     if finding.outcome == "failed" or not outages:
-        return finding if finding.outcome == "failed" else invalid("there was no outage", **shown(history, case))
+        return (
+            finding
+            if finding.outcome == "failed"
+            else invalid("no-outage", "there was no outage", **shown(history, case))
+        )
     ends = {
         pod: end for pod in history.test_pods(case, "outage") for begin, end in outages if begin <= pod.at < end
     }  # fmt: skip
     if not ends:
-        return invalid("no pod was created during the outage", **shown(history, case))
+        return invalid("no-outage", "no pod was created during the outage", **shown(history, case))
     bound = {uid: binding.at for uid, binding in history.bindings.items()}
     early = [pod for pod, end in ends.items() if bound.get(pod.uid, math.inf) < end]
     late = [pod for pod in ends if pod not in early]
     if policy == "wait" and early:
         node = history.bindings[early[0].uid].node
         return failed(
-            f"{early[0].name} was bound to {node} during the outage; claimed on-outage: wait", **shown(history, case)
+            "bound-during-outage",
+            f"{early[0].name} was bound to {node} during the outage; claimed on-outage: wait",
+            **shown(history, case),
         )
     if finding.outcome != "passed":
         return finding
     if policy == "schedule" and late:
         return failed(
-            f"{late[0].name} was bound only after the outage; claimed on-outage: schedule", **shown(history, case)
+            "not-bound-during-outage",
+            f"{late[0].name} was bound only after the outage; claimed on-outage: schedule",
+            **shown(history, case),
         )
     what = {"wait": "waited for its end", "schedule": "were scheduled during it"}.get(
         policy or "", f"were scheduled, {len(late)} of them after it"
     )
-    broken = ", ".join(dict.fromkeys(r["fault"] for r in history.of("fault", case) if r["on"]))
+    broken = ", ".join(dict.fromkeys(r.fault for r in history.of(LineFault, case) if r.on))
     summary = f"Prometheus {broken}: {len(ends)} pods {what}"
     if history.claims.network.recovers_within is None:
         return passed(f"{summary}; no time to recover is claimed", **shown(history, case))
@@ -186,21 +210,26 @@ def judge_query_cost(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     costs = {role: _queries(history, case, role) for role in ("few", "all")}
-    if not any(history.of("query")):
-        return invalid("it asked Prometheus nothing", **shown(history, case))
+    if not any(history.of(PrometheusQuery)):
+        return invalid("no-samples-seen", "it sent no query to Prometheus", **shown(history, case))
     if not all(costs.values()):
-        return invalid("no decisions to compare", **shown(history, case))
+        return invalid("not-tried", "no decisions to compare", **shown(history, case))
     feasible = {role: max(cost.feasible for cost in costs[role]) for role in costs}
     nodes = {role: max(cost.nodes for cost in costs[role]) for role in costs}
     means = {role: sum(cost.queries for cost in costs[role]) / len(costs[role]) for role in costs}
     if feasible["all"] <= feasible["few"]:
-        return invalid("all decisions were between equally many nodes", **shown(history, case))
+        return invalid("no-choice", "all decisions were between equally many nodes", **shown(history, case))
     among = {role: f"{feasible[role]} of {nodes[role]} nodes" for role in costs}
     measured = {f"queries per pod between {among[role]}": means[role] for role in costs}
     text = f"{means['few']:.1f} queries per pod between {among['few']}, {means['all']:.1f} between {among['all']}"
     more = min(grown for counts in (feasible, nodes) if (grown := counts["all"] - counts["few"]) > 0)
     if means["all"] - means["few"] >= more / 2:
-        return failed(f"{text}: they grow with the number of nodes", measured=measured, **shown(history, case))
+        return failed(
+            "queries-grow-with-nodes",
+            f"{text}: they grow with the number of nodes",
+            measured=measured,
+            **shown(history, case),
+        )
     return passed(text, measured=measured, **shown(history, case))
 
 
@@ -214,13 +243,13 @@ class _Cost:
 
 
 def _queries(history: History, case: str, role: str) -> list[_Cost]:
-    asked = [record["at"] for record in history.of("query")]
+    asked = [record.begun for record in history.of(PrometheusQuery)]
     costs = []
     for pod in history.test_pods(case, role):
         binding = history.bindings[pod.uid]
         ruling = rule_binding(history, binding)
         queries = sum(pod.at <= at <= binding.at for at in asked)
-        costs.append(_Cost(len(ruling.feasible), len(ruling.per_node), queries))
+        costs.append(_Cost(len(ruling.feasible), len(ruling.per_node.keys() - {RESERVED}), queries))
     return costs
 
 
@@ -246,7 +275,8 @@ CLAUSES = (
     ),
     Clause(
         "network/prometheus-slow",
-        "While Prometheus does not answer, pods are scheduled or wait, as claimed; then the preference is back.",
+        "While Prometheus does not answer, pods go anywhere (not by old readings) or wait, as claimed; then it prefers "
+        "again, although what was asked is never answered.",
         "the candidate's own claim", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
     ),
     Clause(

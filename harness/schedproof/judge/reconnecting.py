@@ -1,35 +1,92 @@
-"""What becomes of a scheduler whose connections to the apiserver end: watches end with them."""
+"""What becomes of a scheduler whose watches end, or tell of versions that have grown by a digit."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schedproof.judge.clause import CHANGE_NODES, CUT_APISERVER, SEVERAL_NODES, Clause
+from schedproof.history.acts import LineFault
+from schedproof.history.observations import WatchEvent
+from schedproof.judge.clause import (
+    ADVANCE_VERSIONS,
+    CHANGE_NODES,
+    CUT_APISERVER,
+    IDLE_NODES,
+    SECOND_APISERVER,
+    SEVERAL_NODES,
+    Clause,
+)
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement
-from schedproof.judge.verdict import Finding, failed, invalid
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
 
 if TYPE_CHECKING:
     from schedproof.history.history import History
 
-__all__ = ["CLAUSES", "judge_reconnect"]
+__all__ = ["CLAUSES", "MOST_VERSIONS", "VERSIONS", "judge_reconnect", "judge_versions", "versions_to"]
+
+MOST_VERSIONS = 20_000
+"""So many resourceVersions are used up at most until they get another digit: those of a fresh cluster have four.
+
+The digit after that would take half a minute of all processors.
+"""
+VERSIONS = 300
+"""So many are left for what happens before they grow: some five times as many as that takes."""
+
+
+def versions_to(version: int) -> int:
+    """How many resourceVersions from this one it is to the next digit that leaves room for a case before it."""
+    return int(10 ** len(str(version + VERSIONS))) - version
 
 
 def judge_reconnect(history: History, case: str) -> Finding:
     """After its connections had ended, pods were bound in time, and what had changed meanwhile was heeded."""
-    cuts = [fault for fault in history.of("fault", case) if fault["line"] == "apiserver" and fault["on"]]
+    cuts = [fault for fault in history.of(LineFault, case) if fault.line == "apiserver" and fault.on]
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
-        return failed(f"after its connections to the apiserver had ended: {finding.summary}", **finding.evidence)
-    if not any(cut.get("connections") for cut in cuts):
-        return invalid("no connection of the candidate's came through the line that was cut", **shown(history, case))
+        summary = f"after its connections to the apiserver had ended: {finding.summary}"
+        return failed(finding.code, summary, **finding.evidence)
+    if not any(cut.connections for cut in cuts):
+        return invalid(
+            "no-outage", "no connection of the candidate's came through the line that was cut", **shown(history, case)
+        )
     return finding
+
+
+def judge_versions(history: History, case: str) -> Finding:
+    """What changed once resourceVersions had another digit was heeded, of nodes and of pods."""
+    begin, end = history.span(case)
+    events = [event for event in history.of(WatchEvent) if begin <= event.at <= end]
+    alike = [kind for kind in ("nodes", "pods") if len({len(str(e.rv)) for e in events if e.resource == kind}) < 2]
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed" and not alike:
+        return failed(finding.code, f"as resourceVersions had another digit: {finding.summary}", **finding.evidence)
+    oldest = min((event.rv for event in events), default=0)
+    if finding.outcome != "passed" or not alike:
+        return finding
+    if versions_to(oldest) > MOST_VERSIONS:
+        return not_claimed(f"resourceVersions of this cluster are too far from another digit by now: {oldest:,}")
+    return invalid(
+        "not-tried", f"resourceVersions of {', '.join(alike)} did not get another digit", **shown(history, case)
+    )
 
 
 CLAUSES = (
     Clause(
         "core/watch-reconnect", "When its connections to the apiserver end, it makes new ones, and goes on scheduling.",
         "Kubernetes API concepts: a watch may end at any time", judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES,
+    ),
+    Clause(
+        "core/watch-expired",
+        "Where a watch cannot be resumed, because what it saw last is forgotten, and where the server ends it, it is "
+        "begun anew; what changed meanwhile is heeded, also what is gone.",
+        "Kubernetes API concepts: 410 Gone, and watches end at any time; client-go: DeletedFinalStateUnknown",
+        judge_reconnect, needs=SECOND_APISERVER | CHANGE_NODES | IDLE_NODES,
+    ),
+    Clause(
+        "core/watch-versions",
+        "What a watch tells is heeded in the order in which it comes, also where resourceVersions get another digit.",
+        "Kubernetes API concepts: resource versions are compared as numbers (KEP-5504), and by many not at all",
+        judge_versions, needs=ADVANCE_VERSIONS | CHANGE_NODES,
     ),
     Clause(
         "controller/watch-reconnect",

@@ -7,6 +7,8 @@ import dataclasses
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from schedproof.history.acts import Rights
+from schedproof.history.observations import ApiRequest, ProcessEvent
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.evidence import log_tails
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
@@ -16,7 +18,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from schedproof.history.history import History
-    from schedproof.history.record import Record
 
 __all__ = ["CLAUSES", "judge_rbac_dangerous", "judge_rbac_minimal", "judge_rbac_sufficient"]
 
@@ -66,17 +67,17 @@ class _Right:
         where = self.path or (f"{self.resource} in {self.group}" if self.group else self.resource)
         return f"{self.verb} {where}" + (f" named {', '.join(self.names)}" if self.names else "")
 
-    def allows(self, request: Record) -> bool:
+    def allows(self, request: ApiRequest) -> bool:
         """Whether it grants a request (pkg/apis/rbac/v1: VerbMatches, APIGroupMatches, ResourceMatches, ...)."""
-        if self.verb not in ("*", request["verb"]):
+        if self.verb not in ("*", request.verb):
             return False
         if self.path:
-            return _path_matches(self.path, request.get("path", ""))
+            return _path_matches(self.path, request.path)
         return (
             # Histories that were saved before the group was kept have the resource alone.
-            self.group in ("*", request.get("group", self.group))
-            and _resource_matches(self.resource, request["resource"])
-            and (not self.names or request["name"] in self.names)
+            self.group in ("*", self.group if request.group is None else request.group)
+            and _resource_matches(self.resource, request.resource)
+            and (not self.names or request.name in self.names)
         )
 
     def covers(self, other: _Right) -> bool:
@@ -95,7 +96,7 @@ class _Right:
     def danger(self) -> str:
         """Why no scheduler needs it; empty where one might."""
         if "*" in (self.verb, self.resource, self.path) or self.path == "/*" or "*" in self.resource.split("/"):
-            return "say what it needs, resource by resource and verb by verb"
+            return "list what it needs, resource by resource and verb by verb"
         if self.group in _CORE and self.resource == "nodes/proxy":
             return "that is access to every kubelet's API, past admission and audit"
         if self.group in _CORE and self.resource == "secrets" and not self.names:
@@ -103,7 +104,10 @@ class _Right:
         if self.verb in ("escalate", "bind") and self.group in _RBAC_GROUPS and self.resource in _ROLES:
             return "with that it can give itself any right"
         if self.verb == "impersonate":
-            return "with that it can act as another"
+            return "with that it can act as another user"
+        # A webhook that writes its own certificate into its own configuration changes no other one.
+        if self.names and self.resource.endswith("webhookconfigurations"):
+            return ""
         return _DANGEROUS.get((self.verb, self.resource), "") if self._is_of_a_dangerous_group else ""
 
     @property
@@ -128,18 +132,19 @@ def judge_rbac_sufficient(history: History, case: str) -> Finding:
     requests = _requests(history)
     if not requests:
         return _no_request(history)
-    refused = [request for request in requests if request["code"] == HTTPStatus.FORBIDDEN]
-    started = collections.Counter(r["name"] for r in history.of("process") if r["event"] == "started")
+    refused = [request for request in requests if request.code == HTTPStatus.FORBIDDEN]
+    started = collections.Counter(r.name for r in history.of(ProcessEvent) if r.event == "started")
     starts = max(started.values(), default=1)
     times = collections.Counter(map(_kind, refused))
-    needed = [r for r in refused if r["verb"] not in _READING or times[_kind(r)] > starts]
+    needed = [r for r in refused if r.verb not in _READING or times[_kind(r)] > starts]
     if needed:
         verb, about = _kind(needed[0])
         others = sorted({" ".join(_kind(request)) for request in needed} - {f"{verb} {about}"})
         return failed(
-            f"it was refused to {verb} {about}: {_field(history, needed[0])} says less than it needs "
+            "forbidden-request",
+            f"it was refused to {verb} {about}: {_field(history, needed[0])} does not grant that "
             f"({len(needed)} requests" + (f"; also {', '.join(others)})" if others else ")"),
-            timeline=[f"{' '.join(_kind(request))} {request['name']}: 403" for request in needed[:20]],
+            timeline=[f"{' '.join(_kind(request))} {request.name}: 403" for request in needed[:20]],
             logs=log_tails(history, case),
         )
     return passed(f"{len({_kind(request) for request in requests})} kinds of requests, none refused that it needs")
@@ -147,14 +152,15 @@ def judge_rbac_sufficient(history: History, case: str) -> Finding:
 
 def judge_rbac_dangerous(history: History, _case: str) -> Finding:
     """It declares no right that no scheduler needs, whether or not it used it."""
-    rights = history.run.get("rbac")
+    rights = history.run.rbac
     if rights is None:
-        return invalid("its rights are not on record")
+        return invalid("rights-not-recorded", "its rights are not on record")
     declared = [right for _, rules in _declared(history) for right in _Right.of(rules)]
     dangerous = [right for right in declared if right.danger]
     if dangerous:
         more = f" (and {len(dangerous) - 1} more such rights)" if len(dangerous) > 1 else ""
         return failed(
+            "dangerous-right",
             f"it may {dangerous[0]}: {dangerous[0].danger}{more}",
             timeline=[f"{right}: {right.danger}" for right in dangerous[:20]],
         )
@@ -166,56 +172,57 @@ def judge_rbac_minimal(history: History, _case: str) -> Finding:
 
     Recommended only: what a run does not provoke is not used in it.
     """
-    rights = history.run.get("rbac")
+    rights = history.run.rbac
     if rights is None:
-        return invalid("its rights are not on record")
+        return invalid("rights-not-recorded", "its rights are not on record")
     requests = _requests(history)
     if not requests:
         return _no_request(history)
-    usual = list(_Right.of(rights["schedulers"]))
+    usual = list(_Right.of(rights.schedulers))
     unused = [
         right
         for user, rules in _declared(history)
         for right in _Right.of(rules)
-        if not any(request["user"] == user and right.allows(request) for request in requests)
+        if not any(request.user == user and right.allows(request) for request in requests)
         and not any(other.covers(right) for other in usual)
     ]
     if unused:
         return failed(
+            "unused-right",
             f"not used in this run: {_some(unused)}. Remove what it does not need; what this run gave it no reason to "
-            "use may be needed all the same"
+            "use may be needed all the same",
         )
     return passed(f"{len({_kind(request) for request in requests})} kinds of requests; it declares nothing beyond")
 
 
-def _requests(history: History) -> list[Record]:
+def _requests(history: History) -> list[ApiRequest]:
     """The requests of the candidate itself: not those of the kube-scheduler that the harness runs for an extender."""
     users = {user for user, _ in _declared(history)}
-    return [request for request in history.of("request") if request["user"] in users]
+    return [request for request in history.of(ApiRequest) if request.user in users]
 
 
 def _declared(history: History) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
     """The candidate's own identities, by the names that the audit log gives them, and the rules that each declares."""
-    rights = history.run.get("rbac") or {}
-    yield history.run["users"]["candidate"][0], rights.get("declared", ())
-    yield from rights.get("processes", {}).items()
+    rights = history.run.rbac or Rights()
+    yield history.run.users.candidate[0], rights.declared
+    yield from rights.processes.items()
 
 
-def _field(history: History, request: Record) -> str:
-    """Where the rights of who made a request are declared."""
-    user = request["user"]
-    own = user == history.run["users"]["candidate"][0]
+def _field(history: History, request: ApiRequest) -> str:
+    """Where the rights of the identity that made a request are declared."""
+    user = request.user
+    own = user == history.run.users.candidate[0]
     return "spec.rbac" if own else f"the rbac of the process that is {user.rpartition(':')[2]}"
 
 
 def _no_request(history: History) -> Finding:
-    if history.run["candidate"]["kind"] == "extender":
+    if history.run.candidate.kind == "extender":
         return not_claimed("it made no request to the apiserver: there are no rights to try")
-    return invalid("it made no request")
+    return invalid("no-request", "it made no request")
 
 
-def _kind(request: Record) -> tuple[str, str]:
-    return request["verb"], request["resource"] or request.get("path", "")
+def _kind(request: ApiRequest) -> tuple[str, str]:
+    return request.verb, request.resource or request.path
 
 
 def _some(rights: Sequence[_Right]) -> str:

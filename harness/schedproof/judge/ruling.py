@@ -14,7 +14,8 @@ from schedproof.oracle.preferences import wishes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from schedproof.history.history import Binding, History
+    from schedproof.history.history import History
+    from schedproof.history.watched import Binding
     from schedproof.oracle.preferences import Wishes
 
 __all__ = ["Ruling", "rule_binding"]
@@ -56,7 +57,10 @@ class Ruling:
     def unmodelled(self) -> tuple[str, ...]:
         """What was in use at the bind that the oracle does not model."""
         state = self.history.world.at(self.binding.rv - 1)
-        return unmodelled(self.binding.manifest, state.pods.values(), state.nodes.values(), state.namespaces)
+        return unmodelled(
+            self.binding.manifest, state.pods.values(), state.nodes.values(), state.namespaces, state.storage,
+            state.inventory,
+        )  # fmt: skip
 
     @property
     def guessed(self) -> bool:
@@ -71,6 +75,9 @@ def rule_binding(history: History, binding: Binding) -> Ruling:
     have seen up to the bind, with every revision of the pods from the newest that it can be shown to have seen. Its
     own earlier bindings are no news to it: they are part of each of those views as long as the pods exist.
     (A pod that was created on its node is news, whatever schedulerName it bears.)
+
+    Claims, volumes and devices are those at the bind: where the candidate has to bind or to allocate a claim, it must
+    have done so by then.
 
     Its bindings may take effect in another order than it decided on them in: pods that waited at this bind, and that it
     bound later, may have been decided on earlier. Affinity and spread count them where that favours the pod.
@@ -97,13 +104,15 @@ def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int,
     pod = as_configured(history, binding.manifest)
     versions = _distinct(world.node_versions(node, first_nodes, last))
     companies = world.company_changes(node, first_pods, last)
+    storage, inventory = world.storage(last), world.inventory(last)
     for nodes, manifest in versions:
         for pods in companies:
             if manifest is None:
                 yield nodes, pods, _gone(node)
                 continue
             company = {**world.company(node, pods), **placed}
-            yield nodes, pods, check(pod, [manifest], company.values())[node]
+            found = check(pod, [manifest], company.values(), storage=storage, inventory=inventory)
+            yield nodes, pods, found[node]
 
 
 def _views_of_all(
@@ -118,13 +127,15 @@ def _views_of_all(
 
 def _check(history: History, binding: Binding, nodes: int, pods: int) -> dict[str, tuple[str, ...]]:
     """Every node's reasons against a pod that was bound, in a view of the world."""
-    view, at_bind = history.world.view(nodes, pods), history.world.at(binding.rv - 1).pods
+    view, at_bind = history.world.view(nodes, pods), history.world.at(binding.rv - 1)
     return check(
         as_configured(history, binding.manifest),
         view.nodes.values(),
-        {**view.pods, **_own_placements(history, binding, at_bind)}.values(),
+        {**view.pods, **_own_placements(history, binding, at_bind.pods)}.values(),
         view.namespaces,
-        under_way=_under_way(history, binding, at_bind),
+        under_way=_under_way(history, binding, at_bind.pods),
+        storage=at_bind.storage,
+        inventory=at_bind.inventory,
     )
 
 

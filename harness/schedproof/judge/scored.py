@@ -5,31 +5,38 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
+from schedproof.history.observations import ExtenderCall, PrometheusQuery
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from schedproof.history.history import History
-    from schedproof.history.record import Record
 
-__all__ = ["found_something", "scores_of", "unscored"]
+__all__ = ["found_something", "queries", "scores_of", "unscored"]
 
 
-def found_something(query: Record) -> bool:
+def queries(history: History, case: str) -> list[PrometheusQuery]:
+    """The queries that began within the case."""
+    begin, end = history.span(case)
+    return [query for query in history.of(PrometheusQuery) if begin <= query.begun <= end]
+
+
+def found_something(query: PrometheusQuery) -> bool:
     """Whether Prometheus answered a query, and with more than an empty result."""
-    empty = '"result":[]' in query["answer"].replace(" ", "")
-    return query["status"] == HTTPStatus.OK and not query.get("fault") and not empty
+    empty = '"result":[]' in query.answer.replace(" ", "")
+    return query.status == HTTPStatus.OK and not query.fault and not empty
 
 
 def unscored(history: History, case: str) -> str:
-    """A call of prioritize in this case that got no scores; "" where all got some, or none is configured.
+    """A call of prioritize that began in this case and got no scores; "" where all got some, or none is configured.
 
     kube-scheduler ignores that, and places the pod anywhere.
     """
     for call in _prioritized(history, case):
-        if call["status"] != HTTPStatus.OK or call["scores"] is None:
-            said = call["error"] or call["answer"][:200] or "nothing"
+        if call.status != HTTPStatus.OK or call.scores is None:
+            said = call.error or call.answer[:200] or "nothing"
             return (
-                f"{call['request']} for {call['pod']} answered {call['status'] or 'not at all'} ({said}): "
+                f"{call.request} for {call.pod} answered {call.status or 'not at all'} ({said}): "
                 "kube-scheduler ignores that silently"
             )
     return ""
@@ -38,20 +45,17 @@ def unscored(history: History, case: str) -> str:
 def scores_of(history: History, case: str) -> dict[str, dict[str, float]]:
     """Pod to node to the score that an extender gave it last, in this case."""
     return {
-        call["pod"]: {host: score for host, score in call["scores"] or () if isinstance(score, int | float)}
+        call.pod: {host: score for host, score in call.scores or () if isinstance(score, int | float)}
         for call in _prioritized(history, case)
     }
 
 
-def _prioritized(history: History, case: str) -> list[Record]:
-    extender: Mapping[str, Any] = history.run["candidate"].get("extender") or {}
+def _prioritized(history: History, case: str) -> list[ExtenderCall]:
+    extender: Mapping[str, Any] = history.run.candidate.extender or {}
     verb = extender.get("config", {}).get("prioritizeVerb")
     begin, end = history.span(case)
     return [
         call
-        for call in history.of("extender")
-        if verb
-        and call["by"] == "scheduler"
-        and f"/{call['request']}".endswith(f"/{verb}")
-        and begin <= call["at"] <= end
+        for call in history.of(ExtenderCall)
+        if verb and call.by == "scheduler" and f"/{call.request}".endswith(f"/{verb}") and begin <= call.begun <= end
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.judge.clause import SCRIPTED_METRICS, Clause
 from schedproof.judge.evidence import shown
+from schedproof.judge.outweighed import tie_broken
 from schedproof.judge.placement import judge_placement, rule_binding
 from schedproof.judge.preference import RANDOM_LIMIT
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -21,7 +22,7 @@ __all__ = ["CLAUSES", "chi_square_tail", "judge_tie"]
 def judge_tie(history: History, case: str) -> Finding:
     """Every node got some of the pods, none so many that chance would hardly ever have it so.
 
-    Pearson's chi-square test against equal shares. Who takes nodes in turn is more even than chance, and passes.
+    Pearson's chi-square test against equal shares. To take nodes in turn is more even than chance, and passes.
     """
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -33,20 +34,34 @@ def judge_tie(history: History, case: str) -> Finding:
     ]
     choices = {ruling.feasible for ruling in rulings}
     if len(choices) != 1 or len(nodes := choices.pop()) < 2:
-        return invalid("there were no pods that all fit on the same nodes, two at least", **shown(history, case))
+        return invalid(
+            "no-choice", "there were no pods that all fit on the same nodes, two at least", **shown(history, case)
+        )
     if len(nodes) * (1 - 1 / len(nodes)) ** len(rulings) >= RANDOM_LIMIT:
-        return invalid(f"{len(rulings)} pods are too few to show a preference", **shown(history, case))
+        return invalid("too-few", f"{len(rulings)} pods are too few to show a preference", **shown(history, case))
     got = Counter(ruling.binding.node for ruling in rulings)
     shares = ", ".join(f"{node} {got[node]}" for node in nodes)
     even = len(rulings) / len(nodes)
     chance = chi_square_tail(sum((got[node] - even) ** 2 / even for node in nodes), len(nodes) - 1)
     evidence = {"measured": {"chance_of_such_shares": chance}, **shown(history, case)}
+    least = min(nodes, key=lambda node: got[node])
+    if chance < RANDOM_LIMIT and all(tie_broken(history, one, least) for one in rulings if one.binding.node != least):
+        return invalid(
+            "outweighed",
+            f"its own scores were equal, and kube-scheduler's plugins put others before {least} each time ({shares}): "
+            "nodes differ in more than their traffic",
+            **evidence,
+        )
     if never := [node for node in nodes if not got[node]]:
         return failed(
-            f"of {len(rulings)} pods {never[0]} got none, although it was as quiet as any: {shares}", **evidence
+            "ties-not-spread",
+            f"of {len(rulings)} pods {never[0]} got none, although it was as quiet as any: {shares}",
+            **evidence,
         )
     if chance < RANDOM_LIMIT:
-        return failed(f"{len(rulings)} pods were not spread over equally quiet nodes: {shares}", **evidence)
+        return failed(
+            "ties-not-spread", f"{len(rulings)} pods were not spread over equally quiet nodes: {shares}", **evidence
+        )
     return passed(f"{len(rulings)} pods on {len(nodes)} equally quiet nodes: {shares}", **evidence)
 
 

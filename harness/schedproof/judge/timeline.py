@@ -3,19 +3,53 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from schedproof.history.acts import (
+    Accepted,
+    Calm,
+    Election,
+    Emptied,
+    Expect,
+    Fence,
+    GroupCreated,
+    Halted,
+    Lift,
+    LineFault,
+    Missed,
+    NodesLoad,
+    PodCreated,
+    Resumed,
+    ShownSeen,
+    Tolerates,
+    TransportTried,
+    Unseen,
+)
+from schedproof.history.audit_order import BINDINGS
+from schedproof.history.observations import (
+    Admission,
+    ApiRequest,
+    EndpointAnswer,
+    ExtenderCall,
+    LeaseHolder,
+    ProcessEvent,
+    PrometheusQuery,
+    Tapped,
+    WatchEvent,
+)
+from schedproof.history.record import Record
+from schedproof.history.world import RESERVED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from schedproof.history.history import History
-    from schedproof.history.record import Record
+    from schedproof.history.observations import Manifest
 
 __all__ = ["describe_process", "timeline"]
 
 _MOST = 60
 """Lines."""
-_BINDINGS = ("pods/binding", "bindings")
 
 
 def timeline(history: History, case: str, pod: str = "") -> list[str]:
@@ -26,8 +60,11 @@ def timeline(history: History, case: str, pod: str = "") -> list[str]:
     begin, end = history.span(case)
     if pod:
         end = min([end, *(attempt.completed for attempt in history.attempts if attempt.pod == pod)])
+    # By their places and moments first: most of what is on record lies outside of the case.
+    moments = ((_moment(history, record), record) for record in history.records_since(case))
+    within = ((at, record) for at, record in moments if begin <= at <= end)
     events = [
-        *((_moment(history, r), text) for r in history.records[1:] if _concerns(r, pod) and (text := _told(r, case))),
+        *((at, text) for at, record in within if _concerns(record, pod) and (text := _told(record, case))),
         *_node_changes(history),
         *_policies(history, case),
     ]
@@ -43,50 +80,54 @@ def timeline(history: History, case: str, pod: str = "") -> list[str]:
 
 
 def _moment(history: History, record: Record) -> float:
-    """When it happened, on the run's clock."""
-    return history.order.times(record)[1] if record["kind"] == "request" else float(record["at"])
+    """When it happened, on the run's clock; of what went over a tapped line, when it began."""
+    if isinstance(record, Tapped):
+        return record.begun
+    return history.order.times(record)[1] if isinstance(record, ApiRequest) else record.at
 
 
 def _concerns(record: Record, pod: str) -> bool:
-    about = f"{record['namespace']}/{record['name']}" if record["kind"] == "request" else record.get("pod", pod)
-    return not pod or about == pod
+    if not pod:
+        return True
+    about = f"{record.namespace}/{record.name}" if isinstance(record, ApiRequest) else getattr(record, "pod", pod)
+    return bool(about == pod)
 
 
 def _told(record: Record, case: str) -> str:
     """One line about a record; "" for what is not shown, such as what belongs to another case."""
-    tell = _LINES.get(record["kind"])
-    return tell(record) if tell is not None and record.get("case", case) == case else ""
+    tell = _LINES.get(type(record))
+    return tell(record) if tell is not None and getattr(record, "case", None) in (None, case) else ""
 
 
 def _policies(history: History, case: str) -> Iterator[tuple[float, str]]:
     """What the candidate claims to do from the moment when its line to Prometheus breaks."""
     claims = history.claims.network
-    for fault in history.of("fault", case):
-        if claims is not None and claims.on_outage is not None and fault["on"] and fault["line"] == "prometheus":
-            yield fault["at"], f"the candidate claims on-outage: {claims.on_outage}"
+    for fault in history.of(LineFault, case):
+        if claims is not None and claims.on_outage is not None and fault.on and fault.line == "prometheus":
+            yield fault.at, f"the candidate claims on-outage: {claims.on_outage}"
 
 
 def _node_changes(history: History) -> Iterator[tuple[float, str]]:
-    """Nodes that came, went, or changed in what scheduling depends on."""
+    """Nodes that came, went, or changed in what scheduling depends on; not the harness's own."""
     nodes: dict[str, dict[str, object]] = {}
-    for event in history.of("object"):
-        if event["resource"] != "nodes":
+    for event in history.of(WatchEvent):
+        name = event.object["metadata"]["name"]
+        if event.resource != "nodes" or name == RESERVED:
             continue
-        name = event["object"]["metadata"]["name"]
         before = nodes.get(name)
-        if event["type"] == "DELETED":
+        if event.type == "DELETED":
             nodes.pop(name, None)
-            yield event["at"], f"node {name} is gone"
+            yield event.at, f"node {name} is gone"
             continue
-        nodes[name] = after = _state(event["object"])
-        if before is None and event["type"] != "LISTED":
-            yield event["at"], f"node {name} joins"
+        nodes[name] = after = _state(event.object)
+        if before is None and event.type != "LISTED":
+            yield event.at, f"node {name} joins"
         elif before is not None and before != after:
             changed = [f"{field} {after[field]}" for field in after if after[field] != before[field]]
-            yield event["at"], f"node {name}: {'; '.join(changed)}"
+            yield event.at, f"node {name}: {'; '.join(changed)}"
 
 
-def _state(node: Record) -> dict[str, object]:
+def _state(node: Manifest) -> dict[str, object]:
     taints = [f"{t['key']}={t.get('value', '')}:{t['effect']}" for t in node["spec"].get("taints") or ()]
     return {
         "taints": ", ".join(taints) or "none",
@@ -98,69 +139,88 @@ def _state(node: Record) -> dict[str, object]:
 # -- one line for each kind of record
 
 
-def _load(record: Record) -> str:
-    rates = ", ".join(f"{node} {rate:,.0f}" for node, rate in sorted(record["traffic"].items()))
-    return f"load ({record['source']}, B/s): {rates}"
+def _load(load: NodesLoad) -> str:
+    rates = ", ".join(f"{node} {rate:,.0f}" for node, rate in sorted(load.traffic.items()))
+    return f"load ({load.source}, B/s): {rates}"
 
 
-def _fault(record: Record) -> str:
-    if not record["on"]:
-        return f"harness heals the line to {record['line']}"
-    return f"harness breaks the line to {record['line']}: {record['fault']}"
+def _fault(fault: LineFault) -> str:
+    if not fault.on:
+        return f"harness heals the line to {fault.line}"
+    return f"harness breaks the line to {fault.line}: {fault.fault}"
 
 
-def _admission(record: Record) -> str:
-    if not (record["held"] or record["code"] or record["effective"]):
+def _admission(admission: Admission) -> str:
+    if not (admission.held or admission.code or admission.effective):
         return ""
-    did = "held" if record["held"] else f"answered with {record['code']}"
-    return f"harness: Binding of {record['pod']} {did}" + (", though it took effect" if record["effective"] else "")
+    did = "held" if admission.held else f"answered with {admission.code}"
+    return f"harness: Binding of {admission.pod} {did}" + (", though it took effect" if admission.effective else "")
 
 
-def describe_process(record: Record) -> str:
+def describe_process(event: ProcessEvent) -> str:
     """A `process` record as a line of a timeline."""
-    about = f", code {record['code']}" if "code" in record else f" by pid {record['by']}" if "by" in record else ""
-    return f"process {record['name']} {record['event']}{about}"
+    has_code = "code" in event.model_fields_set  # also where it is unknown
+    about = f", code {event.code}" if has_code else "" if event.by is None else f" by pid {event.by}"
+    return f"process {event.name} {event.event}{about}"
 
 
-def _query(record: Record) -> str:
-    took = f"{record['seconds'] * 1000:.0f} ms"
-    return f"candidate asks Prometheus: {record['request'][:200]} -> {record['status']} in {took}"
+def _query(query: PrometheusQuery) -> str:
+    took = f"{query.seconds * 1000:.0f} ms"
+    return f"candidate asks Prometheus: {query.request[:200]} -> {query.status or 'no answer'} in {took}"
 
 
-def _extender(record: Record) -> str:
-    answer = f"{record['status']} in {record['seconds'] * 1000:.0f} ms {record['answer'][:200]}"
-    return f"extender {record['request']} for {record.get('pod', '?')} -> {answer}"
+def _extender(call: ExtenderCall) -> str:
+    answer = f"{call.status or 'no answer'} in {call.seconds * 1000:.0f} ms {call.answer[:200]}"
+    return f"extender {call.request} for {call.pod} -> {answer}".rstrip()
 
 
-def _request(record: Record) -> str:
-    user = record["user"].rpartition(":")[2]
-    if record["resource"] in _BINDINGS:
-        target = (record["body"] or {}).get("target", {}).get("name")
-        how = " (dry run)" if record.get("dry_run") else ""
-        return f"{user} binds {record['name']} to {target}{how}: {record['code']}"
-    if record["code"] >= HTTPStatus.BAD_REQUEST and record["verb"] in ("patch", "update"):
-        return f"{user} may not {record['verb']} {record['resource']} {record['name']}: {record['code']}"
+def _request(request: ApiRequest) -> str:
+    user = request.user.rpartition(":")[2]
+    if request.resource in BINDINGS:
+        target = request.fields.get("target", {}).get("name")
+        how = " (dry run)" if request.dry_run else ""
+        return f"{user} binds {request.name} to {target}{how}: {request.code}"
+    if request.code >= HTTPStatus.BAD_REQUEST and request.verb in ("patch", "update"):
+        # Only 403 is a matter of rights; a pod that is gone meanwhile is answered with 404, an old one with 409.
+        if request.code == HTTPStatus.FORBIDDEN:
+            return f"{user} may not {request.verb} {request.resource} {request.name}: {request.code}"
+        return f"{user}: {request.verb} {request.resource} {request.name}: {request.code}"
     return ""
 
 
-_LINES: Mapping[str, Callable[[Record], str]] = {
-    "pod": lambda r: f"harness creates {r['role']} pod {r['pod']}",
-    "load": _load,
-    "expect": lambda r: f"waited for {r['pod']} to be {r['outcome']} (at most {r['within']:g} s)",
-    "missed": lambda r: f"waited {r['within']:g} s ({r['deadline']}) in vain for {r['what']}",
-    "fence": lambda r: f"fence: sentinel {r['pod']} is bound",
-    "seen": lambda r: f"candidate has seen revision {r['rv']} (shown by {r['pod']})",
-    "unseen": lambda r: f"not shown: {r['reason']}",
-    "fault": _fault,
-    "halted": lambda _: "harness stops the candidate",
-    "resumed": lambda _: "harness starts the candidate again",
-    "election": lambda r: f"harness: {r['event'].replace('-', ' ')} (the second instance is {r['user']})",
-    "emptied": lambda _: "harness takes all nodes away",
-    "lift": lambda r: f"harness removes the scheduling gates of {r['pod']}",
-    "calm": lambda r: f"harness does nothing for {r['seconds']:g} s",
-    "admission": _admission,
-    "process": describe_process,
-    "query": _query,
-    "extender": _extender,
-    "request": _request,
-}
+_Kind = TypeVar("_Kind", bound=Record)
+
+
+def _line(kind: type[_Kind], tell: Callable[[_Kind], str]) -> tuple[type[Record], Callable[[Any], str]]:
+    return kind, tell
+
+
+_LINES: Mapping[type[Record], Callable[[Any], str]] = dict(
+    (
+        _line(PodCreated, lambda r: f"harness creates {r.role} pod {r.pod}"),
+        _line(GroupCreated, lambda r: f"harness: the group {r.name} is complete, with {len(r.pods)} members"),
+        _line(TransportTried, lambda r: f"harness asks {r.how} -> {r.status or r.error}"),
+        _line(NodesLoad, _load),
+        _line(Expect, lambda r: f"waited for {r.pod} to be {r.outcome} (at most {r.within:g} s)"),
+        _line(Missed, lambda r: f"waited {r.within:g} s ({r.deadline}) in vain for {r.what}"),
+        _line(Fence, lambda r: f"fence: sentinel {r.pod} is bound"),
+        _line(ShownSeen, lambda r: f"candidate has seen revision {r.rv} (shown by {r.pod})"),
+        _line(Unseen, lambda r: f"not shown: {r.reason}"),
+        _line(LineFault, _fault),
+        _line(Halted, lambda _: "harness stops the candidate"),
+        _line(Resumed, lambda _: "harness starts the candidate again"),
+        _line(Election, lambda r: f"harness: {r.event.replace('-', ' ')} (the second instance is {r.user})"),
+        _line(EndpointAnswer, lambda r: f"harness asks for {r.path}: {r.status or 'no answer'}"),
+        _line(LeaseHolder, lambda r: f"the holder of the Lease {r.name} is {r.holder or 'none'}"),
+        _line(Emptied, lambda _: "harness takes all nodes away"),
+        _line(Lift, lambda r: f"harness removes the scheduling gates of {r.pod}"),
+        _line(Tolerates, lambda r: f"harness adds a toleration to {r.pod}"),
+        _line(Accepted, lambda r: f"harness refuses the Bindings of {r.pod} no more"),
+        _line(Calm, lambda r: f"harness does nothing for {r.seconds:g} s"),
+        _line(Admission, _admission),
+        _line(ProcessEvent, describe_process),
+        _line(PrometheusQuery, _query),
+        _line(ExtenderCall, _extender),
+        _line(ApiRequest, _request),
+    )
+)

@@ -5,15 +5,27 @@ from __future__ import annotations
 import collections
 import json
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from schedproof.history.audit_order import BINDINGS
+from schedproof.history.observations import ApiRequest, ExtenderCall, PrometheusQuery, Tapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from schedproof.history.history import History, TestPod
-    from schedproof.history.record import Record
 
-__all__ = ["why_unbound"]
+__all__ = ["refused_requests", "why_unbound"]
+
+_Tapped = TypeVar("_Tapped", bound=Tapped)
+
+_REFUSED = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+)
 
 _QUOTED = 240
 """Characters that are quoted of a message, query or answer."""
@@ -66,28 +78,41 @@ def _strays(history: History, pod: TestPod, until: float) -> Iterator[str]:
 
 def _answers(history: History, pod: TestPod, until: float) -> Iterator[str]:
     """Errors that the candidate was given, or gave, meanwhile; the most frequent of each kind."""
+    yield from refused_requests(history, pod.at, until)
     yield from _most(
-        f"the apiserver answered {r['code']} to {r['verb']} {r['resource']}"
-        for r in history.of("request")
-        if r["user"] in history.candidate_users
-        and r["resource"] not in ("pods/binding", "bindings")
-        and r["code"] in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
-        and pod.at <= history.order.times(r)[1] <= until
+        f"Prometheus{_staged(r)} answered {r.status or 'nothing'} to {_quoted(r.request)}"
+        for r in _between(history, PrometheusQuery, pod, until)
+        if r.status >= HTTPStatus.BAD_REQUEST or not r.status
     )
     yield from _most(
-        f"Prometheus answered {r['status'] or 'nothing'} to {_quoted(r['request'])}"
-        for r in _between(history, "query", pod, until)
-        if r["status"] >= HTTPStatus.BAD_REQUEST or not r["status"]
-    )
-    yield from _most(
-        f"its extender answered {r['request']} with {r['status'] or 'nothing'} {_quoted(r['error'] or r['answer'])}"
-        for r in _between(history, "extender", pod, until)
-        if r.get("pod") == pod.name and (r["status"] != HTTPStatus.OK or r["error"])
+        f"its extender{_staged(r)} answered {r.request} with {r.status or 'nothing'} {_quoted(r.error or r.answer)}"
+        for r in _between(history, ExtenderCall, pod, until)
+        if r.pod == pod.name and (r.status != HTTPStatus.OK or r.error)
     )
 
 
-def _between(history: History, kind: str, pod: TestPod, until: float) -> Iterator[Record]:
-    return (record for record in history.of(kind) if pod.at <= record["at"] <= until)
+def _staged(record: Tapped) -> str:
+    return ", whose line the harness had broken," if record.fault else ""
+
+
+def refused_requests(history: History, begin: float, end: float, resources: Collection[str] = ()) -> Iterator[str]:
+    """What the apiserver has not allowed the candidate, or not taken as it was; the most frequent of these requests.
+
+    Those about `resources`, or all but Bindings, if none are given. A conflict, or an object that is gone, is usual and
+    no fault.
+    """
+    yield from _most(
+        f"the apiserver answered {r.code} to {r.verb} {r.resource}"
+        for r in history.of(ApiRequest)
+        if r.user in history.candidate_users
+        and (r.resource in resources if resources else r.resource not in BINDINGS)
+        and r.code in _REFUSED
+        and begin <= history.order.times(r)[1] <= end
+    )
+
+
+def _between(history: History, kind: type[_Tapped], pod: TestPod, until: float) -> Iterator[_Tapped]:
+    return (record for record in history.of(kind) if pod.at <= record.begun and record.at <= until)
 
 
 def _most(texts: Iterator[str]) -> Iterator[str]:
@@ -98,10 +123,10 @@ def _most(texts: Iterator[str]) -> Iterator[str]:
 def _nothing(history: History, pod: TestPod, until: float) -> str:
     """Where no error explains it: whether the candidate did anything at all."""
     asked = sum(
-        r["user"] in history.candidate_users and pod.at <= history.order.times(r)[1] <= until
-        for r in history.of("request")
+        r.user in history.candidate_users and pod.at <= history.order.times(r)[1] <= until
+        for r in history.of(ApiRequest)
     )
-    return "" if asked or "audit" not in history.run["cluster"]["capabilities"] else (
+    return "" if asked or "audit" not in history.run.cluster.capabilities else (
         "the candidate sent the apiserver no request meanwhile"
     )  # fmt: skip
 

@@ -21,24 +21,26 @@ class Finding:
     outcome: Literal["passed", "failed", "invalid", "not-claimed"]
     summary: str
     evidence: dict[str, Any] = dataclasses.field(default_factory=dict)
+    code: str = ""
+    """What was wrong, in one word of `judge.codes.CODES`; empty where it passed."""
 
 
 def passed(summary: str, **evidence: Any) -> Finding:
     return Finding("passed", summary, evidence)
 
 
-def failed(summary: str, **evidence: Any) -> Finding:
-    return Finding("failed", summary, evidence)
+def failed(code: str, summary: str, **evidence: Any) -> Finding:
+    return Finding("failed", summary, evidence, code)
 
 
-def invalid(summary: str, **evidence: Any) -> Finding:
+def invalid(code: str, summary: str, **evidence: Any) -> Finding:
     """The environment could not prove it either way."""
-    return Finding("invalid", summary, evidence)
+    return Finding("invalid", summary, evidence, code)
 
 
 def not_claimed(summary: str) -> Finding:
     """What the guarantee is about is not there, as the trial has shown."""
-    return Finding("not-claimed", summary)
+    return Finding("not-claimed", summary, code="not-applicable")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +48,7 @@ class Verdict:
     """The judgement of one clause.
 
     Attributes:
+        code: what was wrong, in one word of `judge.codes.CODES`; empty where it passed.
         stale: marks an exclusion whose clause holds after all: the run fails until it is removed.
         instance: of the candidate, from 1; 0 where there is but one, or where the verdict is about all of them.
         depends_on: the clause that failed, without which this one could not be tried (`skipped`); else empty.
@@ -56,6 +59,7 @@ class Verdict:
     outcome: Outcome
     summary: str
     evidence: dict[str, Any] = dataclasses.field(default_factory=dict)
+    code: str = ""
     stale: bool = False
     instance: int = 0
     depends_on: str = ""
@@ -73,6 +77,8 @@ class Verdict:
             "id": self.clause, "level": self.level, "outcome": self.outcome, "summary": self.summary,
             "evidence": self.evidence,
         }  # fmt: skip
+        if self.code:
+            result["code"] = self.code
         if self.stale:
             result["stale"] = True
         if self.instance:
@@ -91,5 +97,6 @@ class Verdict:
         document = json.loads(text)
         return cls(
             document["id"], document["level"], document["outcome"], document["summary"], document["evidence"],
-            document.get("stale", False), document.get("instance", 0), document.get("depends_on", ""),
+            document.get("code", ""), document.get("stale", False), document.get("instance", 0),
+            document.get("depends_on", ""),
         )  # fmt: skip

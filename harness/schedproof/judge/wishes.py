@@ -1,24 +1,21 @@
-"""Whether pods are where they would rather be, of the nodes on which they fit: core/prefer-*."""
+"""Whether pods are on the nodes that meet their preferences best, of those on which they fit: core/prefer-*."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
 from schedproof.judge.evidence import decision_table, shown
 from schedproof.judge.extender_calls import configuration
 from schedproof.judge.placement import judge_placement, rule_binding
-from schedproof.judge.preference import RANDOM_LIMIT
+from schedproof.judge.preference import RANDOM_LIMIT, chance_of_all, excused_pods, used_before
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 from schedproof.oracle.preferences import falls_short
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from schedproof.candidates.claims import Claims
-    from schedproof.history.history import History
+    from schedproof.history.acts import RunCluster
+    from schedproof.history.history import History, TestPod
     from schedproof.judge.ruling import Ruling
 
 __all__ = ["CLAUSES", "judge_wishes"]
@@ -27,35 +24,48 @@ __all__ = ["CLAUSES", "judge_wishes"]
 def judge_wishes(history: History, case: str) -> Finding:
     """No probe landed on a node while another, on which it fits, meets one of its preferences better, and none worse.
 
-    Which nodes are the best ones must have changed, and a random chooser must be wrong almost surely.
+    Which nodes are the best ones must have changed, and a random chooser must be wrong almost surely. A candidate that
+    reads traffic may have kept a probe from nodes that had just got another, if later ones, further apart, are right.
     """
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    probes = [
-        rule_binding(history, history.bindings[pod.uid])
-        for pod in history.test_pods(case, "wish")
-        if pod.uid in history.bindings
-    ]
-    best = [frozenset(_best(ruling)) for ruling in probes]
-    for ruling, its in zip(probes, best, strict=True):
-        if ruling.binding.node in its:
+    pods = [pod for pod in history.test_pods(case, "wish") if pod.uid in history.bindings]
+    excused = excused_pods(history, pods)
+    probes: list[tuple[TestPod, Ruling, frozenset[str]]] = []
+    left_out = []
+    for pod in pods:
+        ruling = rule_binding(history, history.bindings[pod.uid])
+        best = frozenset(_best(ruling))
+        if ruling.binding.node in best:
+            probes.append((pod, ruling, best))
+            continue
+        if pod.uid in excused and best <= used_before(history, pod, ruling):
+            left_out.append(pod)
             continue
         if _loses_scores(history):
             return not_claimed(
                 "an extender that filters whole nodes (nodeCacheCapable: false) takes from kube-scheduler's own "
                 f"plugins what they score by (kubernetes #141781): {ruling.binding.pod} went to {ruling.binding.node}"
             )
-        text = f"{ruling.binding.pod} went to {ruling.binding.node}, and would rather be on {' or '.join(sorted(its))}"
-        table = decision_table(history, ruling.binding, ruling.per_node, expected=min(its))
-        return failed(text, decisions=[table], **shown(history, case))
-    chance = math.prod(len(its) / len(ruling.feasible) for ruling, its in zip(probes, best, strict=True))
+        better = " or ".join(sorted(best))
+        text = f"{ruling.binding.pod} went to {ruling.binding.node}, and its preferences are met better on {better}"
+        table = decision_table(history, ruling.binding, ruling.per_node, expected=min(best))
+        return failed("preference-ignored", text, decisions=[table], **shown(history, case))
+    odds = [(pod, len(best) / len(ruling.feasible)) for pod, ruling, best in probes]
+    chance = chance_of_all(odds, left_out)
     if not probes or chance >= RANDOM_LIMIT:
-        return invalid(f"a random chooser would pass with probability {chance:.1e}", **shown(history, case))
-    if frozenset.intersection(*best):
-        return invalid("one node was the best for all pods", **shown(history, case))
+        return invalid(
+            "random-chooser-passes",
+            f"a random chooser would pass with probability {chance:.1e}",
+            **shown(history, case),
+        )
+    if frozenset.intersection(*(best for _, _, best in probes)):
+        return invalid("best-node-unchanged", "one node was the best for all pods", **shown(history, case))
+    counts = f"; {len(left_out)} soon after others went elsewhere (network.own-placements)" if left_out else ""
     return passed(
         f"{len(probes)} pods went to the nodes that they prefer; a random chooser passes with probability {chance:.1e}"
+        + counts
     )
 
 
@@ -72,9 +82,9 @@ def _loses_scores(history: History) -> bool:
     return bool(config.get("filterVerb")) and not config.get("nodeCacheCapable")
 
 
-def _outweighed(claims: Claims, cluster: Mapping[str, Any]) -> str:
+def _outweighed(claims: Claims, cluster: RunCluster) -> str:
     """Why what a candidate reads of traffic may count more than what a pod prefers."""
-    if claims.network is None or set(cluster["capabilities"]) >= SCRIPTED_METRICS:
+    if claims.network is None or set(cluster.capabilities) >= SCRIPTED_METRICS:
         return ""
     return "its readings may count more, and without the capability scripted-metrics they cannot be made the same"
 
@@ -94,13 +104,13 @@ CLAUSES = (
         obstacle=_outweighed,
     ),
     Clause(
-        "core/prefer-pod-affinity", "A pod goes where the pods are that it would rather be with.",
+        "core/prefer-pod-affinity", "A pod goes to a node with the pods that it prefers to be near.",
         "Kubernetes: preferred inter-pod affinity; InterPodAffinity plugin", judge_wishes,
         needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
     ),
     Clause(
-        "core/prefer-pod-anti-affinity", "A pod goes where the pods are not that it would rather be away from.",
+        "core/prefer-pod-anti-affinity", "A pod goes to a node without the pods that it prefers to be away from.",
         "Kubernetes: preferred inter-pod anti-affinity; InterPodAffinity plugin", judge_wishes,
         needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,

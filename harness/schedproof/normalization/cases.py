@@ -64,7 +64,7 @@ def corners(rule: Rule, surface: Surface, promises: Promises) -> list[Case]:
         ],
         "unusual": [
             [1e6, None, 4e6, 2e6], [1e6, math.nan, 4e6], [4e6, math.nan, 1e6, math.nan, 2e6], [1e6, math.inf, 4e6],
-            [None, None], [1e6, -1e6, 4e6], [4e6, 1e6, 2e6, None, 8e6, 16e6],
+            [None, None], [1e6, -1e6, 4e6], [4e6, 1e6, 2e6, None, 8e6, 16e6], [1e6, None, 1e6, 1e9],
         ],
         "two-orders": [[1e6, 1.2e6, 1.4e6, 0.0]],
         "two-units": [[1e6, 1.2e6, 1.4e6]],
@@ -79,9 +79,9 @@ def corners(rule: Rule, surface: Surface, promises: Promises) -> list[Case]:
             elif rule.shape == "two-units":
                 cases.append((readings, _scaled(readings, 10)))
             elif rule.shape == "again":
-                cases += [
-                    (readings, other, readings) for other in (_name(values[::-1], surface.nodes), _scaled(readings, 10))
-                ]
+                cases.append((readings, _name(values[::-1], surface.nodes), readings))
+                # What is counted at each question shows when each node has had its turn.
+                cases.append((readings, _scaled(readings, 10), *[readings] * len(readings)))
             else:
                 cases.append((readings,))
     return cases

@@ -29,10 +29,13 @@ class Effort:
 
     def __post_init__(self) -> None:
         if self.profile not in PROFILES and not re.fullmatch("[0-9]{1,7}", self.profile):
-            raise UsageError(f"--cases {self.profile}: no such number", remedy=f"a number, or {', '.join(PROFILES)}")
+            raise UsageError(
+                f"--cases {self.profile}: expected a number of cases, or the name of one",
+                remedy=f"such as --cases 500, or one of {', '.join(PROFILES)}",
+            )
         for surface in self.surfaces:
             if surface not in SURFACES:
-                raise UsageError(f"--surface {surface}: no such surface", remedy=f"one of {', '.join(SURFACES)}")
+                raise UsageError(f"--surface {surface}: unknown surface", remedy=f"one of {', '.join(SURFACES)}")
 
     def cases(self, surface: str) -> int:
         """How many cases to generate for each clause."""

@@ -16,6 +16,9 @@ __all__ = ["PLAUSIBLE", "is_reading", "may_refuse", "may_skip", "unlike_avoided"
 PLAUSIBLE = 1e17
 """Bytes per second (800,000 Tbit/s) beyond which no device goes: a scorer may take such a reading for none."""
 
+_ALIKE = 0.1
+"""Of the range of scores: those of like readings are no further apart, rounded or cut off on a scale of 0 to 10."""
+
 
 def is_reading(value: float | None) -> bool:
     """Whether it says how much traffic a node has."""
@@ -52,7 +55,8 @@ def unlike_median(score: float, known: Sequence[tuple[float, float]]) -> str:
     """What is wrong with the score of a node that competes as the median of those known; "" if nothing.
 
     Which median (of an even number, of these nodes or of all, of readings or of scores) is not promised. So it has to
-    be between the others, and at neither end where the medians are not.
+    be between the others, and at neither end where the medians are not. Of an odd number all are the same: where that
+    one scores like an end, so does the node. The mean does not, where one reading is far off.
     """
     scores = [its for _, its in sorted(known)]
     lowest, highest = min(scores), max(scores)
@@ -61,4 +65,8 @@ def unlike_median(score: float, known: Sequence[tuple[float, float]]) -> str:
         return "should compete as the median, and scores like the loudest or lower"
     if score > highest or (score == highest > quieter):
         return "should compete as the median, and scores like the quietest or higher"
+    span = highest - lowest
+    for end in (lowest, highest) if quieter == louder and len(scores) % 2 else ():
+        if abs(louder - end) <= _ALIKE * span and abs(score - end) > 2 * _ALIKE * span:
+            return "should compete as the median, and does not score like it"
     return ""

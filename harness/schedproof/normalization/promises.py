@@ -24,8 +24,8 @@ class Promises:
         features: of those that rules judge.
         on_missing: what becomes of a node without a sample; None: nothing is promised.
         on_outage: what becomes of pods where no node has a sample; None: nothing is promised.
-        about: what its scores are about. `traffic`: less of it is better. `values`: of something whose direction nobody
-            knows (NormalizeScore alone). `nothing`: of no readings at all.
+        about: what its scores are about. `traffic`: less of it is better. `values`: of something whose direction is
+            unknown (NormalizeScore alone). `nothing`: of no readings at all.
     """
 
     highest: int = 100

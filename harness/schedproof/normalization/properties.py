@@ -85,7 +85,7 @@ def _pairs(case: Case, answers: Sequence[Answer]) -> Iterator[tuple[Readings, An
 
 
 def inversion(readings: Readings, answer: Answer) -> tuple[float, str]:
-    """The worst ordering error: by how many points a node with more traffic is ahead (0: of none), and who of whom."""
+    """The worst ordering error: by how many points a node with more traffic is ahead (0: of none), and both."""
     worst, text, best = 0.0, "", (-math.inf, "", 0.0)
     louder = known = list(reversed(_known(readings, answer)))
     # From the loudest on: the best score of all that carry more than the present node, by more than rounding.

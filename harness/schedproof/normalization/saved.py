@@ -70,8 +70,8 @@ class SavedCases:
         if len(found) != 1:
             ids = ", ".join(sorted(one.id for one in found or self._all())) or "none"
             raise UsageError(
-                f"{identifier}: {'no such case' if not found else 'several cases begin so'}",
-                remedy=f"kept in {self._folder}: {ids}",
+                f"{identifier}: {'no case of this id is kept' if not found else 'several cases begin so'}",
+                remedy=f"write one of those in {self._folder}: {ids}",
             )
         return found[0]
 

@@ -1,7 +1,7 @@
 """What the oracle leaves out: a caller must know when its answer would be a guess.
 
 The list follows the plugins that kube-scheduler 1.36 enables by default and their feature gates
-(pkg/scheduler/apis/config/v1/default_plugins.go). Those not modelled: the volume plugins, DynamicResources,
+(pkg/scheduler/apis/config/v1/default_plugins.go). Those not modelled: VolumeRestrictions, NodeVolumeLimits,
 NodeDeclaredFeatures, GangScheduling and TopologyAwareWorkloadScheduling.
 
 Fields of a pod's spec that the oracle has never heard of are named too, so that a newer Kubernetes makes
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from schedproof.oracle import dra, volumes
 from schedproof.oracle.manifest import (
     Manifest,
     containers,
@@ -20,6 +21,7 @@ from schedproof.oracle.manifest import (
     identity,
     init_containers,
     occupants,
+    priority,
     spec,
     status,
 )
@@ -30,7 +32,10 @@ from schedproof.oracle.spread import counted_by
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["rules_about_others", "unmodelled"]
+    from schedproof.oracle.dra import Inventory
+    from schedproof.oracle.volumes import Storage
+
+__all__ = ["as_if_bound", "holders", "kept_free", "rules_about_others", "unmodelled"]
 
 _MODELLED = {
     "affinity", "containers", "hostNetwork", "initContainers", "nodeSelector", "overhead", "resources",
@@ -77,6 +82,8 @@ def unmodelled(
     pods: Iterable[Manifest],
     nodes: Iterable[Manifest],
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
+    storage: Storage | None = None,
+    inventory: Inventory | None = None,
 ) -> tuple[str, ...]:
     """What is in use that could change where the pod may go, and that `check` does not model: short names.
 
@@ -86,13 +93,12 @@ def unmodelled(
     """
     others = [other for other in pods if identity(other) != identity(pod)]
     found = [
-        *_fields(pod),
-        *_volumes(pod),
+        *_fields(pod, inventory),
+        *_volumes(pod, storage),
         *_claims(pod, others),
         *_features(pod),
         *_inter_pod(pod),
         *([] if namespaces is not None else _unknown_namespaces(pod, others)),
-        *_nominated(pod, others),
     ]
     for node in nodes:
         name = node["metadata"]["name"]
@@ -104,9 +110,12 @@ def _used(fields: Manifest) -> set[str]:
     return {name for name, value in fields.items() if value not in (None, "", [], {}, False)}
 
 
-def _fields(pod: Manifest) -> Iterator[str]:
-    # Here resourceClaims (DynamicResources), schedulingGroup (GangScheduling) and what is to come turn up.
-    yield from (f"spec.{field}" for field in sorted(_used(spec(pod)) - _MODELLED - _NO_EFFECT))
+def _fields(pod: Manifest, inventory: Inventory | None) -> Iterator[str]:
+    modelled = _MODELLED if inventory is None else _MODELLED | {"resourceClaims"}
+    # Here schedulingGroup (GangScheduling) and what is to come turn up.
+    yield from (f"spec.{field}" for field in sorted(_used(spec(pod)) - modelled - _NO_EFFECT))
+    if inventory is not None:
+        yield from dra.gaps(pod, inventory)
     for kind, listed in (("containers", containers(pod)), ("initContainers", init_containers(pod))):
         for container in listed:
             yield from (f"spec.{kind}[].{field}" for field in sorted(_used(container) - _CONTAINER))
@@ -116,10 +125,13 @@ def _fields(pod: Manifest) -> Iterator[str]:
             yield f"spec.tolerations[] with operator {operator}"
 
 
-def _volumes(pod: Manifest) -> Iterator[str]:
+def _volumes(pod: Manifest, storage: Storage | None) -> Iterator[str]:
+    modelled = _FREE_VOLUMES if storage is None else _FREE_VOLUMES | {"persistentVolumeClaim"}
     for volume in spec(pod).get("volumes") or ():
         # An empty source ({}) is a source: `emptyDir: {}`.
-        yield from (f"spec.volumes[].{source}" for source in sorted(volume.keys() - {"name"} - _FREE_VOLUMES))
+        yield from (f"spec.volumes[].{source}" for source in sorted(volume.keys() - {"name"} - modelled))
+    if storage is not None:
+        yield from volumes.gaps(pod, storage)
 
 
 def _claims(pod: Manifest, others: Iterable[Manifest]) -> Iterator[str]:
@@ -193,19 +205,29 @@ def rules_about_others(pod: Manifest, pods: Iterable[Manifest]) -> tuple[str, ..
     return tuple(dict.fromkeys(found))
 
 
-def _nominated(pod: Manifest, others: Iterable[Manifest]) -> Iterator[str]:
-    """Room kept free for a pod that preempted others: pods of no higher priority must leave it alone.
+def kept_free(pod: Manifest, pods: Iterable[Manifest]) -> tuple[str, ...]:
+    """What keeps room free that pods of no higher priority leave alone: short names of the pods in `holders`."""
+    return tuple(f"status.nominatedNodeName of {full_name(other)}" for other in holders(pod, pods))
 
-    (pkg/scheduler/framework/runtime, RunFilterPluginsWithNominatedPods.)
+
+def holders(pod: Manifest, pods: Iterable[Manifest]) -> tuple[Manifest, ...]:
+    """Of `pods` those about to be bound, whose room `pod` leaves alone, having no higher priority.
+
+    It fits where it fits both without them, and with them on the nodes that they name: `as_if_bound`.
+    (pkg/scheduler/framework/runtime, RunFilterPluginsWithNominatedPods. Besides preemptors, pods of a scheduler whose
+    Permit or PreBind plugins take their time are nominated: schedule_one.go, NominatedNodeNameForExpectation.)
     """
-    for other in others:
-        waiting = not spec(other).get("nodeName") and status(other).get("phase") not in (
-            "Succeeded",
-            "Failed",
-        )
-        if waiting and status(other).get("nominatedNodeName") and _priority(other) >= _priority(pod):
-            yield f"status.nominatedNodeName of {full_name(other)}"
+    return tuple(
+        other
+        for other in pods
+        if identity(other) != identity(pod)
+        and not spec(other).get("nodeName")
+        and status(other).get("phase") not in ("Succeeded", "Failed")
+        and status(other).get("nominatedNodeName")
+        and priority(other) >= priority(pod)
+    )
 
 
-def _priority(pod: Manifest) -> int:
-    return spec(pod).get("priority") or 0
+def as_if_bound(holder: Manifest) -> Manifest:
+    """A pod that holds room, on the node where it does."""
+    return {**holder, "spec": {**spec(holder), "nodeName": status(holder)["nominatedNodeName"]}}

@@ -2,8 +2,8 @@
 
 An independent statement of what Kubernetes promises about feasibility, against which placements are
 judged. It covers what the default plugins SchedulingGates, NodeUnschedulable, TaintToleration, NodeAffinity,
-NodePorts, NodeResourcesFit, InterPodAffinity and PodTopologySpread decide in Kubernetes 1.36; `unmodelled` names what
-it leaves out.
+NodePorts, NodeResourcesFit, InterPodAffinity, PodTopologySpread, VolumeBinding, VolumeZone and DynamicResources
+decide in Kubernetes 1.36; `unmodelled` names what it leaves out.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ from typing import TYPE_CHECKING
 
 from schedproof.oracle.affinity import mismatches
 from schedproof.oracle.coverage import unmodelled
+from schedproof.oracle.dra import ClaimedDevices
 from schedproof.oracle.manifest import Manifest, identity, located, occupants, spec
 from schedproof.oracle.neighbours import Neighbours
 from schedproof.oracle.ports import port_conflicts
 from schedproof.oracle.resources import held, needed, shortages
 from schedproof.oracle.spread import Spread
 from schedproof.oracle.taints import repulsions
+from schedproof.oracle.volumes import ClaimedVolumes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from schedproof.oracle.dra import Inventory
+    from schedproof.oracle.volumes import Storage
 
 __all__ = ["check", "unmodelled"]
 
@@ -32,6 +37,8 @@ def check(
     namespaces: Mapping[str, Mapping[str, str]] | None = None,
     *,
     under_way: Iterable[Manifest] = (),
+    storage: Storage | None = None,
+    inventory: Inventory | None = None,
 ) -> dict[str, tuple[str, ...]]:
     """Each node's name, with all the reasons why the pod cannot run there; none means that it could.
 
@@ -45,6 +52,8 @@ def check(
         namespaces: their labels, by name; None where these are not known.
         under_way: pods with their nodes, of which it is not known whether they came before the decision or after it.
             Affinity and spread count them where that favours the pod, each rule by itself.
+        storage: claims and volumes; None where these are not known.
+        inventory: ResourceClaims and devices; None where these are not known.
     """
     nodes = list(nodes)
     gates = [gate["name"] for gate in spec(pod).get("schedulingGates") or ()]
@@ -56,6 +65,7 @@ def check(
     placed, coming = located(others, there), located(occupants(under_way), there)
     neighbours = Neighbours(pod, placed, namespaces, coming)
     spread = Spread(pod, nodes, placed, coming)
+    volumes, devices = ClaimedVolumes(pod, storage), ClaimedDevices(pod, inventory)
     need = needed(pod)
     return {
         name: (
@@ -65,6 +75,8 @@ def check(
             *shortages(need, node, map(held, others.get(name, ()))),
             *spread.objections(node),
             *neighbours.objections(node),
+            *volumes.objections(node),
+            *devices.objections(node),
         )
         for name, node in there.items()
     }

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 __all__ = [
     "Manifest", "containers", "full_name", "identity", "init_containers", "is_sidecar", "labels", "located",
-    "namespace", "occupants", "spec", "status",
+    "namespace", "occupants", "priority", "spec", "status",
 ]  # fmt: skip
 
 Manifest: TypeAlias = Mapping[str, Any]
@@ -19,6 +19,11 @@ def spec(manifest: Manifest) -> Manifest:
 
 def status(manifest: Manifest) -> Manifest:
     return manifest.get("status") or {}
+
+
+def priority(pod: Manifest) -> int:
+    """Of a pod; 0 where it has none."""
+    return spec(pod).get("priority") or 0
 
 
 def labels(manifest: Manifest) -> Mapping[str, str]:

@@ -25,6 +25,7 @@ class Task:
         first: whether the candidate's other tests depend on it: it is tried before them, and alone.
         last: whether every instance of the candidate ends with it: what it judges is all that the instance did.
         seconds: how long it is expected to take.
+        fresh: whether it needs a cluster on which little has happened.
     """
 
     index: int
@@ -32,10 +33,14 @@ class Task:
     first: bool
     last: bool
     seconds: float
+    fresh: bool = False
 
 
 class Dispatcher:
-    """Hands out tests: of each candidate the longest first, and its last ones to every worker that had any of it."""
+    """Hands out tests: of each candidate the longest first, and its last ones to every worker that had any of it.
+
+    Those that need a fresh cluster come before, and candidates that have some are a new worker's first.
+    """
 
     def __init__(self, tests: Iterable[Task]) -> None:
         self._waiting: dict[str, list[Task]] = {}
@@ -44,7 +49,7 @@ class Dispatcher:
             waiting, last = self._waiting.setdefault(test.candidate, []), self._last.setdefault(test.candidate, [])
             (last if test.last else waiting).append(test)
         for waiting in self._waiting.values():
-            waiting.sort(key=lambda test: (not test.first, -test.seconds))
+            waiting.sort(key=lambda test: (not test.first, not test.fresh, -test.seconds))
         self._trying_first: dict[str, str] = {}
         self._alone: set[str] = set()
         self._instances: collections.Counter[str] = collections.Counter()
@@ -99,7 +104,9 @@ class Dispatcher:
         ]
         if not open_ones:
             return False
-        candidate = max(open_ones, key=lambda name: (not self._instances[name], share[name]))
+        is_new = worker not in self._ending
+        fresh = {name for name in open_ones if is_new and any(test.fresh for test in self._waiting[name])}
+        candidate = max(open_ones, key=lambda name: (not self._instances[name], name in fresh, share[name]))
         self._instances[candidate] += 1
         self._candidates[worker] = candidate
         return True

@@ -29,9 +29,15 @@ _USUAL = 2.0
 _USUAL_NETWORK = 6.0
 _WINDOWS = {"network/real-traffic": 3.0, "network/flip": 2.0, "network/window": 3.0}
 """How many times the claimed look-back a clause waits for; one time where it is not named."""
+_APART = 12
+"""Probes of the preference in a clause, each of which waits until no placement before it counts any more."""
+_NONE_APART = frozenset(
+    {"network/feasible-first", "network/herd", "network/query-cost", "network/tie", "network/zero-traffic"}
+)
+"""Clauses whose pods follow each other at once whatever is claimed."""
 _CORNERS = 10
 """Cases by hand that are asked besides those that are generated, more or less."""
-_QUESTIONS: dict[Shape, int] = {"two-orders": 2, "two-units": 2, "again": 4}
+_QUESTIONS: dict[Shape, int] = {"two-orders": 2, "two-units": 2, "again": 5}
 """How many questions a case has; one where its shape is not named."""
 
 
@@ -56,24 +62,42 @@ class Durations:
         seen = self._seen.get(self._key(candidate, clause.id))
         if seen is not None:
             return seen
-        network = candidate.claims.network
+        network, apart = candidate.claims.network, self.apart_seconds(candidate, clause)
         if network is None or not clause.id.startswith("network/"):
-            return _USUAL + self.polled_seconds(candidate, clause)
-        return _USUAL_NETWORK + _WINDOWS.get(clause.id, 1.0) * network.look_back
+            return _USUAL + self.polled_seconds(candidate, clause) + apart
+        return _USUAL_NETWORK + _WINDOWS.get(clause.id, 1.0) * network.look_back + apart
+
+    def apart_seconds(self, candidate: Candidate, clause: Clause) -> float:
+        """Of those, how long a clause waits until no placement counts, where the candidate counts its own.
+
+        Scores are asked about apart where a question may be taken for a placement, as an extender has to.
+        """
+        network = candidate.claims.network
+        if network is None or network.own_placements != "counted":
+            return 0.0
+        if clause.id in RULES:
+            return self._questions(candidate, clause) * network.counting if candidate.kind == "extender" else 0.0
+        preference = clause.id.startswith("network/") and clause.id not in _NONE_APART
+        return _APART * network.counting if preference or clause.id.startswith("core/prefer-") else 0.0
 
     def polled_seconds(self, candidate: Candidate, clause: Clause) -> float:
         """Of those, how long a clause about scores waits for a claimed `refresh`, which it does at each question.
 
         Rules of one shape are judged by the answers to the same questions, so the first of them waits for all.
         """
-        rule, network = RULES.get(clause.id), candidate.claims.network
-        if rule is None or network is None or candidate.kind == "controller" or why_unclaimed(clause, candidate.claims):
-            return 0.0
+        network = candidate.claims.network
+        return self._questions(candidate, clause) * network.staleness if network is not None else 0.0
+
+    def _questions(self, candidate: Candidate, clause: Clause) -> int:
+        """How many questions a clause about scores asks the candidate, where each of them has to wait."""
+        rule = RULES.get(clause.id)
+        if rule is None or candidate.kind == "controller" or why_unclaimed(clause, candidate.claims):
+            return 0
         alike = (other for other in RULES.values() if other.shape == rule.shape)
         first = next(one for one in alike if not why_unclaimed(CATALOGUE[one.clause], candidate.claims))
         generated = self._effort.cases("plugin") if self._effort.profile != Effort().profile else 0
         cases = generated + _CORNERS if first is rule else 0
-        return cases * _QUESTIONS.get(rule.shape, 1) * network.staleness
+        return cases * _QUESTIONS.get(rule.shape, 1)
 
     def keep(self, seen: Iterable[tuple[Candidate, str, float]]) -> None:
         """Remember how many seconds clauses (by their ids) took."""
@@ -87,7 +111,9 @@ class Durations:
             draft.replace(self._path)
 
     def _key(self, candidate: Candidate, clause: str) -> str:
-        """A claim of another window makes another duration, and so do more cases."""
+        """Claims of another window, or of counted placements, make another duration, and so do more cases."""
         network, effort = candidate.claims.network, self._effort.profile
         cases = f" {effort}" if clause in RULES and effort != Effort().profile else ""
-        return f"{candidate.name} {clause}" + (f" {network.look_back:g}" if network is not None else "") + cases
+        counted = " counted" if network is not None and network.own_placements == "counted" else ""
+        look_back = f" {network.look_back:g}" if network is not None else ""
+        return f"{candidate.name} {clause}{look_back}{counted}{cases}"

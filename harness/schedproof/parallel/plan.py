@@ -52,7 +52,7 @@ def as_tried(candidates: Iterable[Candidate], window: str | None) -> list[Candid
     except ValueError as error:
         raise UsageError(f"--window {window}: {error}", remedy="such as --window 2s") from error
     if seconds <= 0:
-        raise UsageError(f"--window {window}: there is no rate over nothing", remedy="such as --window 2s")
+        raise UsageError(f"--window {window}: expected more than 0 s", remedy="such as --window 2s")
     return [candidate.with_window(seconds) for candidate in candidates]
 
 
@@ -92,9 +92,10 @@ def expect(trials: Iterable[tuple[Candidate, str]], durations: Durations) -> Exp
             claims[candidate.name, "refresh"] = (
                 f"{candidate.name}'s claimed {polled}, before each question about scores"
             )
-        elif profile_of(clause_id) == "network-aware":
+        elif profile_of(clause_id) == "network-aware" or durations.apart_seconds(candidate, clause):
             window = f"window of {network.window:g} s" + (f" and {refresh}" if network.refresh else "")
-            claims[candidate.name, "window"] = f"{candidate.name}'s claimed {window}"
+            apart = ", before each probe: own-placements counted" if network.own_placements == "counted" else ""
+            claims[candidate.name, "window"] = f"{candidate.name}'s claimed {window}{apart}"
     return Expectation(tuple(seconds), tuple(claims.values()))
 
 

@@ -19,7 +19,7 @@ from schedproof.candidates.claims import OWN
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.private import RESULTS
 from schedproof.foundation.streams import steady_streams
-from schedproof.judge.catalogue import CATALOGUE, find_clause
+from schedproof.judge.catalogue import BINDS, CATALOGUE, find_clause
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.own import is_own, own_clause
@@ -198,6 +198,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         key=lambda item: (
             candidates.index(_candidate(item)),
             CATALOGUE[_clause(item)].last,
+            # As little as possible has happened on the cluster then.
+            not (_clause(item) == BINDS or CATALOGUE[_clause(item)].fresh),
             order[_clause(item)],
         )
     )
@@ -251,7 +253,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
     if session is None or not clause:
         return (yield)
     from schedproof.foundation.disk import naming_full_disk
-    from schedproof.stimulus.case import CaseOver
+    from schedproof.stimulus.expectations import CaseOver
 
     if session.hopeless:
         pyfuncitem.obj = _nothing
@@ -276,7 +278,9 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
         session.result.error = session.result.error or error
         _give_up(session, error)
     pyfuncitem.user_properties.append(("schedproof", verdict.as_json()))
-    _raise_outcome(verdict, session.result.reproduce(_candidate(pyfuncitem), clause))
+    result_so_far, candidate = session.result, _candidate(pyfuncitem)
+    commands = result_so_far.reproduce(candidate, clause), result_so_far.reproduce_among(candidate, clause)
+    _raise_outcome(verdict, *commands)
     return result
 
 
@@ -360,11 +364,11 @@ def _give_up(session: Session, error: SchedproofError) -> NoReturn:
     pytest.fail(str(error), pytrace=False)
 
 
-def _raise_outcome(verdict: Verdict, reproduce: str) -> None:
+def _raise_outcome(verdict: Verdict, *commands: str) -> None:
     from schedproof.report.run.terminal import explain
 
     if verdict.fails_run or verdict.unproved:
-        pytest.fail(explain(verdict, reproduce), pytrace=False)
+        pytest.fail(explain(verdict, *commands), pytrace=False)
     if verdict.outcome != "passed":
         # Declared, and still so; or merely recommended.
         pytest.xfail(verdict.summary)

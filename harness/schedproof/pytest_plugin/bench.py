@@ -16,6 +16,7 @@ from schedproof.session.options import BENCH_OPTIONS, OPTIONS, add_options
 
 if TYPE_CHECKING:
     from schedproof.benchmark.bench import Bench
+    from schedproof.benchmark.results import BenchDocument
 
 __all__ = ["BenchPlugin", "add_bench_options", "is_unasked"]
 
@@ -50,7 +51,7 @@ class BenchPlugin:
         self._seed = seed
         self._modes: list[str] = []
         self._bench: Bench | None = None
-        self._document: dict[str, Any] = {}
+        self._document: BenchDocument | None = None
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "replay" in metafunc.fixturenames:
@@ -102,8 +103,9 @@ class BenchPlugin:
             }  # fmt: skip
             command = shlex.join(["pytest", *self._config.invocation_params.args, f"--sched-seed={self._seed}"])
             self._bench, self._document = run_bench(options, self._folder, command, ConsoleProgress())
-        if error := self._document["run"].get("error"):
-            raise UsageError(error)
+        assert self._document is not None
+        if self._document.run.error:
+            raise UsageError(self._document.run.error)
         return self._bench
 
     def _option(self, name: str) -> Any:
@@ -111,11 +113,11 @@ class BenchPlugin:
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A gate that failed fails the run."""
-        if session.exitstatus == pytest.ExitCode.OK and self._document.get("run", {}).get("exit_code"):
+        if session.exitstatus == pytest.ExitCode.OK and self._document is not None and self._document.run.exit_code:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        if self._document:
+        if self._document is not None:
             from schedproof.report.bench.terminal import print_bench
 
             terminalreporter.section("schedproof")

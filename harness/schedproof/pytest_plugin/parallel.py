@@ -113,7 +113,7 @@ class Controller:
         candidate: Candidate = item.callspec.params["sched_candidate"]  # type: ignore[assignment]
         return Task(
             index, candidate.name, first=clause.id == BINDS, last=clause.last,
-            seconds=self._durations.expected(candidate, clause),
+            seconds=self._durations.expected(candidate, clause), fresh=clause.fresh,
         )  # fmt: skip
 
     def pytest_configure_node(self, node: WorkerController) -> None:

@@ -7,9 +7,11 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from schedproof.benchmark.bench import Bench
-from schedproof.benchmark.compare.gate import Gate
+from schedproof.benchmark.compare.gate import Gate, check_gate
 from schedproof.benchmark.document import bench_document, pod_rows
 from schedproof.benchmark.request import Request, prepare
+from schedproof.benchmark.results import Conformance
+from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import explicit_binaries
 from schedproof.foundation.disk import naming_full_disk
 from schedproof.foundation.errors import SchedproofError, UsageError
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from schedproof.benchmark.results import BenchDocument
     from schedproof.foundation.progress import Progress
 
 __all__ = ["run_bench"]
@@ -26,8 +29,8 @@ __all__ = ["run_bench"]
 
 def run_bench(
     options: Mapping[str, Any], folder: Path, command: str, progress: Progress
-) -> tuple[Bench, dict[str, Any]]:
-    """Measure, write the report, and return what was found, also as bench.json's document.
+) -> tuple[Bench, BenchDocument]:
+    """Measure, write the report, and return what was found, also as bench.json has it.
 
     What was measured before something broke is reported as well; so is it before a KeyboardInterrupt goes on its way.
 
@@ -52,8 +55,13 @@ def run_bench(
         baseline=options["baseline"], workloads=options["workload"], scheduler_perf=options["scheduler_perf"],
         modes=options["mode"], nodes=options["nodes"], pods=options["pods"], sweep=options["sweep"],
         phases=options["phases"], cluster=options["cluster"], node_image=options["node_image"],
+        kubernetes=options["kubernetes"] or DEFAULT_KUBERNETES,
     )  # fmt: skip
-    bench = Bench(prepare(request, explicit_binaries(options["binary"]), progress), progress)
+    plan = prepare(request, explicit_binaries(options["binary"]), progress)
+    names = {*plan.families, *plan.families.values()}
+    for gate in gates:
+        check_gate(gate, baseline=(plan.baseline,), workload=names, mode=plan.modes)
+    bench = Bench(plan, progress)
     error, interrupt = "", None
     try:
         with naming_full_disk(folder):
@@ -70,14 +78,13 @@ def run_bench(
     return bench, document
 
 
-def _conformance(path: Path | None) -> Sequence[Mapping[str, Any]] | None:
+def _conformance(path: Path | None) -> Sequence[Conformance] | None:
     if path is None:
         return None
     try:
-        candidates: list[Mapping[str, Any]] = json.loads(path.read_text())["candidates"]
+        return [Conformance.model_validate(one) for one in json.loads(path.read_text())["candidates"]]
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise UsageError(
             f"--conformance {path}: no report can be read there: {problem}",
             remedy="name the report.json of `schedproof run --report DIR`",
         ) from problem
-    return candidates

@@ -9,6 +9,7 @@ import secrets
 import socket
 from typing import TYPE_CHECKING
 
+from schedproof.binaries import lock as locked
 from schedproof.binaries.resolve import resolve
 from schedproof.candidates.deploy.deployer import DEPLOY_MODES, DeployMode
 from schedproof.clusters.embedded import cluster as embedded
@@ -43,6 +44,7 @@ class Settings:
     cluster: str = "embedded"
     cluster_file: Path | None = None
     nodes: int | None = None
+    kubernetes: str | None = None
     deploy: DeployMode | None = None
     keep_cluster: bool = False
     cluster_name: str | None = None
@@ -77,7 +79,7 @@ class Settings:
 
 
 _FOR = {
-    **dict.fromkeys(("cluster_file", "nodes"), ("embedded", "kind")),
+    **dict.fromkeys(("cluster_file", "nodes", "kubernetes"), ("embedded", "kind")),
     **dict.fromkeys(("keep_cluster", "cluster_name", "node_image"), ("kind",)),
     **dict.fromkeys(
         (
@@ -99,13 +101,17 @@ def check(settings: Settings) -> None:
         UsageError: names the option, and what it is for.
     """
     if settings.cluster not in CLUSTERS:
-        raise UsageError(f"--cluster {settings.cluster}: no such cluster", remedy=f"one of {', '.join(CLUSTERS)}")
+        raise UsageError(
+            f"--cluster {settings.cluster}: unknown kind of cluster", remedy=f"one of {', '.join(CLUSTERS)}"
+        )
     for field, clusters in _FOR.items():
         if getattr(settings, field) not in (None, False) and settings.cluster not in clusters:
             raise UsageError(
                 f"{_flag(field)} does not go with --cluster {settings.cluster}",
                 remedy=f"leave it out, or choose --cluster {' or '.join(clusters)}",
             )
+    if settings.kubernetes is not None:
+        locked.load().builds(settings.kubernetes)
     if settings.deploy is not None and settings.deploy not in DEPLOY_MODES:
         raise UsageError(
             f"--deploy {settings.deploy}: unknown deployment mode", remedy=f"one of {', '.join(DEPLOY_MODES)}"
@@ -122,8 +128,8 @@ def check(settings: Settings) -> None:
 
 def _check_existing(settings: Settings) -> None:
     for field, what in (
-        ("kubeconfig", "FILE: the cluster's"),
-        ("prometheus", "URL: where its nodes' traffic is known"),
+        ("kubeconfig", "FILE: that of the cluster"),
+        ("prometheus", "URL: of a Prometheus server that scrapes node_exporter on every node"),
     ):
         if getattr(settings, field) is None:
             raise UsageError(f"--cluster existing needs {_flag(field)}", remedy=f"{_flag(field)} {what}")
@@ -204,7 +210,7 @@ def launch_embedded(
     settings: Settings, progress: Progress, logs: Path | None, *, readings: bool = True
 ) -> EmbeddedCluster:
     """An embedded cluster; `logs` and `readings` as for `EmbeddedCluster`."""
-    spec = load_spec(_definition(settings), count=settings.nodes)
+    spec = load_spec(_definition(settings), count=settings.nodes, kubernetes=settings.kubernetes)
     names = embedded.required_binaries(spec, readings=readings)
     binaries = _paths(names, spec.kubernetes, settings, progress)
     # The scheduler is started later, with the candidate.
@@ -218,7 +224,7 @@ def _launch_kind(settings: Settings, progress: Progress) -> Cluster:
     from schedproof.clusters.kind.docker import require_docker
     from schedproof.clusters.node_image.image_choice import obtain_images
 
-    spec = load_kind_spec(_definition(settings), count=settings.nodes)
+    spec = load_kind_spec(_definition(settings), count=settings.nodes, kubernetes=settings.kubernetes)
     require_docker()
     binaries = _paths(kind.BINARIES, spec.kubernetes, settings, progress)
     images = obtain_images(settings.node_image, spec.kubernetes, progress)

@@ -29,7 +29,9 @@ CANDIDATE_HELP = "a candidate.yaml, its folder, or the name of a shipped candida
 def folder_name(text: str) -> Path:
     """The type of an option that names a folder."""
     if not text:
-        raise argparse.ArgumentTypeError("an empty text names no folder\n  fix: name one, or leave the option out")
+        raise argparse.ArgumentTypeError(
+            "the name of the folder is empty\n  fix: name a folder, or leave the option out"
+        )
     return Path(text)
 
 
@@ -37,8 +39,15 @@ def seed(text: str) -> int:
     """The type of an option that seeds what is drawn; seeds are parts of names, too."""
     if not text.isascii() or not text.isdecimal():
         raise argparse.ArgumentTypeError(
-            f"{text} is no seed\n  fix: a whole number from 0, such as the one of a report"
+            f"expected a whole number from 0, found {text}\n  fix: use the seed that a report shows"
         )
+    return int(text)
+
+
+def count(text: str) -> int:
+    """The type of an option that says how many: one at least."""
+    if not text.isascii() or not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, found {text}\n  fix: write one such as 4")
     return int(text)
 
 
@@ -56,10 +65,15 @@ class Option:
     default: Any = None
 
 
+KUBERNETES = Option(
+    "kubernetes", "MINOR", "embedded, kind: the minor version of Kubernetes, such as 1.35, whatever the definition says"
+)
+
 CLUSTER_OPTIONS = (
     Option("cluster", "NAME", "where to run: embedded (default), kind, or existing", default="embedded"),
     Option("cluster-file", "FILE", "embedded, kind: a cluster definition instead of clusters/NAME.yaml", Path),
-    Option("nodes", "N", "embedded, kind: the number of identical nodes", int),
+    Option("nodes", "N", "embedded, kind: the number of identical nodes", count),
+    KUBERNETES,
     Option("deploy", "MODE", "how candidates are deployed: process, pod (default on kind), or control-plane"),
     Option(
         "keep-cluster",
@@ -77,7 +91,7 @@ CLUSTER_OPTIONS = (
     Option(
         "allow-node-changes",
         "",
-        "existing: allow the run to label and taint nodes, and to add some",
+        "existing: allow the run to label, taint and add nodes",
         flag=True,
         default=False,
     ),
@@ -96,19 +110,24 @@ OPTIONS = (
         "normalization: only this surface: python, extender, plugin, normalize-score, scheduler",
         repeated=True,
     ),
-    Option("cases", "N", "normalization: how many for each clause: quick (default), ci, thorough, or a number"),
+    Option("cases", "N", "normalization: cases for each clause: quick (default), ci, thorough, or a number"),
     Option("replay", "ID", "normalization: only this case, which failed before"),
     Option(
         "window",
         "DURATION",
-        "for candidates that take {window}: the window to try them with, in place of the claimed one",
+        "for candidates that take {window}: a window to use instead of the claimed one",
     ),
     Option("keep-going", "", "try all clauses, even if the candidate binds no pod", flag=True, default=False),
     Option("fail-fast", "", "stop at the first clause that fails or cannot be proved", flag=True, default=False),
     Option("allow-skipped", "", "exit 0 even if the cluster cannot try some clauses", flag=True, default=False),
     Option("report", "DIR", "folder for report and evidence (default: schedproof-results/TIME)", folder_name),
     Option("seed", "N", "seed of everything that is drawn at random (default: random, printed)", seed),
-    Option("binary", "NAME=PATH", "use this binary, such as kube-scheduler=./kube-scheduler", repeated=True),
+    Option(
+        "binary",
+        "NAME=PATH",
+        "use this binary instead of the default, such as kube-scheduler=./kube-scheduler",
+        repeated=True,
+    ),
 )
 
 
@@ -116,7 +135,7 @@ JOBS = Option(
     "jobs",
     "N",
     "number of clusters side by side (default: as many as shorten the run; 1 unless the cluster is embedded)",
-    int,
+    count,
 )
 """Of the command line alone: for pytest that is `-n` of pytest-xdist."""
 
@@ -125,7 +144,7 @@ WATCH = Option(
 )
 """Of the command line alone."""
 
-REPEAT = Option("repeat", "N", "number of runs, each on new clusters; ends with a count of failures", int, default=1)
+REPEAT = Option("repeat", "N", "number of runs, each on new clusters; ends with a count of failures", count, default=1)
 """Of the command line alone."""
 
 BENCH_OPTIONS = (
@@ -135,11 +154,11 @@ BENCH_OPTIONS = (
     Option("workload", "NAME", "a workload's file, or a shipped one's name (default: basic)", repeated=True),
     Option("scheduler-perf", "FILE", "upstream's performance-config.yaml; --workload then names its cases", Path),
     Option("mode", "MODE", "drain, open-loop or one-at-a-time (default: all)", repeated=True),
-    Option("rounds", "N", "rounds of each candidate in each mode (default: 10)", int, default=10),
+    Option("rounds", "N", "rounds of each candidate in each mode (default: 10)", count, default=10),
     Option(
-        "nodes", "N", "nodes, in place of the workload's own number; several show how it scales", int, repeated=True
+        "nodes", "N", "nodes, in place of the workload's own number; several show how it scales", count, repeated=True
     ),
-    Option("pods", "N", "pods to measure, in place of the workload's own number", int),
+    Option("pods", "N", "pods to measure, in place of the workload's own number", count),
     Option("sweep", "", "raise the rate of the open loop until latency rises", flag=True, default=False),
     Option(
         "phases",
@@ -148,13 +167,19 @@ BENCH_OPTIONS = (
         flag=True,
         default=False,
     ),
-    Option("fail-if", "GATE", 'such as "p99 ratio > 1.2 vs stock": exit 1 where that is shown', repeated=True),
+    Option("fail-if", "GATE", 'such as "p99 ratio > 1.2 vs stock": exit with 1 if that is shown', repeated=True),
     Option("conformance", "FILE", "a report.json of the same candidates, shown beside the numbers", Path),
     Option("cluster", "NAME", "where to measure: embedded (default) or kind", default="embedded"),
+    KUBERNETES,
     Option("node-image", "REF", "kind: the image of the nodes (default: kind's own, or one that is built here)"),
     Option("report", "DIR", "folder for results (default: schedproof-results/TIME)", folder_name),
     Option("seed", "N", "seed of orders, arrivals and readings (default: random, printed)", seed),
-    Option("binary", "NAME=PATH", "use this binary, such as kube-scheduler=./kube-scheduler", repeated=True),
+    Option(
+        "binary",
+        "NAME=PATH",
+        "use this binary instead of the default, such as kube-scheduler=./kube-scheduler",
+        repeated=True,
+    ),
 )
 """Of `schedproof bench`, and of pytest on suites/benchmark."""
 

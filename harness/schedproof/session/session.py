@@ -15,17 +15,14 @@ from schedproof.foundation.disk import FREE_SPACE, DiskSpace, naming_full_disk
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError, UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
 from schedproof.foundation.private import make_private
+from schedproof.history.acts import Broken, Selected
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.judge import applies, dependent, judge
-from schedproof.judge.own import is_own
 from schedproof.report.run.result import CandidateResult, RunResult
 from schedproof.session.launch import check, launch
 from schedproof.stimulus.case import Case
-from schedproof.stimulus.extender import ExtenderCase
-from schedproof.stimulus.network import NetworkCase
-from schedproof.stimulus.plugin import PluginCase
+from schedproof.stimulus.last_round import last_round
 from schedproof.stimulus.scorers import build_scorers
-from schedproof.stimulus.scoring import ScoringCase
 from schedproof.stimulus.trial import Trial, describe_cluster
 
 if TYPE_CHECKING:
@@ -42,21 +39,6 @@ __all__ = ["Session", "require_space"]
 
 _LEAST_FREE = 64 << 20
 """Bytes that must be free in the report folder: a run of twenty clauses writes some 10 MB."""
-
-
-_CASES: dict[str, type[Case]] = {
-    "network": NetworkCase, "extender": ExtenderCase, "plugin": PluginCase, "normalize": ScoringCase
-}  # fmt: skip
-
-
-def _case_class(candidate: Candidate, clause: str) -> type[Case]:
-    """By the first part of a clause's id. Where the candidate claims any, there is traffic in some others, too.
-
-    These are tests of the user's own, and what pods prefer, which readings could outweigh.
-    """
-    if is_own(clause) or clause.startswith("core/prefer-"):
-        return Case if candidate.claims.network is None else NetworkCase
-    return _CASES.get(clause.partition("/")[0], Case)
 
 
 class Session:
@@ -169,7 +151,7 @@ class Session:
                             cluster, candidate, folder, self.settings.seed, self.settings.deploy, self.settings.effort
                         )
                     self._trial.recorder.add(
-                        "selected", clauses=list(result.selected), allow_skipped=self.settings.allow_skipped
+                        Selected(clauses=list(result.selected), allow_skipped=self.settings.allow_skipped)
                     )
             except SchedproofError as error:
                 result.error = error
@@ -205,7 +187,8 @@ class Session:
         """Begin the trial of one clause."""
         trial = self.trial(candidate)
         self._hopeless = bool(self._cause)
-        self._case = _case_class(candidate, clause)(trial, clause)
+        trial.let_patient_wait()
+        self._case = Case(trial, clause)
         self._began = time.monotonic()
         try:
             if not CATALOGUE[clause].at_start:
@@ -239,7 +222,7 @@ class Session:
             trial = self.trial(candidate)
             if self._case is not None:
                 if CATALOGUE[clause].last and not trial.is_over and not self._cause:
-                    self._case.last_round()
+                    last_round(self._case)
                 self._case.end()
                 self.result.timings[f"{candidate.name} {clause}"] = time.monotonic() - self._began
             if CATALOGUE[clause].last:
@@ -256,7 +239,7 @@ class Session:
         """Leave it at what is judged over all of the run: whatever else is tried would fail by the same cause."""
         if not self._cause and not self.settings.keep_going:
             self._cause = clause
-            trial.recorder.add("broken", case=clause)
+            trial.recorder.add(Broken(case=clause))
 
     def clean_up(self) -> None:
         """Put the world back as it was before the case. Where that fails, nothing more can be tried in this world."""

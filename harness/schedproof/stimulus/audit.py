@@ -6,15 +6,18 @@ import contextlib
 import datetime
 import http.client
 import json
+import os
 import secrets
 import time
 import urllib.parse
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import AUDIT_CAUGHT_UP
 from schedproof.foundation.disk import DiskSpace
 from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.history.audit_order import BINDINGS
+from schedproof.history.observations import ApiRequest, AuditLine, AuditMark
 from schedproof.stimulus.binding_webhook import CALL_ANNOTATION
 
 if TYPE_CHECKING:
@@ -23,7 +26,6 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.api import Api
     from schedproof.foundation.waiting import Watched
-    from schedproof.history.record import Record
 
 __all__ = ["AuditTail"]
 
@@ -49,6 +51,7 @@ class AuditTail:
     ) -> None:
         self._epoch, self._now, self._whole = epoch, now, frozenset(whole)
         self._disk = DiskSpace(path.parent)
+        self._path = path
         self._file: IO[bytes] = path.open("rb")
         self._file.seek(0, 2)
         self._partial = b""
@@ -75,14 +78,14 @@ class AuditTail:
 
     def read_until(
         self, api: Api, bound: set[tuple[str, str]], *, watching: Sequence[Watched] = ()
-    ) -> Iterator[Record]:
+    ) -> Iterator[AuditLine]:
         """All lines up to a mark that is left here.
 
         Also waits for the Binding of every pod in `bound` (namespace, name), unless it was read before. A full disk,
         and the end of anything in `watching`, end the wait with their error.
         """
         last = self.mark(api)
-        lines: list[Record] = []
+        lines: list[AuditLine] = []
         seen = False
 
         def probe() -> None:
@@ -92,10 +95,10 @@ class AuditTail:
                 if (record := self._record(event)) is None:
                     continue
                 lines.append(record)
-                if record["kind"] == "mark":
-                    seen = seen or record["mark"] == last
+                if isinstance(record, AuditMark):
+                    seen = seen or record.mark == last
                 elif _places(record):
-                    self._bound.add((record["namespace"], record["name"]))
+                    self._bound.add((record.namespace, record.name))
             if not seen or not bound <= self._bound:
                 missing = sorted(name for _, name in bound - self._bound)
                 raise NotYet(f"marker {'read' if seen else 'missing'}; no Binding yet for {missing}")
@@ -107,15 +110,29 @@ class AuditTail:
     def close(self) -> None:
         self._file.close()
 
-    def _events(self) -> Iterator[Record]:
-        self._partial += self._file.read()
+    def _events(self) -> Iterator[dict[str, Any]]:
+        self._partial += self._read()
         *complete, self._partial = self._partial.split(b"\n")
         for line in complete:
             yield json.loads(line)
 
-    def _record(self, event: Record) -> Record | None:
+    def _read(self) -> bytes:
+        """What was written since, across a rotation: the apiserver renames a file of 100 MB, and begins another."""
+        # Looked up before the old file is read: once another one is begun, nothing more is written to the old one.
+        with contextlib.suppress(FileNotFoundError):  # between the two steps of a rotation
+            current = self._path.stat()
+            if not os.path.samestat(current, os.fstat(self._file.fileno())):
+                rest = self._file.read()
+                self._file.close()
+                self._file = self._path.open("rb")
+                return rest + self._file.read()
+            if current.st_size < self._file.tell():  # cut off in place, as logrotate's copytruncate does
+                self._file.seek(0)
+        return self._file.read()
+
+    def _record(self, event: dict[str, Any]) -> ApiRequest | AuditMark | None:
         reference = event.get("objectRef", {})
-        stamps = {
+        stamps: dict[str, Any] = {
             "line": self._line,
             "received": self._at(event["requestReceivedTimestamp"]),
             "completed": self._at(event["stageTimestamp"]),
@@ -123,7 +140,7 @@ class AuditTail:
         if str(reference.get("name", "")).startswith(self._prefix):
             number = int(reference["name"].removeprefix(self._prefix))
             sent, answered = self._sent[number - 1], self._answered[number - 1]
-            return {"kind": "mark", "at": sent, "answered": answered, "mark": number, **stamps}
+            return AuditMark(at=sent, answered=answered, mark=number, **stamps)
         resource = "/".join(part for part in (reference.get("resource"), reference.get("subresource")) if part)
         user, verb = event["user"]["username"], event["verb"]
         if user not in self._whole and (verb in _READING or resource.partition("/")[0] not in _PLACING):
@@ -134,35 +151,35 @@ class AuditTail:
             self._begun.discard(event["auditID"])
             return None
         answer = (event.get("responseObject") or {}).get("metadata", {})
+        body = event.get("requestObject")
         uri = urllib.parse.urlsplit(event.get("requestURI", ""))
-        more = {
+        more: dict[str, Any] = {
             "path": "" if resource else uri.path,
             "uid": answer.get("uid", "") if verb == "create" and resource == "pods" else "",
             "dry_run": "dryRun" in urllib.parse.parse_qs(uri.query),
             "impersonates": event.get("impersonatedUser", {}).get("username", ""),
             "call": event.get("annotations", {}).get(CALL_ANNOTATION, ""),
         }
-        return {
-            "kind": "request",
-            "at": stamps["completed"],
-            "user": user,
-            "verb": verb,
-            "group": reference.get("apiGroup", ""),
-            "resource": resource,
-            "namespace": reference.get("namespace", ""),
-            "name": reference.get("name", "") or answer.get("name", ""),
-            "code": event.get("responseStatus", {}).get("code", 0),
+        return ApiRequest(
+            at=stamps["completed"],
+            user=user,
+            verb=verb,
+            group=reference.get("apiGroup", ""),
+            resource=resource,
+            namespace=reference.get("namespace", ""),
+            name=reference.get("name", "") or answer.get("name", ""),
+            code=event.get("responseStatus", {}).get("code", 0),
             **stamps,
-            "body": event.get("requestObject"),
+            body=body if isinstance(body, dict | list) else None,  # a patch may be anything, until it is refused
             **{name: value for name, value in more.items() if value},
-        }
+        )
 
     def _at(self, timestamp: str) -> float:
         return round(datetime.datetime.fromisoformat(timestamp).timestamp() - self._epoch, 6)
 
 
-def _places(request: Record) -> bool:
+def _places(request: ApiRequest) -> bool:
     """Whether a request may have placed a pod."""
     # A client that ends in the middle leaves a 504 behind; its Binding may have been carried out.
-    carried_out = request["code"] < 300 or request["code"] == http.client.GATEWAY_TIMEOUT
-    return request["resource"] in ("pods/binding", "bindings") and carried_out and not request.get("dry_run")
+    carried_out = request.code < 300 or request.code == http.client.GATEWAY_TIMEOUT
+    return request.resource in BINDINGS and carried_out and not request.dry_run

@@ -1,9 +1,8 @@
-"""Holds Bindings at the apiserver's door: an admission webhook on pods/binding, for every client."""
+"""Holds Bindings at the apiserver's door, and refuses writes of statuses: an admission webhook, for every client."""
 
 from __future__ import annotations
 
 import base64
-import contextlib
 import http.client
 import http.server
 import itertools
@@ -19,6 +18,7 @@ from schedproof.daemons.certificates import Authority
 from schedproof.foundation.deadlines import WEBHOOK_CALLED
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until, wait_for
+from schedproof.history.audit_order import BINDINGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ _NUMBERS = itertools.count(1)
 _EFFECT_SECONDS = 2.0
 """How long the effect of a Binding can be seen before its answer: watches deliver in milliseconds, and a candidate that
 polls does so each second."""
-_REASONS = {409: "Conflict", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
+_REASONS = {409: "Conflict", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
 """metav1.StatusReason, by HTTP status code."""
 
 
@@ -49,9 +49,21 @@ class BindingGate:
 
     Args:
         patience: how long the candidate may take to post a Binding.
+        statuses: whether writes of pods' statuses pass through it, too.
     """
 
-    def __init__(self, cluster: Cluster, namespace: str, patience: Deadline, record: Callable[..., None]) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        namespace: str,
+        patience: Deadline,
+        record: Callable[..., None],
+        *,
+        statuses: bool = False,
+    ) -> None:
+        self._statuses = statuses
+        self._mute: set[str] = set()
+        self._muted: set[str] = set()
         self._patience = patience
         self._record = record
         self._api = cluster.api
@@ -101,7 +113,9 @@ class BindingGate:
                     "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": self._namespace}},
                     "rules": [
                         {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"],
-                         "resources": ["pods/binding", "bindings"]},
+                         "resources": [*BINDINGS]},
+                        *([{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"],
+                            "resources": ["pods/status"]}] if self._statuses else ()),
                     ],
                     "clientConfig": {"url": f"https://{self._address}:{self._port}/", "caBundle": bundle},
                 }
@@ -129,29 +143,46 @@ class BindingGate:
         with self._changed:
             self._refused[pod] = (code, times)
 
+    def refuse_status(self, pod: str) -> None:
+        """Answer the next write of this pod's status with 500."""
+        with self._changed:
+            self._mute.add(pod)
+
+    def await_refused_status(self, pod: str) -> bool:
+        """Return when a write of this pod's status was refused, or when that took too long; which of the two."""
+        return self._await(lambda: pod in self._muted, f"a write of the status of {pod}", self._patience)
+
+    def _await(self, came: Callable[[], bool], what: str, deadline: Deadline) -> bool:
+        """Whether something came in time."""
+
+        def probe() -> None:
+            if not came():
+                raise NotYet(f"there was none: {what}")
+
+        try:
+            wait_for(probe, deadline, what=what, wake=self._changed)
+        except DeadlineExceededError:
+            return False
+        return True
+
     def lose_answer(self, pod: str) -> None:
         """Let the next Binding of this pod take effect, and answer it with 504 once that could be seen for a while.
 
         A webhook is called before the effect. So the same Binding is posted by us, under the harness's identity;
-        for the one who posted the first it is as if the apiserver had been too slow to answer.
+        for the client that posted the first it is as if the apiserver had been too slow to answer.
         """
         with self._changed:
             self._losing.add(pod)
 
     def await_lost(self, pod: str) -> None:
         """Return when the answer to a Binding of this pod has been lost, or when that took too long."""
+        self._await(lambda: pod in self._lost, f"the answer to a Binding of {pod}", self._patience)
 
-        def probe() -> None:
-            if pod not in self._lost:
-                raise NotYet(f"the Binding of {pod} is not answered")
-
-        with contextlib.suppress(DeadlineExceededError):
-            wait_for(probe, self._patience, what=f"the answer to a Binding of {pod}", wake=self._changed)
-
-    def accept(self) -> None:
-        """Refuse nothing any more."""
+    def accept(self, *pods: str) -> None:
+        """Refuse no Binding of these pods any more; of no pod, if none is given."""
         with self._changed:
-            self._refused.clear()
+            for pod in pods or list(self._refused):
+                self._refused.pop(pod, None)
 
     def hold(self, pod: str) -> None:
         """Let the next Binding of a pod of this name wait until `release`."""
@@ -164,16 +195,15 @@ class BindingGate:
 
     def await_call(self, pod: str) -> bool:
         """Return when a Binding of a pod of this name was posted, or when that took too long; which of the two."""
+        return self._await(lambda: pod in self._calls, f"a Binding of {pod}", self._patience)
 
-        def probe() -> None:
-            if pod not in self._calls:
-                raise NotYet(f"no Binding of {pod}")
+    def await_calls(self, pod: str, times: int, deadline: Deadline) -> bool:
+        """Return when so many Bindings of this pod were posted; `deadline` is for each. Whether they were in time."""
 
-        try:
-            wait_for(probe, self._patience, what=f"a Binding of {pod}", wake=self._changed)
-        except DeadlineExceededError:
-            return False
-        return True
+        def came(so_many: int) -> bool:
+            return self._await(lambda: self._calls.count(pod) >= so_many, f"a Binding of {pod}", deadline)
+
+        return all(came(so_many) for so_many in range(1, times + 1))
 
     def release(self) -> None:
         """Let what waits go on, and all that follows."""
@@ -183,6 +213,8 @@ class BindingGate:
 
     def review(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """The answer to an AdmissionRequest; for the server."""
+        if request.get("subResource") == "status":
+            return self._review_status(request)
         binding = request["object"]
         # Bindings can be posted to the pod's subresource, or to the namespace.
         pod, user = request.get("name") or binding["metadata"]["name"], request["userInfo"]["username"]
@@ -218,13 +250,16 @@ class BindingGate:
             with self._changed:
                 self._lost.add(pod)
                 self._changed.notify_all()
-        answer: dict[str, Any] = {
-            "uid": request["uid"], "allowed": not code, "auditAnnotations": {"call": str(number)},
-        }  # fmt: skip
-        if code:
-            message = "answered by the harness, to see what follows"
-            answer["status"] = {"code": code, "reason": _REASONS.get(code, ""), "message": message}
-        return answer
+        return {**_answer(request, code), "auditAnnotations": {"call": str(number)}}
+
+    def _review_status(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        with self._changed:
+            refused = request["name"] in self._mute and not request.get("dryRun")
+            if refused:
+                self._mute.discard(request["name"])
+                self._muted.add(request["name"])
+                self._changed.notify_all()
+        return _answer(request, http.client.INTERNAL_SERVER_ERROR if refused else 0)
 
     def _refusal(self, pod: str) -> int:
         """The code to answer with; 0 where the Binding may pass."""
@@ -255,6 +290,15 @@ class BindingGate:
             self._server.shutdown()
             self._thread.join()
             self._server.server_close()
+
+
+def _answer(request: Mapping[str, Any], code: int) -> dict[str, Any]:
+    """An AdmissionResponse; `code` is 0 where the request may pass."""
+    answer: dict[str, Any] = {"uid": request["uid"], "allowed": not code}
+    if code:
+        message = "answered by the harness, to see what follows"
+        answer["status"] = {"code": code, "reason": _REASONS.get(code, ""), "message": message}
+    return answer
 
 
 class _Server(http.server.ThreadingHTTPServer):

@@ -5,34 +5,38 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
-import http.client
 import json
 import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from schedproof.candidates.deploy.taps import HARNESS
-from schedproof.candidates.kinds import ExtenderSpec
-from schedproof.daemons.daemon import insecure_tls
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.http import connect, exchange
+from schedproof.history.acts import LineFault, NodesLoad, TransportTried
 from schedproof.judge.extender_calls import DEFAULT_TIMEOUT, is_needed
-from schedproof.stimulus.case import Case
-from schedproof.stimulus.network import sample_step, scripted_past
+from schedproof.judge.extender_tls import AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE
+from schedproof.stimulus.load import sample_step, scripted_past
 from schedproof.stimulus.news import News
+from schedproof.stimulus.own_placements import OwnPlacements
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    import http.client
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from schedproof.candidates.claims import NetworkClaims
     from schedproof.candidates.deploy.taps import Fault, Tap
+    from schedproof.candidates.kinds import ExtenderSpec
     from schedproof.clusters.cluster import ScriptedMetrics
     from schedproof.foundation.deadlines import Deadline
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.node_changes import NodeChanges
     from schedproof.stimulus.pods import Pod
-    from schedproof.stimulus.trial import Trial
+    from schedproof.stimulus.status import PodStatus
 
-__all__ = ["ExtenderCase"]
+__all__ = ["ExtenderStimulus"]
 
 _ANSWER_SECONDS = 20.0
 _LEAST = 1e5
@@ -41,13 +45,13 @@ _NOBODY = "00000000-0000-4000-8000-000000000000"
 """The uid of a pod that does not exist."""
 
 
-class ExtenderCase(Case):
-    """A case whose candidate is an extender."""
+class ExtenderStimulus:
+    """Requests to an extender, of the harness and of kube-scheduler, and faults of the line between them."""
 
-    def __init__(self, trial: Trial, clause: str) -> None:
-        super().__init__(trial, clause)
-        assert isinstance(trial.candidate.spec, ExtenderSpec)
-        self._config = trial.candidate.spec.config
+    def __init__(self, context: Context, spec: ExtenderSpec, nodes: NodeChanges, status: PodStatus) -> None:
+        self._context, self._trial, self._recorder = context, context.trial, context.recorder
+        self._nodes, self._status = nodes, status
+        self._config, self._ready = spec.config, spec.ready
         self._server: ScriptedMetrics | None = None
         self._traffic: dict[str, float] = {}
 
@@ -57,22 +61,25 @@ class ExtenderCase(Case):
         return self._config.verbs
 
     def add_idle_nodes(self, count: int, *, alike: bool = True) -> list[str]:
-        """As for every case; and all nodes have readings, so that none is rejected for want of one.
+        """Let idle nodes join; and all nodes have readings, so that none is rejected for want of one.
 
-        `alike`: without traffic; else no two have the same, by more than twice the claimed resolution.
+        `alike`: without traffic; else no two have the same, by more than twice the claimed resolution. Nothing that was
+        placed before counts any more then: of equal nodes, an extender cannot know which one a pod went to.
         """
-        added = super().add_idle_nodes(count)
-        network = self.trial.candidate.claims.network
+        if not alike and self._trial.probes_apart:
+            OwnPlacements(self._trial).wait()
+        added = self._nodes.add_idle(count)
+        network = self._trial.candidate.claims.network
         if network is not None:
-            nodes = [*self.trial.cluster.nodes, *added, *self.trial.reserved_nodes]
+            nodes = [*self._trial.cluster.nodes, *added, *self._trial.reserved_nodes]
             factor = 1.5 + 2 * network.resolution
-            order = enumerate(self.random.sample(nodes, len(nodes)))
+            order = enumerate(self._context.random.sample(nodes, len(nodes)))
             self._script(network, {node: 0.0 if alike else _LEAST * factor**place for place, node in order})
         return added
 
     def turn_load_round(self) -> None:
         """Give the quietest node the traffic of the loudest, and so on: no fixed choice is right before and after."""
-        network, before = self.trial.candidate.claims.network, self._server
+        network, before = self._trial.candidate.claims.network, self._server
         if network is None or before is None:
             return
         self._script(network, dict(zip(self._traffic, reversed(self._traffic.values()), strict=True)))
@@ -81,26 +88,27 @@ class ExtenderCase(Case):
     def _script(self, network: NetworkClaims, traffic: Mapping[str, float]) -> None:
         """Let Prometheus have these readings, in bytes per second, the lowest first."""
         self._traffic = dict(traffic)
-        self._server = self.trial.cluster.scripted_metrics()
+        self._server = self._trial.cluster.scripted_metrics()
         begin = time.time() - scripted_past(network)
         counters = {node: Counter(1e9, ((begin, rate),)) for node, rate in traffic.items()}
-        device = network.device.format(device=self.trial.cluster.device)
-        self._server.script(Script({(network.metric, device): counters}, sample_step(network)))
-        self.trial.attachment.prometheus.upstream = self._server.url
-        News(self._recorder, network, None).wait()
-        self._recorder.add("load", case=self.clause, phase=0, traffic=dict(traffic), source="scripted")
+        device = network.device.format(device=self._trial.cluster.device)
+        self._server.script(Script({(network.metric, device): counters}, sample_step(network), self._nodes.targets))
+        self._trial.attachment.prometheus.upstream = self._server.url
+        News(self._recorder, network, None, shows=self._trial.attachment.is_one_process).wait()
+        self._recorder.add(NodesLoad(case=self._context.clause, phase=0, traffic=dict(traffic), source="scripted"))
 
-    def close(self) -> None:
-        super().close()
+    def undo(self) -> None:
+        """Put the candidate back on the cluster's Prometheus."""
         if self._server is not None:
-            self.trial.attachment.prometheus.upstream = self.trial.cluster.prometheus_url
+            self._trial.attachment.prometheus.upstream = self._trial.cluster.prometheus_url
             self._server.close()
 
     def call_preempt(self, *, victim: Pod) -> None:
         """Ask it which pods may go, where a pod of a higher priority wants the place of `victim`, which is bound."""
         if not self._config.preempt_verb:
             return
-        node, pod = self.node_of(victim), self._recorder.pods[victim.uid]
+        pod = self._recorder.pods[victim.uid]
+        node = pod["spec"]["nodeName"]
         manifest = {**pod, "metadata": {**pod["metadata"], "name": f"{victim.name}-preemptor", "uid": _NOBODY}}
         manifest["spec"] = {name: value for name, value in pod["spec"].items() if name != "nodeName"}
         arguments: dict[str, Any] = {"Pod": manifest, "NodeNameToVictims": None, "NodeNameToMetaVictims": None}
@@ -116,31 +124,33 @@ class ExtenderCase(Case):
         return is_needed(self._config.as_dict())
 
     @contextlib.contextmanager
-    def extender_broken(self, fault: Fault) -> Iterator[None]:
+    def broken(self, fault: Fault) -> Iterator[None]:
         """A context in which kube-scheduler cannot reach the extender, or gets no answer from it."""
         tap = self._tap
         tap.inject(fault)
-        self._recorder.add("fault", case=self.clause, line="extender", fault=fault.value, on=True)
+        self._recorder.add(LineFault(case=self._context.clause, line="extender", fault=fault.value, on=True))
         try:
             yield
-            self._recorder.add("fault", case=self.clause, line="extender", fault="", on=False)
+            self._recorder.add(LineFault(case=self._context.clause, line="extender", fault="", on=False))
         finally:
             tap.heal()
+            # The client is kube-scheduler, which always has a time-out: it is not what is tried.
+            tap.release()
 
     def await_left_waiting(self, pods: Sequence[Pod]) -> None:
         """Give kube-scheduler the time to say of each of these pods that it could not be scheduled."""
         for pod in pods:
-            self.await_condition([pod], "PodScheduled", self.beyond_timeout)
+            self._status.await_condition([pod], "PodScheduled", self.beyond_timeout)
 
     @property
     def beyond_timeout(self) -> Deadline:
         """As long as the candidate claims to take for a pod, and its httpTimeout for each verb besides."""
-        bind, timeout = self.deadlines.bind, self._config.http_timeout or DEFAULT_TIMEOUT
+        bind, timeout = self._context.deadlines.bind, self._config.http_timeout or DEFAULT_TIMEOUT
         return dataclasses.replace(bind, seconds=bind.seconds + timeout * len(self.verbs))
 
     @property
     def _tap(self) -> Tap:
-        tap = self.trial.attachment.extender
+        tap = self._trial.attachment.extender
         if tap is None:
             raise HostError("this extender has no tap: its line cannot be broken, and nothing of our own be sent to it")
         return tap
@@ -174,14 +184,14 @@ class ExtenderCase(Case):
         return json.dumps(arguments).encode()
 
     def _whole(self, name: str) -> dict[str, Any]:
-        node = self._recorder.nodes.get(name) or self._recorder.nodes[self.trial.cluster.nodes[0]]
+        node = self._recorder.nodes.get(name) or self._recorder.nodes[self._trial.cluster.nodes[0]]
         labels = {**node["metadata"].get("labels", {}), "kubernetes.io/hostname": name}
         status = {key: node["status"].get(key) for key in ("capacity", "allocatable")}
         return {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": status}
 
     def ask_at_once(self, pods: Sequence[Pod]) -> None:
         """Ask every verb about each of these pods at the same time, about other nodes each time."""
-        nodes, count = self.nodes, max(1, len(self.trial.cluster.nodes) // 2)
+        nodes, count = self._nodes.names, max(1, len(self._trial.cluster.nodes) // 2)
 
         def ask(number: int, pod: Pod) -> None:
             turned = nodes[number % len(nodes) :] + nodes[: number % len(nodes)]
@@ -193,25 +203,45 @@ class ExtenderCase(Case):
             for asked in [pool.submit(ask, number, pod) for number, pod in enumerate(pods)]:
                 asked.result()
 
+    def ask_by_other_transports(self, pod: Pod) -> None:
+        """Ask about a pod past the tap: as kube-scheduler is configured, over plain HTTP, without a certificate."""
+        if not self.asking_verbs:
+            return
+        server = urlsplit(self._tap.upstream).netloc
+        connections: Mapping[str, Callable[[], http.client.HTTPConnection]] = {
+            AS_CONFIGURED: lambda: self._tap.connect(_ANSWER_SECONDS),
+            PLAIN: lambda: connect(f"http://{server}", _ANSWER_SECONDS),
+            WITHOUT_CERTIFICATE: lambda: connect(f"https://{server}", _ANSWER_SECONDS),
+        }
+        body = self.question(pod, self._nodes.names)
+        for how, opened in connections.items():
+            status, error = self._ask(opened, body)
+            self._recorder.add(TransportTried(case=self._context.clause, how=how, status=status, error=error))
+
+    def _ask(self, opened: Callable[[], http.client.HTTPConnection], body: bytes) -> tuple[int, str]:
+        """The status of the answer, or 0 and what went wrong."""
+        path, headers = f"{self._config.path_prefix}/{self.asking_verbs[0]}", {"Content-Type": "application/json"}
+        try:
+            connection = opened()
+        except OSError as error:  # of a certificate that is not to be trusted, for instance
+            return 0, f"{type(error).__name__}: {error}"[:200]
+        status, text = exchange(connection, "POST", path, body, headers)
+        return status, "" if status else text[:200]
+
     def call(self, verb: str, body: bytes, *, what: str) -> None:
         """POST a body to a verb; `what` says what it is. What comes of it is on record."""
-        connection = _connect(self._tap.url)
+        self._send("POST", f"{self._config.path_prefix}/{verb}", body, f"{verb} {what}")
+
+    def ask_health(self) -> None:
+        """Ask for its health as a kubelet does, by the path that its descriptor names, or the usual one."""
+        path = self._ready or "/healthz"
+        self._send("GET", path, b"", f"{path} its health")
+
+    def _send(self, method: str, path: str, body: bytes, what: str) -> None:
         headers = {
-            "Content-Type": "application/json", "Accept-Encoding": "gzip", HARNESS: f"{self.clause} {verb} {what}",
-        }  # fmt: skip
-        try:
-            connection.request("POST", f"{self._config.path_prefix}/{verb}", body, headers)
-            connection.getresponse().read()
-        except (OSError, http.client.HTTPException):
-            pass  # the tap has it on record
-        finally:
-            connection.close()
-
-
-def _connect(url: str) -> http.client.HTTPConnection:
-    """To a tap of ours, whose certificate may be its own."""
-    target = urlsplit(url)
-    address, port = target.hostname or "", target.port
-    if target.scheme == "https":
-        return http.client.HTTPSConnection(address, port, timeout=_ANSWER_SECONDS, context=insecure_tls())
-    return http.client.HTTPConnection(address, port, timeout=_ANSWER_SECONDS)
+            "Content-Type": "application/json",
+            "Accept-Encoding": "gzip",
+            HARNESS: f"{self._context.clause} {what}",
+        }
+        # The tap has the answer on record, or that there was none.
+        exchange(connect(self._tap.url, _ANSWER_SECONDS), method, path, body, headers)

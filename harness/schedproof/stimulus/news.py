@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.waiting import until
+from schedproof.history.observations import PrometheusQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +19,7 @@ __all__ = ["News"]
 _Asked = tuple[str, str]
 """The path of a request to Prometheus, and its query, if it has one."""
 _TAKEN_IN = 0.02
-"""Seconds from an answer of Prometheus until who asked for it goes by it: another thread may have asked."""
+"""Seconds from an answer of Prometheus until the candidate uses it: another of its threads may have asked."""
 _NUDGED_EVERY = 0.1
 """Seconds between two questions for nothing."""
 _AT_ONCE = 0.25
@@ -28,27 +29,32 @@ _AT_ONCE = 0.25
 class News:
     """What a candidate with a claimed `refresh` knows of changed readings.
 
-    It has them once it was answered, after the change, everything that it had asked within the period before: who polls
-    asks all of it again in each period, and who reads Prometheus when he is asked, may be asked for nothing.
+    It has them once it was answered, after the change, everything that it had asked within the period before: one that
+    polls asks all of it again in each period, and one that reads Prometheus only for a decision may have none to make.
 
-    Who asks for counters as they are now, and for nothing of their past, works out rates from what he has seen himself:
-    he has news once he has seen a whole window of it.
+    A candidate that asks for counters as they are now, and for nothing of their past, works out rates from the samples
+    that it has taken: it has news once those cover a whole window.
+
+    Of several processes one may have asked, and another one decides: such a candidate has the time that it claims.
 
     Args:
         recorder: has what it asks.
         claims: how old its readings may be.
         nudge: asks it, whatever the answer; None: it cannot be asked.
+        shows: whether it has news as soon as it is seen to have read them: it is one process.
     """
 
-    def __init__(self, recorder: Recorder, claims: NetworkClaims, nudge: Callable[[], None] | None) -> None:
-        self._recorder, self._claims, self._nudge = recorder, claims, nudge
+    def __init__(
+        self, recorder: Recorder, claims: NetworkClaims, nudge: Callable[[], None] | None, *, shows: bool
+    ) -> None:
+        self._recorder, self._claims, self._nudge, self._shows = recorder, claims, nudge, shows
 
     def wait(self) -> None:
         """Until it has what there is to read now."""
         claimed = self._claims.staleness
         due = time.monotonic() + claimed
         # Of recording rules Prometheus itself has news only after a while.
-        usual = self._usual(claimed) if claimed and not self._claims.rules else set()
+        usual = self._usual(claimed) if claimed and self._shows and not self._claims.rules else set()
         begin = self._recorder.now()
         while usual and (left := due - time.monotonic()) > 0:
             if self._nudge is not None:
@@ -64,7 +70,7 @@ class News:
         until(due)
 
     def come_at_once(self) -> bool:
-        """Whether it has news at once, time after time: who polls or caches may have them once, by chance."""
+        """Whether it has news at once, time after time: one that polls or caches may have them once, by chance."""
         took = []
         for _ in range(2):
             begin = time.monotonic()
@@ -85,10 +91,10 @@ class News:
         """What it asked of Prometheus, and was answered, between two moments of the record."""
         found = set()
         for record in reversed(self._recorder.records):
-            if record["at"] < begin:
+            if record.at < begin:
                 break
-            if record["kind"] == "query" and record["at"] <= end and record["at"] - record["seconds"] >= begin:
-                found.add((record["path"], record["request"]))
+            if isinstance(record, PrometheusQuery) and record.at <= end and record.begun >= begin:
+                found.add((record.path, record.request))
         return found
 
 

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from schedproof.clusters.nodes import is_ready
 from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
 from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.history.acts import Emptied
+from schedproof.oracle.resources import allocatable
+from schedproof.stimulus.pods import amount
 from schedproof.stimulus.reserved import CORDONED, GENERATION
+from schedproof.traffic.readings import node_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from schedproof.clusters.api import Manifest
-    from schedproof.stimulus.trial import Trial
+    from schedproof.clusters.spec import NodeSpec
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.sight import Sight
 
 __all__ = ["LOOKALIKES", "UNUSUAL_NAMES", "NodeChanges"]
 
@@ -38,27 +45,57 @@ UNUSUAL_NAMES: Mapping[str, str] = MappingProxyType(
 class NodeChanges:
     """What was done to the nodes of a cluster. `undo` makes them what they were."""
 
-    def __init__(self, trial: Trial) -> None:
-        self.trial = trial
-        self._cluster = trial.cluster
-        self._api = trial.cluster.api
-        self._recorder = trial.recorder
+    def __init__(self, context: Context, sight: Sight) -> None:
+        self._context, self._sight = context, sight
+        self._cluster = context.trial.cluster
+        self._api, self._recorder = context.api, context.recorder
         self._restore: dict[str, Manifest] = {}
         self._added: list[str] = []
         self._absent: dict[str, Manifest] = {}
+        self._images: dict[str, Sequence[Manifest]] = {}
+        """What nodes reported before."""
+        self._addresses: dict[str, str] = {}
+        """Of nodes that no Prometheus of the cluster scrapes."""
+        self._left: dict[str, float] = {}
+        """When nodes that had joined left, on the monotonic clock."""
+
+    @property
+    def targets(self) -> dict[str, Mapping[str, str]]:
+        """The labels that readings have of idle nodes, which no Prometheus of the cluster scrapes."""
+        return {node: node_labels(node, address) for node, address in self._addresses.items()}
+
+    @property
+    def names(self) -> list[str]:
+        """The cluster's nodes, in an order that changes with the seed, and each time."""
+        return self._context.random.sample(list(self._cluster.nodes), len(self._cluster.nodes))
+
+    def share(self, resource: str, part: float) -> str:
+        """So much of what the smallest node has to offer, of `cpu` or `memory`."""
+        return amount(resource, min(self._offers(resource)) * part)
+
+    def beyond(self, resource: str, factor: float) -> str:
+        """So many times what the largest node has to offer."""
+        return amount(resource, max(self._offers(resource)) * factor)
+
+    def _offers(self, resource: str) -> list[int]:
+        return [allocatable(self._recorder.nodes[node])[resource] for node in self._cluster.nodes]
+
+    @property
+    def _template(self) -> NodeSpec:
+        return self._context.trial.surroundings.dressed(self._cluster.node_template)
 
     def _node(self, name: str) -> Manifest:
         return self._api.get("nodes", name)
 
-    def change_node(
+    def change(
         self,
         node: str,
         *,
         taints: Sequence[Mapping[str, str]] | None = None,
-        labels: Mapping[str, str] | None = None,
+        labels: Mapping[str, str | None] | None = None,
         unschedulable: bool | None = None,
     ) -> None:
-        """Replace taints, add labels, cordon. Call `settle` once all changes are made."""
+        """Replace taints, add labels (None: take away), cordon. Call `settle` once all changes are made."""
         self._restore.setdefault(node, self._node(node))
         patch: Manifest = {}
         if labels is not None:
@@ -68,6 +105,18 @@ class NodeChanges:
         if unschedulable is not None:
             patch.setdefault("spec", {})["unschedulable"] = unschedulable
         self._merge(node, patch, cordoned=unschedulable)
+
+    def hold_image(self, node: str, image: str) -> None:
+        """Have a node report an image, of a gigabyte. Where a kubelet reports its own, nothing happens."""
+        if "real-pods" in self._cluster.capabilities:
+            return
+        self._images.setdefault(node, self._node(node)["status"].get("images") or [])
+        self._report(node, {"images": [{"names": [image], "sizeBytes": 10**9}]})
+
+    def _report(self, node: str, status: Manifest) -> None:
+        """As its kubelet would; returns when it is on record."""
+        changed = self._api.merge("nodes", node, {"status": status}, subresource="status")
+        self._await_version(node, int(changed["metadata"]["resourceVersion"]))
 
     def _merge(self, node: str, patch: Manifest, *, cordoned: bool | None = None) -> None:
         """Returns when the change is on record: what follows must not come before it there.
@@ -100,35 +149,39 @@ class NodeChanges:
 
         wait_for(probe, OBJECT_GONE, what="nodes to go", wake=self._recorder.changed)
 
-    def add_node(self, name: str, **capacity: str) -> None:
-        """Let a node join, like the others but for `capacity`."""
-        template = self._cluster.node_template
+    def add(self, name: str, **capacity: str) -> None:
+        """Let a node join, like the others but for `capacity`; with readings, where the candidate rejects one without.
+
+        Call `settle` before pods that are to go there.
+        """
+        template = self._template
         self._added.append(name)
         self._cluster.add_node(name, like=dataclasses.replace(template, capacity={**template.capacity, **capacity}))
         self._await_recorded(name, is_ready)
         self._dress([name])
+        self._sight.joined(name, left=self._left.get(name))
 
-    def remove_node(self, name: str) -> None:
-        """Let a node leave that joined by `add_node`."""
+    def remove(self, name: str) -> None:
+        """Let a node leave that joined by `add`."""
         self._added.remove(name)
+        self._addresses.pop(name, None)
         self._restore.pop(name, None)
         self._cluster.remove_node(name)
         self._await_gone([name])
+        self._left[name] = time.monotonic()
 
-    def resize_node(self, name: str, **allocatable: str) -> None:
+    def resize(self, name: str, **allocatable: str) -> None:
         """Have a node that joined offer another amount of resources, as after its kubelet was given reservations."""
-        patch = {"status": {"allocatable": allocatable}}
-        version = int(self._api.merge("nodes", name, patch, subresource="status")["metadata"]["resourceVersion"])
-        self._await_recorded(name, lambda seen: int(seen["metadata"]["resourceVersion"]) >= version)
+        self._report(name, {"allocatable": allocatable})
 
-    def recreate_node(self, name: str, *, labels: Mapping[str, str], **capacity: str) -> None:
+    def recreate(self, name: str, *, labels: Mapping[str, str], **capacity: str) -> None:
         """Delete the Node object of one that joined, and create another one of its name at once.
 
         It has no taints of the first one's, those of its labels that Kubernetes knows, and what is given here.
         """
         node = self._node(name)
         known = {key: value for key, value in node["metadata"]["labels"].items() if "kubernetes.io/" in key}
-        metadata = {"name": name, "labels": {**known, **labels}}
+        metadata = {"name": name, "labels": {**known, **self._template.labels, **labels}}
         metadata["annotations"] = node["metadata"].get("annotations")
         status = {key: {**node["status"][key], **capacity} for key in ("capacity", "allocatable")}
         again = {**node, "metadata": metadata, "spec": {}, "status": {**node["status"], **status}}
@@ -137,39 +190,41 @@ class NodeChanges:
         self._await_recorded(name, lambda seen: seen["metadata"]["uid"] == uid and is_ready(seen))
         self._dress([name])
 
-    def add_idle_nodes(self, count: int) -> list[str]:
+    def add_idle(self, count: int) -> list[str]:
         """Let nodes join that exist in the API only, with no device and no exporter; their names.
 
         Needs the capability `idle-nodes`.
         """
-        names = [f"node-idle-{number}" for number in range(count)]
-        self._added += names
-        self._cluster.add_idle_nodes(names)
-        for name in names:
-            self._await_recorded(name, is_ready)
-        self._dress(names)
-        return names
+        return self.add_named({f"node-idle-{number}": f"203.0.113.{number + 1}" for number in range(count)})
 
     def add_named(self, addresses: Mapping[str, str]) -> list[str]:
         """Let idle nodes of these names and addresses join; their names. Needs the capability `idle-nodes`."""
         names = list(addresses)
         self._added += names
-        self._cluster.add_idle_nodes(names, addresses)
-        for name in names:
+        self._addresses |= addresses
+        self._cluster.add_idle_nodes(names, addresses, like=self._template)
+        for number, name in enumerate(names):
             self._await_recorded(name, is_ready)
+            # No order of types is promised. Of two InternalIPs, the first one is of the node's primary family.
+            listed = [
+                ("Hostname", name), ("ExternalIP", f"192.0.2.{number + 1}"), ("InternalIP", addresses[name]),
+                ("InternalIP", f"2001:db8::{number + 1:x}"),
+            ]  # fmt: skip
+            self._report(name, {"addresses": [{"type": kind, "address": address} for kind, address in listed]})
         self._dress(names)
         return names
 
     def _dress(self, nodes: Sequence[str]) -> None:
         """Give nodes that joined what those of the cluster have been given for the candidate."""
-        for node, version in self.trial.surroundings.dress_nodes(nodes).items():
+        for node, version in self._context.trial.surroundings.dress_nodes(nodes).items():
             self._await_version(node, version)
 
     def _await_version(self, node: str, version: int) -> None:
         self._await_recorded(node, lambda seen: int(seen["metadata"]["resourceVersion"]) >= version)
 
-    def remove_all_nodes(self) -> None:
+    def remove_all(self) -> None:
         """Take all nodes away. `rejoin` gives one back; what is still missing at the end comes back by itself."""
+        self._recorder.add(Emptied(case=self._context.clause))
         for node in self._api.list("nodes")["items"]:
             metadata = {key: node["metadata"].get(key) for key in ("name", "labels", "annotations")}
             self._absent[node["metadata"]["name"]] = {**node, "metadata": metadata}
@@ -184,17 +239,21 @@ class NodeChanges:
 
     def undo(self) -> bool:
         """Change back what was changed; whether anything was."""
-        changed = bool(self._restore or self._added or self._absent)
+        changed = bool(self._restore or self._added or self._absent or self._images)
         for name in list(self._absent):
             self.rejoin(name)
         while self._added:
-            self.remove_node(self._added[-1])
+            self.remove(self._added[-1])
+        while self._images:
+            name, images = self._images.popitem()
+            self._report(name, {"images": images})
         while self._restore:
             name, before = self._restore.popitem()
             labels = before["metadata"]["labels"]
             gone = self._node(name)["metadata"]["labels"].keys() - labels.keys() - {GENERATION}
+            kept = {key: value for key, value in labels.items() if key != GENERATION}
             spec = {key: before["spec"].get(key) for key in ("taints", "unschedulable")}
-            self._merge(name, {"metadata": {"labels": dict.fromkeys(gone)}, "spec": spec}, cordoned=False)
+            self._merge(name, {"metadata": {"labels": {**kept, **dict.fromkeys(gone)}}, "spec": spec}, cordoned=False)
         return changed
 
 

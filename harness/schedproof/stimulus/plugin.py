@@ -1,20 +1,55 @@
-"""Stimuli for compiled schedulers: starts beside the running one."""
+"""Stimuli for compiled schedulers: starts beside the running one, what it serves, and other schedulers."""
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.deploy.scheduler_config import ill_typed, incomplete, misspelled
-from schedproof.stimulus.case import Case
+from schedproof.candidates.deploy.scheduler_config import (
+    DEFAULT_SCHEDULER,
+    NO_LEADER_ELECTION,
+    ill_typed,
+    incomplete,
+    misspelled,
+)
+from schedproof.clusters.cluster import Rbac
+from schedproof.clusters.run_lease import timestamp
+from schedproof.foundation.deadlines import OWN_METRICS, UNHEALTHY
+from schedproof.foundation.waiting import NotYet
+from schedproof.history.acts import Tried
+from schedproof.history.observations import EndpointAnswer
+from schedproof.stimulus.candidate_changes import LEASE
+from schedproof.stimulus.endpoints import Answer, ask
+from schedproof.stimulus.pods import TOLERATE_ALL
+from schedproof.stimulus.trial import CONTROL
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-__all__ = ["PluginCase"]
+    from schedproof.foundation.deadlines import Deadline
+    from schedproof.stimulus.candidate_changes import CandidateChanges
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.expectations import Expectations
+    from schedproof.stimulus.pod_changes import PodChanges
+    from schedproof.stimulus.pods import Pod
+
+__all__ = ["PluginStimulus"]
+
+HEALTH = ("/healthz", "/livez", "/readyz")
+METRICS = "/metrics"
+_SCRAPER = "schedproof-scraper"
+_MAY_SCRAPE = Rbac(rules=({"nonResourceURLs": [METRICS], "verbs": ["get"]},))
+"""The rights of a Prometheus that scrapes schedulers."""
 
 
-class PluginCase(Case):
-    """A case whose candidate is a compiled scheduler."""
+class PluginStimulus:
+    """What is tried on a compiled scheduler. Everything ends with its context, or by itself."""
+
+    def __init__(self, context: Context, pods: PodChanges, expect: Expectations, candidate: CandidateChanges) -> None:
+        self._context, self._trial, self._recorder = context, context.trial, context.recorder
+        self._pods, self._expect, self._candidate = pods, expect, candidate
+        self._counted = 0.0
+        """Pods that it had scheduled by its own metrics, when these were last read."""
 
     def try_ill_typed_args(self) -> None:
         """Start it once for each of its args, with a value of another type in its place."""
@@ -29,16 +64,106 @@ class PluginCase(Case):
         self._try(incomplete)
 
     def _try(self, changed: Callable[[Mapping[str, Any]], list[tuple[str, Any, dict[str, Any]]]]) -> None:
-        attachment = self.trial.attachment
+        attachment = self._trial.attachment
         if attachment.configuration is None or attachment.start_error is not None:
             return
         wrong = changed(attachment.configuration)
         ends = attachment.try_configurations([document for _, _, document in wrong])
         for (arg, value, _), (code, log) in zip(wrong, ends, strict=True):
-            self._recorder.add("tried", case=self.clause, arg=arg, value=value, code=code, log=log)
+            self._recorder.add(Tried(case=self._context.clause, arg=arg, value=value, code=code, log=list(log)))
 
     def try_profiles(self) -> None:
         """A pod for each of its profiles, where it has several."""
-        attachment = self.trial.attachment
-        if attachment.start_error is None and len(attachment.scheduler_names) > 1:
-            self.expect_bound([self.pod(scheduler_name=name) for name in attachment.scheduler_names])
+        attachment = self._trial.attachment
+        if attachment.start_error is None and self.has_several_profiles:
+            self._expect.bound([self._pods.create(scheduler_name=name) for name in attachment.scheduler_names])
+
+    @property
+    def has_several_profiles(self) -> bool:
+        """Whether its configuration serves more than one schedulerName."""
+        return len(self._trial.attachment.scheduler_names) > 1
+
+    # -- what it serves
+
+    def ask_health(self) -> None:
+        """Ask for its health as a kubelet does: without credentials, and more than once before it is unhealthy."""
+        for path in HEALTH:
+            if not self._ask(path, lambda answer: answer.positive, UNHEALTHY).positive:
+                break
+
+    def ask_metrics(self, *, after: Sequence[Pod] = ()) -> None:
+        """Read its metrics as a Prometheus does; again, until they count the pods that it has scheduled meanwhile."""
+        cluster = self._trial.cluster
+        cluster.identity(_SCRAPER, _MAY_SCRAPE)
+        token = cluster.api.token(cluster.namespace, _SCRAPER)
+        due = self._counted + len(after)
+        answer = self._ask(METRICS, lambda answer: (answer.scheduled or 0) >= due, OWN_METRICS, token)
+        self._counted = answer.scheduled or 0
+
+    def _ask(self, path: str, accepted: Callable[[Answer], bool], deadline: Deadline, token: str = "") -> Answer:
+        """Record the first answer that is `accepted`, or the last one before the deadline; that answer."""
+        ports = (component.scheduler_port for component in self._trial.attachment.components)
+        port = next((port for port in ports if port is not None), None)
+        answer = Answer(0, "it was not asked")
+        if port is None:
+            return answer
+
+        def probe() -> None:
+            nonlocal answer
+            answer = ask(port, path, token)
+            if not accepted(answer):
+                raise NotYet(f"{path}: {answer.status}")
+
+        self._expect.patiently(probe, deadline, f"{path} to be answered")
+        self._recorder.add(EndpointAnswer(
+            case=self._context.clause, path=path, status=answer.status,
+            answer=answer.beginning, counted=answer.scheduled,
+        ))  # fmt: skip
+        return answer
+
+    # -- among other schedulers
+
+    @contextlib.contextmanager
+    def beside_the_stock_scheduler(self) -> Iterator[None]:
+        """A context in which the stock scheduler runs, and the Lease of a cluster's own scheduler is held.
+
+        Where its configuration says how it elects a leader, it does so meanwhile.
+        """
+        self._trial.start_control()
+        written = (self._trial.candidate.scheduler_config or {}).get("leaderElection") or NO_LEADER_ELECTION
+        with contextlib.ExitStack() as stack:
+            if "default-scheduler" not in self._trial.cluster.capabilities:
+                stack.enter_context(self._lease_held())
+            if written.get("leaderElect", True):
+                stack.enter_context(self._candidate.electing(**written))
+            yield
+
+    @contextlib.contextmanager
+    def _lease_held(self) -> Iterator[None]:
+        spec = {"holderIdentity": CONTROL, "leaseDurationSeconds": 3_600, "renewTime": timestamp()}
+        lease = {"metadata": {"name": LEASE}, "spec": spec}
+        self._trial.cluster.api.create_or_keep("leases", lease, "kube-system")
+        yield
+        self._trial.cluster.api.delete_if_there("leases", LEASE, "kube-system")
+
+    def others(self, count: int) -> list[Pod]:
+        """Pods of the stock scheduler."""
+        return [self._pods.create("other", role="other", scheduler_name=CONTROL) for _ in range(count)]
+
+    def await_others(self, pods: Sequence[Pod]) -> None:
+        """Give the stock scheduler its time to bind its pods."""
+        self._expect.wait_bound(pods, self._context.deadlines.bind)
+
+    @property
+    def replaces_default(self) -> bool:
+        """Whether pods that name no scheduler are its own."""
+        return DEFAULT_SCHEDULER in self._trial.attachment.scheduler_names
+
+    def daemon(self, node: str) -> Pod:
+        """A pod as the DaemonSet controller makes them, of a daemon that a node cannot do without."""
+        term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+        required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+        return self._pods.create(
+            "daemon", schedulerName=None, priorityClassName="system-node-critical", tolerations=TOLERATE_ALL,
+            affinity={"nodeAffinity": required},
+        )  # fmt: skip

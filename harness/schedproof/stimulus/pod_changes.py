@@ -2,51 +2,50 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
-from http import HTTPStatus
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from schedproof.clusters.api import ApiError, Conflict, NotFound
-from schedproof.foundation.deadlines import BUDGET_IN_FORCE, OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
+from schedproof.clusters.api import Conflict, NotFound
+from schedproof.documents.manifests import merged
+from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
 from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.history.acts import Lift, PodCreated, Tolerates
+from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import milli, parse_quantity, whole
 from schedproof.oracle.resources import allocatable, held
-from schedproof.stimulus.node_changes import NodeChanges
-from schedproof.stimulus.pods import TOLERATE_ALL, Pod, pod_manifest
+from schedproof.stimulus.pods import FILLER, TOLERATE_ALL, Pod, amount, pod_manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from schedproof.clusters.api import Manifest
-    from schedproof.stimulus.trial import Trial
+    from schedproof.stimulus.context import Context
 
 __all__ = ["PodChanges"]
 
-_FILLER = "schedproof-filler"
 _FINALIZER = "schedproof.dev/hold"
 _ENDED = ("Succeeded", "Failed")
 _DEAF = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 3600; done"]
 """A container's command that goes on when its pod is deleted, for as long as the pod's grace period lasts."""
 _GRACE = 600
+_AT_ONCE = 8
+"""Requests of several pods."""
 
 
-class PodChanges(NodeChanges):
-    """What a case does to pods, besides what it does to nodes. `undo` takes it all back."""
+class PodChanges:
+    """What a case does to pods. `undo` deletes them."""
 
-    def __init__(self, trial: Trial, clause: str) -> None:
-        super().__init__(trial)
-        self.clause = clause
-        self.scheduler_name = trial.candidate.scheduler_name
-        self._prefix = clause.replace("/", "-")
+    def __init__(self, context: Context) -> None:
+        self._context, self._trial = context, context.trial
+        self._api, self._recorder = context.api, context.recorder
         self._numbers: dict[str, int] = {}
         self._pods: dict[str, Pod] = {}
-        self._classes: list[tuple[str, str]] = []
-        """Resource and name of RuntimeClasses and PriorityClasses that are to go."""
-        self._budgets: list[str] = []
-        self._real = "real-pods" in trial.cluster.capabilities
+        self._real = "real-pods" in context.trial.cluster.capabilities
         """Whether kubelets run what is bound; else kwok plays that."""
 
-    def pod(
+    def create(
         self,
         name: str = "probe",
         *,
@@ -55,27 +54,67 @@ class PodChanges(NodeChanges):
         phase: int = -1,
         managed: bool = True,
         namespace: str = "",
+        template: Mapping[str, Any] = MappingProxyType({}),
         **spec: Any,
     ) -> Pod:
         """Create a pod for the candidate (or for `scheduler_name`); see `pod_manifest` for `spec`.
 
         `managed`: whether a pod for an extender asks for what that manages, without which it is not called.
-        `namespace`: the trial's, if not given.
+        `namespace`: the trial's, if not given. `template`: what it is merged into.
         """
         full_name = self.next_name(name)
         self._numbers[name] = self._numbers.get(name, 0) + 1
-        return self._create(full_name, role, scheduler_name, phase, managed=managed, namespace=namespace, **spec)
-
-    def neighbour(self, node: str, app: str, **spec: Any) -> Pod:
-        """A pod that is on a node from the start, with a label `app`."""
-        return self.pod(
-            "neighbour", role="filler", scheduler_name=_FILLER, node=node, labels={"app": app},
-            tolerations=TOLERATE_ALL, **spec,
+        return self._create(
+            full_name, role, scheduler_name, phase, managed=managed, namespace=namespace, template=template, **spec
         )  # fmt: skip
+
+    def neighbour(self, node: str, app: str, *, ends: str = "", lingers: bool = False, **spec: Any) -> Pod:
+        """A pod that is on a node from the start, with a label `app`. `ends`, `lingers`: as of `fill`.
+
+        One that lingers needs a cluster without kubelets.
+        """
+        if lingers:
+            spec["finalizers"] = [_FINALIZER]
+        return self.create(
+            "neighbour", role="filler", scheduler_name=FILLER, node=node, labels={"app": app},
+            tolerations=TOLERATE_ALL, **self._ending(ends), **spec,
+        )  # fmt: skip
+
+    def twin(self, pod: Pod, namespace: str, node: str, **spec: Any) -> Pod:
+        """A pod of the same name in another namespace, which is on a node from the start."""
+        return self._create(pod.name, "filler", FILLER, namespace=namespace, node=node, **spec)
+
+    def namesake(self, pod: Pod, **spec: Any) -> Pod:
+        """A pod for the candidate, of the same name as another one, in another namespace."""
+        namespace = self._trial.surroundings.namespace_beside(self._trial.namespace, "other")
+        return self._create(pod.name, "probe", namespace=namespace, **spec)
+
+    def foreign(self, **spec: Any) -> Pod:
+        """A pod of another scheduler, which waits until `bind_elsewhere` gives it a node."""
+        return self.create("foreign", role="filler", scheduler_name=FILLER, **spec)
+
+    def crowd(self, count: int) -> list[Pod]:
+        """So many pods of another scheduler, which stay without a node. In lists they come first, by their names.
+
+        They are of no role: the record has what the watch shows of them.
+        """
+        manifests = [
+            pod_manifest(f"0-crowd-{n}", FILLER, image=self._trial.cluster.workload_image) for n in range(count)
+        ]
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            pods = list(pool.map(self._create_one, manifests))
+        for pod in pods:
+            self._await_shown(pod)
+        return pods
+
+    def _create_one(self, manifest: Manifest) -> Pod:
+        pod = Pod.created(self._api.create("pods", manifest, self._trial.namespace))
+        self._pods[pod.uid] = pod
+        return pod
 
     def next_name(self, name: str) -> str:
         """What the next pod of this `name` is going to be called."""
-        return f"{self._prefix}-{name}-{self._numbers.get(name, 0) + 1}"
+        return f"{self._context.prefix}-{name}-{self._numbers.get(name, 0) + 1}"
 
     def _create(
         self,
@@ -86,26 +125,21 @@ class PodChanges(NodeChanges):
         *,
         managed: bool = True,
         namespace: str = "",
+        template: Mapping[str, Any] = MappingProxyType({}),
         **spec: Any,
     ) -> Pod:
-        image = self.trial.cluster.workload_image
-        manifest = pod_manifest(name, scheduler_name or self.scheduler_name, image=image, **spec)
+        image = self._trial.cluster.workload_image
+        manifest = pod_manifest(name, scheduler_name or self._trial.candidate.scheduler_name, image=image, **spec)
+        manifest = merged(dict(template), manifest)
         if not scheduler_name:
-            self.trial.surroundings.dress_pod(manifest, managed=managed)
+            self._trial.surroundings.dress_pod(manifest, managed=managed)
         # Before the request: what follows from the pod must not come before it in the timeline.
         at = self._recorder.now()
-        created = self._api.create("pods", manifest, namespace or self.trial.namespace)
+        created = self._api.create("pods", manifest, namespace or self._trial.namespace)
         pod = Pod.created(created)
-        self._pods[pod.name] = pod
-        extra = {"phase": phase} if phase >= 0 else {}
+        self._pods[pod.uid] = pod
         self._recorder.add(
-            "pod",
-            at=at,
-            case=self.clause,
-            pod=pod.full_name,
-            uid=pod.uid,
-            role=role,
-            **extra,
+            PodCreated(at=at, case=self._context.clause, pod=pod.full_name, uid=pod.uid, role=role, phase=phase)
         )
         self._await_shown(pod)
         return pod
@@ -120,19 +154,6 @@ class PodChanges(NodeChanges):
 
         wait_for(probe, OBJECT_SHOWN, what=f"the watch to show {pod.name}", wake=self._recorder.changed)
 
-    # -- how much of a node
-
-    def share(self, resource: str, part: float) -> str:
-        """So much of what the smallest node has to offer, of `cpu` or `memory`."""
-        return _quantity(resource, min(self._offers(resource)) * part)
-
-    def beyond(self, resource: str, factor: float) -> str:
-        """So many times what the largest node has to offer."""
-        return _quantity(resource, max(self._offers(resource)) * factor)
-
-    def _offers(self, resource: str) -> list[int]:
-        return [allocatable(self._recorder.nodes[node])[resource] for node in self.trial.cluster.nodes]
-
     def fill(self, node: str, *, ends: str = "", lingers: bool = False, **leaving: str) -> Pod:
         """Occupy a node with a pod that is bound from the start, but for `leaving`: cpu="500m", memory="1Gi".
 
@@ -145,30 +166,35 @@ class PodChanges(NodeChanges):
         self.remove_misplaced()
         offered = allocatable(self._recorder.nodes[node])
         taken = {
-            resource: _quantity(resource, offered[resource] - self._held(node, resource) - _units(resource, amount))
-            for resource, amount in leaving.items()
+            resource: amount(resource, offered[resource] - self._held(node, resource) - _units(resource, left))
+            for resource, left in leaving.items()
         }
-        spec: dict[str, Any] = {}
-        if self._real and ends:
-            spec = {"command": ["/bin/sh", "-c", f"exit {_ENDED.index(ends)}"], "restartPolicy": "Never"}
-        elif self._real and lingers:
+        spec = self._ending(ends)
+        if self._real and lingers:
             spec = {"command": _DEAF, "terminationGracePeriodSeconds": _GRACE}
         elif lingers:
             spec = {"finalizers": [_FINALIZER]}
-        return self.pod(
-            "filler", role="filler", scheduler_name=_FILLER, node=node, tolerations=TOLERATE_ALL,
+        return self.create(
+            "filler", role="filler", scheduler_name=FILLER, node=node, tolerations=TOLERATE_ALL,
             cpu=taken.get("cpu", ""), memory=taken.get("memory", ""), **spec,
         )  # fmt: skip
 
-    def remove_misplaced(self) -> None:
-        """Delete those of the pods that must wait which the candidate has bound.
+    def _ending(self, phase: str) -> dict[str, Any]:
+        """What lets a pod end in this phase where kubelets run it; nothing elsewhere, or for no phase."""
+        if not (self._real and phase):
+            return {}
+        return {"command": ["/bin/sh", "-c", f"exit {_ENDED.index(phase)}"], "restartPolicy": "Never"}
+
+    def remove_misplaced(self) -> bool:
+        """Delete those of the pods that must wait which the candidate has bound; whether there were any.
 
         That is on record; from here on they would only be in the way of others.
         """
-        waiters, pods = self.trial.waiters, self._recorder.pods
+        waiters, pods = self._trial.waiters, self._recorder.pods
         bound = [name for name, pod in waiters.items() if pods.get(pod.uid, {}).get("spec", {}).get("nodeName")]
         if bound:
             self.delete([waiters.pop(name) for name in bound])
+        return bool(bound)
 
     def _held(self, node: str, resource: str) -> int:
         """What pods hold of a node; a real one has pods of its own."""
@@ -206,74 +232,69 @@ class PodChanges(NodeChanges):
 
         wait_for(terminating, OBJECT_GONE, what=f"{pod.name} to be terminating", wake=self._recorder.changed)
 
+    # -- as the watch has shown them
+
+    def node_of(self, pod: Pod) -> str:
+        """Where the watch has shown it; "" while it is not bound."""
+        return str(self._recorder.pods.get(pod.uid, {}).get("spec", {}).get("nodeName", ""))
+
+    def fits(self, pod: Pod) -> bool:
+        """Whether the oracle finds a node for a pod, in the world as it is on record now."""
+        recorder = self._recorder
+        found = check(recorder.pods[pod.uid], list(recorder.nodes.values()), list(recorder.pods.values()))
+        return not all(found.values())
+
+    def is_told(self, pod: Pod) -> bool:
+        """Whether a condition says that it waits for a node; or it does no more."""
+        seen = self._recorder.pods.get(pod.uid)
+        if seen is None or seen["spec"].get("nodeName") or seen["metadata"].get("deletionTimestamp"):
+            return True
+        return bool(self.denied(pod, "PodScheduled"))
+
+    def denied(self, pod: Pod, condition: str) -> Mapping[str, str]:
+        """The condition of this type, where its status is False; empty where it is not."""
+        conditions = self._recorder.pods.get(pod.uid, {}).get("status", {}).get("conditions", ())
+        return next((c for c in conditions if (c["type"], c["status"]) == (condition, "False")), {})
+
     def is_pending(self, pod: Pod) -> bool:
         """Whether its phase is still that of a pod that waits for a node."""
         return bool(self._recorder.pods.get(pod.uid, {}).get("status", {}).get("phase") == "Pending")
 
-    def lingering_pod(self, name: str, **spec: Any) -> Pod:
-        """A pod that `terminate` leaves where it is, also while it is not bound."""
-        return self.pod(name, finalizers=[_FINALIZER], **spec)
+    def lingering(self, name: str, **spec: Any) -> Pod:
+        """A pod that remains after it was deleted, bound or not, until it is let go.
 
-    def resize(self, pod: Pod, cpu: str, *, in_force: str) -> None:
+        Where kubelets run it, its containers end at the deletion, and its resources are free from then on.
+        """
+        return self.create(name, finalizers=[_FINALIZER], **spec)
+
+    def let_go(self, pods: Sequence[Pod]) -> None:
+        """Let those of them that linger, and are to end, do so; the others linger no more."""
+        for pod in pods:
+            if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
+                self.patch(pod, {"metadata": {"finalizers": None}})
+
+    def resize(self, pod: Pod, cpu: str, *, in_force: str, pending: str = "") -> None:
         """Ask for another amount of CPU of a pod that runs on a node without a machine, whose kubelet we play.
 
         `in_force`: what the kubelet still grants, and says so. Call it with both alike once the resize is done.
+        `pending`: why it has not begun, as the reason of the condition PodResizePending.
         """
         self._await_phase(pod, "Running")
         (status,) = self._recorder.pods[pod.uid]["status"]["containerStatuses"]
-        granted = {"allocatedResources": {"cpu": in_force}, "resources": {"requests": {"cpu": in_force}}}
+        seen = self._api.get("pods", pod.name, pod.namespace)
+        containers = seen["spec"]["containers"]
+        resources = containers[0]["resources"]
+        force = {**resources["requests"], "cpu": in_force}
+        granted = {"allocatedResources": force, "resources": {**resources, "requests": force}}
         # The status comes first: what is still in force is held at every moment.
-        self.patch(pod, {"status": {"containerStatuses": [{**status, **granted}]}}, "status")
-        containers = self._api.get("pods", pod.name, pod.namespace)["spec"]["containers"]
-        containers[0]["resources"] = {"requests": {"cpu": cpu}}
+        changed: dict[str, Any] = {"containerStatuses": [{**status, **granted}]}
+        if pending:
+            condition = {"type": "PodResizePending", "status": "True", "reason": pending}
+            changed["conditions"] = [one for one in seen["status"]["conditions"] if one["type"] != condition["type"]]
+            changed["conditions"].append(condition)
+        self.patch(pod, {"status": changed}, "status")
+        containers[0]["resources"] = {**resources, "requests": {**resources["requests"], "cpu": cpu}}
         self.patch(pod, {"spec": {"containers": containers}}, "resize")
-
-    def runtime_class(self, cpu: str) -> str:
-        """Let there be a RuntimeClass whose pods take so much CPU more than they ask for; its name."""
-        name = self._class_name()
-        overhead = {"podFixed": {"cpu": cpu}}
-        self._api.create("runtimeclasses", {"metadata": {"name": name}, "handler": "runc", "overhead": overhead})
-        self._classes.append(("runtimeclasses", name))
-        return name
-
-    def priority_class(self, value: int, *, preempts: bool = False) -> str:
-        """Let there be a PriorityClass of this value; its name. `preempts`: whether others are evicted for its pods."""
-        name = self._class_name()
-        policy = "PreemptLowerPriority" if preempts else "Never"
-        self._api.create("priorityclasses", {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy})
-        self._classes.append(("priorityclasses", name))
-        image = self.trial.cluster.workload_image
-        pod = pod_manifest(f"{self._prefix}-of-class", _FILLER, image=image, priorityClassName=name)
-
-        def known() -> None:
-            # The apiserver's admission has its own watch of PriorityClasses, and refuses pods of those unknown to it.
-            try:
-                self._api.try_create("pods", pod, self.trial.namespace)
-            except ApiError as error:
-                if error.status != HTTPStatus.FORBIDDEN:
-                    raise
-                raise NotYet(str(error)) from error
-
-        wait_for(known, OBJECT_SHOWN, what=f"the apiserver to know the PriorityClass {name}")
-        return name
-
-    def disruption_budget(self, app: str) -> None:
-        """Let a PodDisruptionBudget allow no disruption of the one pod that is labelled with this `app`, and runs."""
-        name = f"{self._prefix}-{app}"
-        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}
-        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}
-        self._api.create("poddisruptionbudgets", budget, self.trial.namespace)
-        self._budgets.append(name)
-
-        def in_force() -> None:
-            status = self._api.get("poddisruptionbudgets", name, self.trial.namespace).get("status") or {}
-            if status.get("currentHealthy") != 1 or status.get("disruptionsAllowed") != 0:
-                raise NotYet(f"its status is {status}")
-
-        wait_for(in_force, BUDGET_IN_FORCE, what=f"the PodDisruptionBudget {name}", poll=0.1)
-
-    def _class_name(self) -> str:
-        return f"{self.trial.namespace}-{self._prefix}-{len(self._classes)}"
 
     def _await_phase(self, pod: Pod, phase: str) -> None:
         def probe() -> None:
@@ -286,10 +307,8 @@ class PodChanges(NodeChanges):
 
     def delete(self, pods: Sequence[Pod]) -> None:
         """Delete pods, and wait until the watch has shown that they are gone."""
-        for pod in pods:
-            with contextlib.suppress(NotFound, Conflict):
-                self._api.delete("pods", pod.name, pod.namespace, uid=pod.uid)
-            self._pods.pop(pod.name, None)
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(self._delete_one, pods))
         uids = {pod.uid for pod in pods}
 
         def gone() -> None:
@@ -298,6 +317,11 @@ class PodChanges(NodeChanges):
                 raise NotYet(f"{len(left)} pods are still there")
 
         wait_for(gone, OBJECT_GONE, what="deleted pods to go", wake=self._recorder.changed)
+
+    def _delete_one(self, pod: Pod) -> None:
+        with contextlib.suppress(NotFound, Conflict):
+            self._api.delete("pods", pod.name, pod.namespace, uid=pod.uid)
+        self._pods.pop(pod.uid, None)
 
     def recreate(self, pod: Pod, **spec: Any) -> Pod:
         """Delete a pod, and create one of the same name as soon as it is gone."""
@@ -308,7 +332,7 @@ class PodChanges(NodeChanges):
 
     def bind_elsewhere(self, pod: Pod, node: str) -> None:
         """Bind one of the candidate's pods in its place, as another replica or another scheduler would."""
-        self._api.bind(self.trial.namespace, pod.name, node, uid=pod.uid)
+        self._api.bind(self._trial.namespace, pod.name, node, uid=pod.uid)
 
     def patch(self, pod: Pod, patch: Manifest, subresource: str = "") -> None:
         """Change a pod; its `status` by its subresource."""
@@ -316,37 +340,33 @@ class PodChanges(NodeChanges):
 
     def add_conditions(self, pod: Pod, *types: str) -> None:
         """Write conditions into a pod's status, as controllers of their own do, beside those that are there."""
-        there = self._api.get("pods", pod.name, self.trial.namespace)["status"].get("conditions", [])
+        there = self._api.get("pods", pod.name, self._trial.namespace)["status"].get("conditions", [])
         more = [{"type": kind, "status": "True", "reason": "WrittenByOthers"} for kind in types]
         self.patch(pod, {"status": {"conditions": [*there, *more]}}, "status")
+
+    def tolerate(self, pod: Pod, toleration: Mapping[str, Any], *, phase: int = -1) -> None:
+        """Add a toleration to a pod that waits; of its spec, that and gates alone may be changed. `phase`: of load."""
+        there = self._api.get("pods", pod.name, pod.namespace)["spec"].get("tolerations", [])
+        # Noted before the request: what follows from it must not come before it in the timeline.
+        self._recorder.add(Tolerates(case=self._context.clause, pod=pod.full_name, uid=pod.uid, phase=phase))
+        self.patch(pod, {"spec": {"tolerations": [*there, dict(toleration)]}})
 
     def lift_gates(self, pod: Pod) -> None:
         """Remove a pod's scheduling gates."""
         # Noted before the request: any action on the pod from now on may follow from seeing it without gates.
         mark = self._recorder.mark()
-        self._recorder.add("lift", case=self.clause, pod=pod.full_name, uid=pod.uid, **mark)
+        self._recorder.add(Lift(case=self._context.clause, pod=pod.full_name, uid=pod.uid, mark=mark))
         self.patch(pod, {"spec": {"schedulingGates": None}})
 
     def undo(self) -> bool:
-        """Delete the pods, change back the nodes; whether there was anything to do."""
+        """Delete the pods; whether there were any."""
         pods = list(self._pods.values())
-        for pod in pods:
-            # Finalizers would keep it for ever.
-            if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
-                self.patch(pod, {"metadata": {"finalizers": None}})
+        self.let_go(pods)
         self.delete(pods)
-        while self._budgets:
-            self._api.delete_if_there("poddisruptionbudgets", self._budgets.pop(), self.trial.namespace)
-        while self._classes:
-            self._api.delete_if_there(*self._classes.pop())
-        return super().undo() or bool(pods)
+        return bool(pods)
 
 
-def _units(resource: str, amount: str) -> int:
+def _units(resource: str, quantity: str) -> int:
     """In the scheduler's units: thousandths of a CPU, bytes."""
-    exact = parse_quantity(amount)
+    exact = parse_quantity(quantity)
     return milli(exact) if resource == "cpu" else whole(exact)
-
-
-def _quantity(resource: str, units: float) -> str:
-    return f"{int(units)}m" if resource == "cpu" else f"{int(units)}"

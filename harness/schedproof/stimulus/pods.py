@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["TOLERATE_ALL", "Pod", "pod_manifest"]
+__all__ = ["FILLER", "NEVER_STARTS", "TOLERATE_ALL", "Pod", "amount", "owned_by", "pod_manifest"]
 
+FILLER = "schedproof-filler"
+"""The schedulerName of pods that the harness itself gives a node, or another scheduler would."""
+NEVER_STARTS = {"schedproof.dev/starts": "never"}
+"""The annotation of a pod that kwok leaves Pending once it is bound, as a kubelet does that cannot have its image."""
 TOLERATE_ALL = [{"operator": "Exists"}]
 
 
@@ -34,6 +38,17 @@ class Pod:
         return cls(metadata["name"], metadata["uid"], int(metadata["resourceVersion"]), metadata["namespace"])
 
 
+def amount(resource: str, units: float) -> str:
+    """A quantity, of thousandths of a CPU or of bytes."""
+    return f"{int(units)}m" if resource == "cpu" else f"{int(units)}"
+
+
+def owned_by(version: str, kind: str, owner: Mapping[str, Any]) -> dict[str, Any]:
+    """The metav1.OwnerReference of pods whose controller is this object; `version` is its apiVersion."""
+    known = {key: owner["metadata"][key] for key in ("name", "uid")}
+    return {"apiVersion": version, "kind": kind, "controller": True, **known}
+
+
 def pod_manifest(
     name: str,
     scheduler_name: str,
@@ -44,18 +59,21 @@ def pod_manifest(
     memory: str = "",
     node: str = "",
     labels: dict[str, str] | None = None,
+    annotations: Mapping[str, str] = MappingProxyType({}),
     finalizers: Sequence[str] = (),
     owner: Mapping[str, Any] | None = None,
     extended: Mapping[str, str] = MappingProxyType({}),
     ports: Sequence[Mapping[str, Any]] = (),
-    init: Sequence[Mapping[str, str]] = (),
+    more: Sequence[Mapping[str, Any]] = (),
+    init: Sequence[Mapping[str, Any]] = (),
     **spec: Any,
 ) -> dict[str, Any]:
-    """A pod with one container, which runs `command`, or what its image runs.
+    """A pod whose main container runs `command`, or what its image runs.
 
-    `cpu`, `memory` and `extended` (by resource) are its requests, and `ports` its container's; `init` are its init
-    containers, each with the `cpu` that it asks for and its `restartPolicy`, if it has one; `owner` is its controller,
-    as a metav1.OwnerReference; `node` binds the pod at once; `spec` is merged in.
+    `cpu`, `memory` and `extended` (by resource) are its requests, and `ports` its container's; `more` are further
+    containers and `init` its init containers, each with the `cpu` and `memory` that it asks for, its `ports`, and its
+    `restartPolicy`, if it has one; `owner` is its controller, as a metav1.OwnerReference; `node` binds the pod at once;
+    `spec` is merged in.
     """
     requests = {resource: amount for resource, amount in (("cpu", cpu), ("memory", memory)) if amount}
     manifest: dict[str, Any] = {
@@ -73,12 +91,15 @@ def pod_manifest(
                     "resources": {"requests": {**requests, **extended}, "limits": dict(extended)},
                     **({"command": list(command)} if command else {}),
                     **({"ports": [dict(port) for port in ports]} if ports else {}),
-                }
+                },
+                *_containers("more", image, more),
             ],
-            **({"initContainers": [_init(n, image, one) for n, one in enumerate(init, 1)]} if init else {}),
+            **({"initContainers": _containers("init", image, init)} if init else {}),
             **spec,
         },
     }  # fmt: skip
+    if annotations:
+        manifest["metadata"]["annotations"] = dict(annotations)
     if owner is not None:
         manifest["metadata"]["ownerReferences"] = [dict(owner)]
     if node:
@@ -86,6 +107,12 @@ def pod_manifest(
     return manifest
 
 
-def _init(number: int, image: str, asked: Mapping[str, str]) -> dict[str, Any]:
-    policy = {"restartPolicy": asked["restartPolicy"]} if "restartPolicy" in asked else {}
-    return {"name": f"init-{number}", "image": image, "resources": {"requests": {"cpu": asked["cpu"]}}, **policy}
+def _containers(name: str, image: str, asked: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": f"{name}-{number}", "image": image,
+            "resources": {"requests": {resource: one[resource] for resource in ("cpu", "memory") if resource in one}},
+            **{field: one[field] for field in ("ports", "restartPolicy") if field in one},
+        }
+        for number, one in enumerate(asked, 1)
+    ]  # fmt: skip

@@ -13,21 +13,50 @@ from schedproof.foundation.disk import FREE_SPACE, DiskSpace
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private
 from schedproof.foundation.redaction import SECRETS
+from schedproof.history.acts import Missed, Run, Tried, Trouble
 from schedproof.history.history import History
-from schedproof.history.record import FILE, Record
+from schedproof.history.observations import (
+    Configured,
+    EndpointAnswer,
+    ExtenderCall,
+    LogTail,
+    ProcessEvent,
+    PrometheusQuery,
+    StartFailed,
+    WatchEvent,
+)
+from schedproof.history.saved import FILE, read_record
+from schedproof.history.watched import WatchReader
 from schedproof.stimulus.audit import AuditTail
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.clusters.api import Api, Manifest, Watch
+    from schedproof.history.record import Record
     from schedproof.stimulus.scores import ScoreTail
 
 __all__ = ["Recorder"]
 
-_WATCHED = ("namespaces", "nodes", "pods", "events")
+_WATCHED = (
+    "namespaces", "nodes", "pods", "events", "storageclasses", "persistentvolumes", "persistentvolumeclaims",
+)  # fmt: skip
+_DEVICES = ("deviceclasses", "resourceslices", "resourceclaims")
+"""Watched besides where a candidate claims `dra`: not every Kubernetes serves them."""
 _ITS_WORDS = frozenset(
-    {"configuration", "extender", "log", "missed", "process", "query", "run", "start-failed", "tried", "trouble"}
+    {
+        Configured,
+        EndpointAnswer,
+        ExtenderCall,
+        LogTail,
+        Missed,
+        ProcessEvent,
+        PrometheusQuery,
+        Run,
+        StartFailed,
+        Tried,
+        Trouble,
+    }
 )
 """The kinds of records that hold what a candidate was given or has said; events are its words too."""
 
@@ -38,23 +67,28 @@ class Recorder:
     `changed` is notified with every new record; hold it while looking at `records` or `pods`.
 
     Args:
-        header: the fields of the `run` record.
+        header: the first record.
         audit_log: the apiserver's, or None where the cluster has none; read from its present end on.
     """
 
-    def __init__(self, api: Api, folder: Path, header: Record, audit_log: Path | None) -> None:
+    def __init__(self, api: Api, folder: Path, header: Run, audit_log: Path | None) -> None:
         self.changed = threading.Condition()
         self.records: list[Record] = []
+        self._watched = WatchReader()
         self.pods: dict[str, Manifest] = {}
         """Uid to the newest manifest, of pods that exist."""
         self.nodes: dict[str, Manifest] = {}
         """Name to the newest manifest, of nodes that exist."""
         self.rv = 0
         """The newest revision that the watch of pods or nodes has delivered."""
+        self.newest = 0
+        """The newest revision of all that schedulers decide by: likewise of volumes, devices and claims."""
         self.placed_at = -math.inf
         """When (as `now`) a pod was last seen to come to a node, by any client's request."""
         self.shown: set[str] = set()
         """The uids of all pods that the watch has shown, whether or not they still exist."""
+        self.versions: dict[str, int] = {}
+        """Uid to the newest revision of it that a watch has shown."""
         self._created_unbound: set[str] = set()
         self._origin = time.monotonic()
         self._epoch = time.time()
@@ -65,13 +99,13 @@ class Recorder:
         self._file: IO[str] = open(folder / FILE, "w", buffering=1, opener=open_private)  # noqa: SIM115 - see close
         self._audit: AuditTail | None = None
         if audit_log is not None:
-            self._audit = AuditTail(audit_log, self._epoch, self.now, header["users"]["candidate"])
+            self._audit = AuditTail(audit_log, self._epoch, self.now, header.users.candidate)
         self._scores: list[ScoreTail] = []
-        self.add("run", **header, epoch=self._epoch)
+        self.add(header.model_copy(update={"epoch": self._epoch}))
         self._watches: dict[str, Watch] = {}
         self._closing = threading.Event()
         self._threads: list[threading.Thread] = []
-        for resource in _WATCHED:
+        for resource in _watched(header):
             listing = api.list(resource)
             for item in listing["items"]:
                 self._take(resource, "LISTED", item, int(listing["metadata"]["resourceVersion"]))
@@ -88,21 +122,29 @@ class Recorder:
         """The wall-clock time, in seconds since the epoch, of a record's `at`."""
         return self._epoch + at
 
-    def add(self, kind: str, **fields: Any) -> None:
+    def note(self, kind: str, **fields: Any) -> None:
+        """As `add`, for what takes part in a run without knowing its records."""
+        self.add(read_record({"kind": kind, **fields}))
+
+    def add(self, record: Record) -> None:
         """Append a record. It is on disk when this returns, as far as a crash of the harness goes.
 
         Raises:
             HostError: the disk is full, or a watch has broken; a history with holes must not be judged.
         """
-        if kind in _ITS_WORDS or fields.get("resource") == "events":
-            fields = SECRETS.redact_all(fields)
-        record = {"kind": kind, "at": round(fields.pop("at", self.now()), 6), **fields}
+        at = record.at if "at" in record.model_fields_set else self.now()
+        record = record.model_copy(update={"at": round(at, 6)})
+        line = record.as_dict()
+        if type(record) in _ITS_WORDS or (isinstance(record, WatchEvent) and record.resource == "events"):
+            redacted = SECRETS.redact_all(line)
+            if redacted != line:
+                line, record = redacted, read_record(redacted)
         with self.changed:
             if self._failure is not None:
                 raise self._failure
             self.records.append(record)
             try:
-                self._file.write(json.dumps(record, separators=(",", ":"), default=str) + "\n")
+                self._file.write(json.dumps(line, separators=(",", ":"), default=str) + "\n")
             except OSError as error:
                 self._failure = HostError(
                     f"cannot write the evidence to {self._file.name}: {error.strerror}", remedy=FREE_SPACE
@@ -131,7 +173,7 @@ class Recorder:
         """The history so far, with every line of the audit log up to now."""
         self.catch_up()
         with self.changed:
-            return History(list(self.records))
+            return History(list(self.records), self._watched)
 
     def catch_up(self) -> None:
         """Read the logs up to now.
@@ -142,7 +184,7 @@ class Recorder:
         self.check()
         for tail in self._scores:
             for score in tail.read():
-                self.add("score", **score)
+                self.add(score)
         if self._audit is None:
             return
         with self.changed:
@@ -152,14 +194,14 @@ class Recorder:
                 if pod["spec"].get("nodeName") and uid in self._created_unbound
             }
         for record in self._audit.read_until(self._api, bound, watching=(self,)):
-            self.add(**record)
+            self.add(record)
 
-    def mark(self) -> dict[str, int]:
+    def mark(self) -> int:
         """Leave a mark in the audit log: the field `mark` of a record whose place among requests matters.
 
-        Empty where there is no audit log.
+        0 where there is no audit log.
         """
-        return {} if self._audit is None else {"mark": self._audit.mark(self._api)}
+        return 0 if self._audit is None else self._audit.mark(self._api)
 
     def _follow(self, resource: str, rv: str) -> None:
         try:
@@ -185,6 +227,8 @@ class Recorder:
     def _take(self, resource: str, event_type: str, manifest: Manifest, rv: int) -> None:
         manifest["metadata"].pop("managedFields", None)
         with self.changed:
+            if uid := manifest["metadata"].get("uid"):
+                self.versions[uid] = rv
             if resource == "pods":
                 uid = manifest["metadata"]["uid"]
                 self.shown.add(uid)
@@ -203,7 +247,9 @@ class Recorder:
                     self.nodes[manifest["metadata"]["name"]] = manifest
             if resource in ("nodes", "pods"):
                 self.rv = max(self.rv, rv)
-            self.add("object", resource=resource, type=event_type, rv=rv, object=manifest)
+            if resource != "events":
+                self.newest = max(self.newest, rv)
+            self.add(WatchEvent(resource=resource, type=event_type, rv=rv, object=manifest))
 
     def close(self) -> None:
         self._closing.set()
@@ -218,3 +264,9 @@ class Recorder:
         # Every line was flushed as it was written. One that could not be is still there, and would fail again.
         with contextlib.suppress(OSError):
             self._file.close()
+
+
+def _watched(header: Run) -> list[str]:
+    features = header.candidate.claims.get("features") or ()
+    served = "claimed-devices" in header.cluster.capabilities
+    return [*_WATCHED, *(_DEVICES if served and "dra" in features else ())]

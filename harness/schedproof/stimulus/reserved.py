@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import NODE_READY
 from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.history.world import RESERVED
 from schedproof.oracle.resources import held
 from schedproof.stimulus.pods import TOLERATE_ALL, Pod, pod_manifest
 
@@ -23,16 +24,14 @@ if TYPE_CHECKING:
     from schedproof.clusters.cluster import Cluster
     from schedproof.stimulus.recorder import Recorder
 
-__all__ = ["CORDONED", "GENERATION", "RESERVED", "ReservedNode", "Turn", "is_possible"]
-
-RESERVED = "schedproof-reserved"
-"""The node's name, and the beginning of its taints' keys."""
+__all__ = ["CORDONED", "GENERATION", "ReservedNode", "Turn", "is_possible"]
 
 GENERATION = "schedproof.dev/generation"
 """A label by whose value it is shown which state of the nodes a candidate has seen. It is never taken back."""
 
 CORDONED = "node.kubernetes.io/unschedulable"
 
+# Its name is the beginning of its taints' keys.
 _TAINT = {"key": f"schedproof.dev/{RESERVED}", "effect": "NoSchedule"}
 _EVICTING = {"key": f"schedproof.dev/{RESERVED}-evicting", "effect": "NoExecute"}
 _CPUS = 4_000

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import IO, TYPE_CHECKING
 
+from schedproof.history.observations import NodeScore
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from schedproof.history.record import Record
 
 __all__ = ["ScoreTail", "parse_score"]
 
@@ -20,15 +21,15 @@ _SCORED = re.compile(
 )
 
 
-def parse_score(line: str) -> Record | None:
-    """`pod`, `scorer` ("total" for the sum), `node` and `score` (normalized, times weight); None for other lines."""
+def parse_score(line: str) -> NodeScore | None:
+    """The score that a line tells of; None for other lines."""
     match = _SCORED.search(line)
     if match is None:
         return None
     scorer = match["scorer"] or "total"
     # An extender's name is its URL: which tap's port it happened to have says nothing.
     scorer = "extender" if match["what"].startswith("Extender") else scorer
-    return {"pod": match["pod"], "scorer": scorer, "node": match["node"], "score": int(match["score"])}
+    return NodeScore(pod=match["pod"], scorer=scorer, node=match["node"], score=int(match["score"]))
 
 
 class ScoreTail:
@@ -38,7 +39,7 @@ class ScoreTail:
         self._file: IO[bytes] = log.open("rb")
         self._partial = b""
 
-    def read(self) -> Iterator[Record]:
+    def read(self) -> Iterator[NodeScore]:
         self._partial += self._file.read()
         *complete, self._partial = self._partial.split(b"\n")
         for line in complete:

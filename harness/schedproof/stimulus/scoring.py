@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses
+import time
 from typing import TYPE_CHECKING
 
 from schedproof.binaries.cache import cache_dir
+from schedproof.foundation.waiting import until
+from schedproof.history.acts import ScoringSearch, Surfaces
+from schedproof.judge.late import PATIENCE, recovery
+from schedproof.normalization.agreement import disagreement, undocumented
 from schedproof.normalization.answer import readings_to_json
 from schedproof.normalization.effort import SURFACES
 from schedproof.normalization.promises import NORMALIZE_SCORE, Promises
+from schedproof.normalization.properties import unanswered
 from schedproof.normalization.rules import OF_NORMALIZE_SCORE, RULES
 from schedproof.normalization.saved import SavedCase, SavedCases
 from schedproof.normalization.search import Failing, Searched
-from schedproof.stimulus.normalization import NormalizationCase
+from schedproof.stimulus.answers import answered_late
+from schedproof.stimulus.own_placements import ApartSurface, OwnPlacements
 from schedproof.traffic.readings import node_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from schedproof.clusters.api import Manifest
     from schedproof.normalization.answer import Answer, Case, Readings, Surface
     from schedproof.normalization.rules import Rule
-    from schedproof.stimulus.trial import Trial
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.live_surfaces import LiveSurfaces
+    from schedproof.stimulus.load import LoadChanges
+    from schedproof.stimulus.node_changes import NodeChanges
+    from schedproof.stimulus.sight import Sight
 
-__all__ = ["ScoringCase", "saved_cases"]
+__all__ = ["ScoreSearches", "saved_cases"]
 
 _NOT_BY_PODS = frozenset({"two-orders", "one-node"})
 """Shapes that the running scheduler cannot be asked: it orders nodes by itself, and does not score one alone."""
@@ -38,51 +50,59 @@ def saved_cases() -> SavedCases:
     return SavedCases(cache_dir() / "cases")
 
 
-class ScoringCase(NormalizationCase):
-    """A case that asks on every surface."""
+_LIVE = frozenset({"extender", "scheduler"})
+"""Surfaces where a question may count as a placement. A plugin that is linked into a probe sees no placements."""
 
-    def __init__(self, trial: Trial, clause: str) -> None:
-        super().__init__(trial, clause)
-        if trial.candidate.claims.network is None:
-            self.script_readings = lambda _readings: None
-        elif clause != "normalize/surfaces-agree":
+
+class ScoreSearches:
+    """Asks on every surface. `live` has those that take a candidate which runs.
+
+    Questions follow each other at once. What is wrong then may be due to questions before it, of a candidate that
+    counts its own placements as load: it is asked again, apart. If it is right then, all questions are from then on.
+    """
+
+    def __init__(
+        self, context: Context, live: LiveSurfaces, load: LoadChanges, nodes: NodeChanges, sight: Sight
+    ) -> None:
+        self._clause, self._trial, self._recorder = context.clause, context.trial, context.recorder
+        self.live, self._load, self._nodes, self._sight = live, load, nodes, sight
+        self._placements = OwnPlacements(context.trial)
+        if context.trial.candidate.claims.network is None:
+            live.script_readings = lambda _readings: None
+        elif context.clause != "normalize/surfaces-agree":
             # There the readings are those of a real Prometheus, which so are held to those that we serve elsewhere.
-            self.script_readings = self._serve
+            live.script_readings = self._serve
 
     def _serve(self, readings: Readings) -> None:
-        server, nodes = self.trial.scorers.server, self._recorder.nodes
+        server, nodes = self._trial.scorers.server, self._recorder.nodes
         labels = {node: node_labels(node, _address(nodes[node])) for node, _ in readings}
-        server.put(self.claims.metric, self._device, self.claims.window, labels, readings)
-        self._use(server.url)
+        server.put(self._load.claims.metric, self._load.device, self._load.claims.window, labels, readings)
+        self._load.use(server.url)
 
     @property
     def surfaces(self) -> list[Surface]:
-        return sorted((*self.trial.scorers.surfaces, *super().surfaces), key=lambda one: SURFACES.index(one.name))
+        return sorted((*self._trial.scorers.surfaces, *self.live.surfaces), key=lambda one: SURFACES.index(one.name))
+
+    def undo(self) -> None:
+        self.live.close()
 
     def search(self) -> None:
         """Look for a case that breaks the clause, on one surface after the other."""
-        rule = RULES[self.clause]
-        candidate, effort, saved = self.trial.candidate, self.trial.effort, saved_cases()
+        rule = RULES[self._clause]
+        candidate, effort, saved = self._trial.candidate, self._trial.effort, saved_cases()
         wanted = _MORE_THAN_SCORES if effort.profile == "quick" and not effort.replay else _MANY
-        if "idle-nodes" in self.trial.cluster.capabilities and (wanted == _MANY or self.clause == "normalize/range"):
-            self.asked_nodes += tuple(self.add_idle_nodes(max(0, wanted - len(self.asked_nodes))))
-            self.settle()
+        if "idle-nodes" in self._trial.cluster.capabilities and (wanted == _MANY or self._clause == "normalize/range"):
+            self.live.asked_nodes += tuple(self._nodes.add_idle(max(0, wanted - len(self.live.asked_nodes))))
+            self._sight.settle()
         scorer = str(candidate.path)
         for surface in self._asked(rule):
             promises = Promises.of(candidate.kind, candidate.claims, surface.name)
-            earlier = saved.of(scorer, self.clause, surface.name)
-            asked = surface if rule.shape == "again" else self._remembering(surface)
-            if effort.replay:
-                found = self._replay(rule, asked, promises)
-            else:
-                known = [_renamed(one.case, surface.nodes) for one in earlier if _fits(one.case, surface)]
-                # Where each question costs a period of its polls, the corner cases must do.
-                cases = 0 if effort.profile == "quick" and self._is_slow(surface) else effort.cases(surface.name)
-                searches = self.trial.scorers.searches
-                found = searches.search(rule, asked, promises, cases=cases, seed=self.trial.seed, known=known)
+            earlier = saved.of(scorer, self._clause, surface.name)
+            known = [_renamed(one.case, surface.nodes) for one in earlier if _fits(one.case, surface)]
+            found = self._found(rule, surface, promises, known)
             identifier = ""
             if found.failing is not None:
-                failed = SavedCase(scorer, self.clause, surface.name, found.failing.case, found.failing.text)
+                failed = SavedCase(scorer, self._clause, surface.name, found.failing.case, found.failing.text)
                 identifier = saved.keep(failed)
             elif not effort.replay:
                 for mended in earlier:
@@ -91,26 +111,30 @@ class ScoringCase(NormalizationCase):
 
     def compare(self) -> None:
         """Ask the same on all surfaces."""
-        step = 1 + 2 * self.claims.resolution
+        step = 1 + 2 * self._load.claims.resolution
         questions = [
             [1e6 * step**n for n in range(4)], [4e6, 1e6, 2e6], [1e6, 1e6, 4e6], [0.0, 1e6], [1e6, 1.2e6, 1.4e6],
             [0.0, 0.0],
         ]  # fmt: skip
+        cases = []
         for surface in self._asked():
             values = [one for one in questions if surface.fewest <= len(one) <= surface.most]
             case = tuple(_named([f"node-{n}" for n in range(1, len(one) + 1)], one, surface) for one in values)
-            self._ask(surface, case)
+            cases.append((surface, case))
+        self._ask_all(cases, lambda asked: bool(disagreement(asked)[1]))
 
     def ask_examples(self) -> None:
         """Ask what the candidate's documentation gives the answers to."""
-        examples = self.trial.candidate.claims.examples
-        for surface in self._asked(most=max(len(example.readings) for example in examples)):
-            case = tuple(_named(list(one.readings), list(one.readings.values()), surface) for one in examples)
-            self._ask(surface, case)
+        examples = self._trial.candidate.claims.examples
+        cases = [
+            (surface, tuple(_named(list(one.readings), list(one.readings.values()), surface) for one in examples))
+            for surface in self._asked(most=max(len(example.readings) for example in examples))
+        ]
+        self._ask_all(cases, lambda asked: any(undocumented(examples, case, got) for _, case, got in asked))
 
     def _asked(self, rule: Rule | None = None, *, most: int = 2) -> list[Surface]:
         """Where it can be asked: by questions of so many nodes, or what a rule asks."""
-        wanted, shape = self.trial.effort.surfaces, rule.shape if rule else "any"
+        wanted, shape = self._trial.effort.surfaces, rule.shape if rule else "any"
         surfaces = [
             surface
             for surface in self.surfaces
@@ -120,46 +144,122 @@ class ScoringCase(NormalizationCase):
             and (surface.name != NORMALIZE_SCORE or (rule is not None and rule.clause in OF_NORMALIZE_SCORE))
             and not (surface.name == "scheduler" and rule is not None and self._is_told_by_its_extender())
         ]
-        self._recorder.add("surfaces", case=self.clause, names=[surface.name for surface in surfaces])
+        self._recorder.add(Surfaces(case=self._clause, names=[surface.name for surface in surfaces]))
         return surfaces
 
     def _is_slow(self, surface: Surface) -> bool:
-        """Whether a question on this surface is asked only once new readings can have been polled."""
-        return surface.name in ("extender", "plugin", "scheduler") and self.news_takes_time
+        """Whether a question there waits until new readings can have been polled, or nothing before it counts."""
+        polled = surface.name in ("extender", "plugin", "scheduler") and self.live.news_takes_time
+        return polled or surface.name in self._trial.asked_apart
 
     def _is_told_by_its_extender(self) -> bool:
         """Whether the running scheduler is not worth the wait: it has its scores from the extender."""
-        effort = self.trial.effort
-        offered = any(surface.name == "extender" for surface in self.surfaces)
-        return effort.profile == "quick" and not effort.surfaces and offered and self.news_takes_time
+        effort = self._trial.effort
+        extender = next((surface for surface in self.surfaces if surface.name == "extender"), None)
+        return effort.profile == "quick" and not effort.surfaces and extender is not None and self._is_slow(extender)
 
-    def _ask(self, surface: Surface, case: Case) -> None:
-        answers = tuple(self._remembering(surface).ask(readings) for readings in case)
-        self._note(surface, Searched(len(case), shown=(case, answers)), "")
+    def _ask_all(
+        self,
+        cases: Sequence[tuple[Surface, Case]],
+        is_wrong: Callable[[Sequence[tuple[str, Case, tuple[Answer, ...]]]], bool],
+    ) -> None:
+        """Ask these on their surfaces; once more, apart, where that may make right what is wrong."""
+
+        def ask() -> list[tuple[str, Case, tuple[Answer, ...]]]:
+            asked = [(surface.name, case, self._remembering(surface)) for surface, case in cases]
+            return [(name, case, tuple(map(surface.ask, case))) for name, case, surface in asked]
+
+        asked = ask()
+        counting = [surface for surface, _ in cases if self._may_count(surface)]
+        if counting and is_wrong(asked):
+            self._ask_apart(counting)
+            asked = ask()
+            if is_wrong(asked):
+                self._trial.asked_apart.difference_update(surface.name for surface in counting)
+        for (surface, case), (_, _, answers) in zip(cases, asked, strict=True):
+            self._note(surface, Searched(len(case), shown=(case, answers)), "")
+
+    def _found(self, rule: Rule, surface: Surface, promises: Promises, known: Sequence[Case]) -> Searched:
+        """What a search finds: once more where late answers may explain that, apart where questions before it may."""
+        begin = self._recorder.now()
+        found = self._find(rule, surface, promises, known)
+        failing = found.failing
+        if failing is not None and self._answers_came_late(begin):
+            answers = tuple(map(surface.ask, failing.case))
+            if not rule.wrong(failing.case, answers, promises):
+                found = self._find(rule, surface, promises, known)
+                failing = found.failing
+        if failing is None or rule.about == "nothing" or not self._may_count(surface):
+            return found
+        if any(map(unanswered, failing.answers)):
+            return found
+        self._placements.note_question()
+        answers = tuple(map(ApartSurface(surface, self._placements).ask, failing.case))
+        if text := rule.wrong(failing.case, answers, promises):
+            return dataclasses.replace(found, failing=dataclasses.replace(failing, answers=answers, text=text))
+        self._ask_apart([surface])
+        return self._find(rule, surface, promises, known)
+
+    def _answers_came_late(self, begin: float) -> bool:
+        """Whether an answer of Prometheus took so long that the candidate may have answered without it, once or more.
+
+        For as long as it claims to need after that it may go on so: returns when that is over.
+        """
+        rest = recovery(self._trial.candidate.claims.network) or PATIENCE
+        if not answered_late(self._recorder, begin - rest):
+            return False
+        until(time.monotonic() + rest)
+        return True
+
+    def _find(self, rule: Rule, surface: Surface, promises: Promises, known: Sequence[Case]) -> Searched:
+        effort = self._trial.effort
+        asked = self._apart(surface) if rule.shape == "again" else self._remembering(surface)
+        if effort.replay:
+            return self._replay(rule, asked, promises)
+        # Where each question costs a period of its polls, or of what it counts, the corner cases must do.
+        cases = 0 if effort.profile == "quick" and self._is_slow(surface) else effort.cases(surface.name)
+        return self._trial.scorers.searches.search(
+            rule, asked, promises, cases=cases, seed=self._trial.seed, known=known
+        )  # fmt: skip
 
     def _replay(self, rule: Rule, surface: Surface, promises: Promises) -> Searched:
-        case = _renamed(saved_cases().get(self.trial.effort.replay).case, surface.nodes)
+        case = _renamed(saved_cases().get(self._trial.effort.replay).case, surface.nodes)
         answers = tuple(surface.ask(readings) for readings in case)
         text = rule.wrong(case, answers, promises)
         return Searched(1, Failing(case, answers, text) if text else None, (case, answers))
+
+    def _may_count(self, surface: Surface) -> bool:
+        """Whether questions there may count as placements, and have not been asked apart."""
+        return self._placements.may_count and surface.name in _LIVE - self._trial.asked_apart
+
+    def _ask_apart(self, surfaces: Sequence[Surface]) -> None:
+        """From now on ask apart there. What was answered so far may be due to questions before it."""
+        self._placements.note_question()
+        for surface in surfaces:
+            self._trial.asked_apart.add(surface.name)
+            self._trial.scorers.answers.pop(surface.name, None)
+
+    def _apart(self, surface: Surface) -> Surface:
+        return ApartSurface(surface, self._placements) if surface.name in self._trial.asked_apart else surface
 
     def _remembering(self, surface: Surface) -> Surface:
         """Where each question costs a pod, or a wait, it is asked once: the corners of many clauses are the same."""
         if surface.name != "scheduler" and not self._is_slow(surface):
             return surface
-        return _Remembering(surface, self.trial.scorers.answers.setdefault(surface.name, {}))
+        return _Remembering(self._apart(surface), self._trial.scorers.answers.setdefault(surface.name, {}))
 
     def _note(self, surface: Surface, found: Searched, identifier: str) -> None:
+        self._placements.note_question()
         if found.failing is not None:
             case, answers = found.failing.case, found.failing.answers
         else:
             case, answers = found.shown or ((), ())
-        self._recorder.add(
-            "scoring", case=self.clause, surface=surface.name, cases=found.cases, id=identifier,
+        self._recorder.add(ScoringSearch(
+            case=self._clause, surface=surface.name, cases=found.cases, id=identifier,
             asked=found.questions, seconds=round(found.seconds, 3), waited=round(found.waited, 3),
             steady=found.failing is None or found.failing.steady,
             questions=[readings_to_json(readings) for readings in case], answers=[one.as_dict() for one in answers],
-        )  # fmt: skip
+        ))  # fmt: skip
 
 
 class _Remembering:

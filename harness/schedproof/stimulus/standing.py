@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.cluster import Cluster
 
-__all__ = ["bystanders", "waiting"]
+__all__ = ["PATIENT", "bystanders", "waiting"]
 
 _NOWHERE = {"schedproof.dev/no-such": "node"}
 
@@ -25,10 +25,16 @@ def waiting(more: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any
         "selector": {"nodeSelector": _NOWHERE},
         "affine": {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}},
         "too-large": {"cpu": "1000000"},
+        "too-much-memory": {"memory": "1000Ti"},
+        "too-much-storage": {"extended": {"ephemeral-storage": "1000Ti"}},
         "no-such-resource": {"extended": {"schedproof.dev/no-such": "1"}},
         "gated": {"schedulingGates": [{"name": "schedproof.dev/never"}]},
         **more,
     }
+
+
+PATIENT = {"nodeSelector": {"schedproof.dev/patient": "yes"}}
+"""The spec of a pod that waits for the whole run, and for which there is a place at its end."""
 
 
 def bystanders(name: str, served: Sequence[str], cluster: Cluster) -> Iterator[dict[str, Any]]:

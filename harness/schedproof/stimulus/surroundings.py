@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from typing import TYPE_CHECKING, Any
+import dataclasses
+from typing import TYPE_CHECKING
 
 from schedproof.candidates.kinds import ExtenderSpec
 from schedproof.clusters import bootstrap
 from schedproof.clusters.api import NotFound
 from schedproof.clusters.objects import AppliedObjects
-from schedproof.documents.manifests import read_manifests
+from schedproof.documents.manifests import merged, read_manifests
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from schedproof.candidates.descriptor.descriptor import Candidate
     from schedproof.clusters.api import Manifest
     from schedproof.clusters.cluster import Cluster
+    from schedproof.clusters.spec import NodeSpec
 
 __all__ = ["Surroundings"]
 
@@ -62,6 +64,22 @@ class Surroundings:
         for path in world.objects:
             self._objects.apply(read_manifests(path), name, source=str(path))
 
+    def namespace_beside(self, namespace: str, name: str) -> str:
+        """Another namespace for pods, beside one of the candidate's; its full name."""
+        full_name = f"{namespace[:50]}-{name}"
+        self.namespace(full_name)
+        return full_name
+
+    def dressed(self, node: NodeSpec) -> NodeSpec:
+        """A node that is to join, with what it must have: a scheduler may look at it but once."""
+        world = self._world
+        return dataclasses.replace(
+            node,
+            labels={**node.labels, **world.node_labels},
+            annotations={**node.annotations, **world.node_annotations},
+            capacity={**node.capacity, **self._amounts},
+        )
+
     def dress_nodes(self, nodes: Sequence[str]) -> dict[str, int]:
         """Give these nodes what they must have; the revision of each that was changed, as it then is."""
         if not self._may_change:
@@ -98,25 +116,11 @@ class Surroundings:
         if self._world.pod:
             own = copy.deepcopy(pod)
             pod.clear()
-            pod.update(_merged(self._world.pod, own))
+            pod.update(merged(self._world.pod, own))
         resources = pod["spec"]["containers"][0].setdefault("resources", {})
         for kind in ("requests", "limits") if managed and self.managed else ():
             # An extended resource's limit is its request.
             resources[kind] = {**resources.get(kind, {}), **dict.fromkeys(self.managed, _ASKED)}
-
-
-def _merged(template: Any, own: Any, name: str = "") -> Any:
-    """A pod over its template: mappings field by field; of lists, the pod's items after the template's, but each of its
-    containers over the template's first one.
-    """
-    if isinstance(template, dict) and isinstance(own, dict):
-        both = {key: _merged(template[key], own[key], key) for key in template if key in own}
-        return {**copy.deepcopy(template), **own, **both}
-    if isinstance(template, list) and isinstance(own, list):
-        if name == "containers":
-            return [_merged(template[0], container) for container in own] if template else own
-        return [*copy.deepcopy(template), *own]
-    return own
 
 
 def _revision(manifest: Manifest) -> int:

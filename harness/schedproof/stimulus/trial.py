@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import platform
 import time
 from typing import TYPE_CHECKING, Any
@@ -18,19 +19,21 @@ from schedproof.daemons.scheduler import Scheduler, start_scheduler
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.private import make_private
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.history.record import SCHEMA
+from schedproof.history.acts import PodCreated, Rights, Run, RunCandidate, RunCluster, RunEnd, ShownSeen, Users
+from schedproof.history.saved import SCHEMA
+from schedproof.history.world import RESERVED
 from schedproof.normalization.effort import Effort
 from schedproof.stimulus.pods import Pod, pod_manifest
 from schedproof.stimulus.recorder import Recorder
-from schedproof.stimulus.reserved import RESERVED, ReservedNode, is_possible
+from schedproof.stimulus.reserved import ReservedNode, is_possible
 from schedproof.stimulus.scorers import Scorers
 from schedproof.stimulus.scores import ScoreTail
-from schedproof.stimulus.standing import bystanders, waiting
+from schedproof.stimulus.standing import PATIENT, bystanders, waiting
 from schedproof.stimulus.surroundings import Surroundings
 from schedproof.traffic.readings import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from schedproof.candidates.descriptor.descriptor import Candidate
@@ -45,6 +48,10 @@ CONTROL = "schedproof-control"
 """The schedulerName of the stock scheduler that runs beside the candidate as the control of preferences."""
 
 _QUICK = Effort()
+
+_PATIENTS = 4
+_BETWEEN_PATIENTS = 20.0
+"""Seconds."""
 
 _SCHEDULER_ROLES = (*SCHEDULER_RBAC.cluster_roles, "system:basic-user", "system:discovery")
 
@@ -80,6 +87,10 @@ class Trial:
         network = candidate.claims.network
         self.probes_apart = network is not None and network.own_placements == "counted"
         """Whether probes of the preference are so far apart that no placement before them can count any more."""
+        self.asked_at = -math.inf
+        """When the harness last asked the candidate itself about a pod, by the recorder's clock; see OwnPlacements."""
+        self.asked_apart: set[str] = set()
+        """The surfaces on which questions were seen to count as placements: there they are asked apart."""
         self.binds_nothing: bool | None = None
         """Whether the candidate has bound none of the pods that it was given time for; None while there were none."""
         self.waits_for_news: bool | None = None
@@ -119,11 +130,14 @@ class Trial:
             for manifest in bystanders(candidate.scheduler_name, self.attachment.scheduler_names, cluster):
                 self._stand(manifest)
             # What it lists at its start, it has seen.
-            self.recorder.add("seen", rv=self.recorder.rv, shown_at_rv=self.recorder.rv, pod="(its own start)")
-            self.attachment.start(self.recorder.add)
+            self.recorder.add(ShownSeen(rv=self.recorder.rv, shown_at_rv=self.recorder.rv, pod="(its own start)"))
+            self.attachment.start(self.recorder.note)
             if self.attachment.scheduler_log is not None:
                 self.recorder.follow_scores(ScoreTail(self.attachment.scheduler_log))
             self.waiters = self._let_wait()
+            self.patients: list[Pod] = []
+            self._next_patient = -math.inf
+            self.let_patient_wait()
             self.readers = _Readers()
             self._closing.callback(self.readers.close)
             undo.pop_all()
@@ -132,15 +146,30 @@ class Trial:
     def _let_wait(self) -> dict[str, Pod]:
         """Pods that must wait from the candidate's start to the end of the run, by why they must."""
         specs = waiting(self.reserved.waiting() if self.reserved is not None else {})
-        pods = {}
-        for name, spec in specs.items():
-            manifest = pod_manifest(
-                f"waits-{name}", self.candidate.scheduler_name, image=self.cluster.workload_image, **spec
-            )
-            self.surroundings.dress_pod(manifest, managed=False)
-            pod = pods[name] = self._stand(manifest)
-            self.recorder.add("pod", case="", pod=f"{self.namespace}/{pod.name}", uid=pod.uid, role="waiter")
-        return pods
+        return {name: self._wait(name, spec, role="waiter") for name, spec in specs.items()}
+
+    def let_patient_wait(self) -> None:
+        """One more pod that is to wait until the end of the run, and to be bound then: now and then, a few in all.
+
+        A scheduler whose back-off has grown beyond all bounds binds a single one in time, if its next attempt is due by
+        chance at the end of the run. That of a pod which began to wait at another time is not.
+        """
+        now = time.monotonic()
+        if now < self._next_patient or len(self.patients) == _PATIENTS:
+            return
+        self._next_patient = now + _BETWEEN_PATIENTS
+        name = f"patient-{len(self.patients) + 1}"
+        self.patients.append(self._wait(name, PATIENT, role="patient"))
+
+    def _wait(self, name: str, spec: Mapping[str, Any], *, role: str) -> Pod:
+        """A pod of the candidate's that fits nowhere for now."""
+        manifest = pod_manifest(
+            f"waits-{name}", self.candidate.scheduler_name, image=self.cluster.workload_image, **spec
+        )
+        self.surroundings.dress_pod(manifest, managed=role == "patient")
+        pod = self._stand(manifest)
+        self.recorder.add(PodCreated(case="", pod=f"{self.namespace}/{pod.name}", uid=pod.uid, role=role))
+        return pod
 
     def _stand(self, manifest: Manifest) -> Pod:
         """Create a pod that stays until the end of the trial, when the candidate is down."""
@@ -152,30 +181,31 @@ class Trial:
         for pod in self._standing:
             self.cluster.api.delete_if_there("pods", pod.name, self.namespace)
 
-    def _header(self) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA,
-            "candidate": self.candidate.as_dict(),
-            "cluster": describe_cluster(self.cluster),
-            "seed": self.seed,
-            "versions": {"schedproof": __version__, "python": platform.python_version(), **self.cluster.versions()},
-            "users": {
-                "candidate": self.attachment.users,
-                "control": [self.control.user],
-                "harness": [f"system:serviceaccount:{self.cluster.namespace}:{bootstrap.HARNESS}"],
-            },
-            "rbac": {
-                "declared": self._rights(self.candidate.rbac),
-                "schedulers": self._rules(_SCHEDULER_ROLES),
-                "processes": {
+    def _header(self) -> Run:
+        return Run(
+            version=SCHEMA,
+            candidate=RunCandidate.model_validate(self.candidate.as_dict()),
+            cluster=describe_cluster(self.cluster),
+            seed=self.seed,
+            versions={"schedproof": __version__, "python": platform.python_version(), **self.cluster.versions()},
+            users=Users(
+                candidate=self.attachment.users,
+                control=[self.control.user],
+                harness=[f"system:serviceaccount:{self.cluster.namespace}:{bootstrap.HARNESS}"],
+            ),
+            rbac=Rights(
+                declared=self._rights(self.candidate.rbac),
+                schedulers=self._rules(_SCHEDULER_ROLES),
+                processes={
                     self.attachment.process_users[process.name]: self._rights(process.rbac)
                     for process in self.attachment.programs
                     if process.rbac is not None and process.name in self.attachment.process_users
                 },
-            },
-            "scheduler_names": self.attachment.scheduler_names,
-            "namespace": self.namespace,
-        }  # fmt: skip
+            ),
+            scheduler_names=self.attachment.scheduler_names,
+            namespace=self.namespace,
+            epoch=time.time(),
+        )
 
     def _rights(self, rbac: RbacSpec) -> list[dict[str, Any]]:
         """What an identity of the candidate is granted, by what its descriptor says."""
@@ -246,7 +276,7 @@ class Trial:
         if not self.is_over:
             self.is_over = True
             self.recorder.catch_up()
-            self.recorder.add("over")
+            self.recorder.add(RunEnd())
 
     def close(self) -> None:
         """Stop the candidate, then the recording. Safe to call twice."""
@@ -261,12 +291,12 @@ def _rules_of(candidate: Candidate, device: str) -> list[dict[str, Any]]:
     return [fill(dict(rule), values) for rule in network.rules] if network is not None else []
 
 
-def describe_cluster(cluster: Cluster) -> dict[str, Any]:
+def describe_cluster(cluster: Cluster) -> RunCluster:
     """The `cluster` of a history's header."""
-    return {
-        "name": cluster.name, "nodes": list(cluster.nodes), "device": cluster.device,
-        "capabilities": sorted(cluster.capabilities), "scrape_interval": cluster.scrape_interval,
-    }  # fmt: skip
+    return RunCluster(
+        name=cluster.name, nodes=list(cluster.nodes), device=cluster.device,
+        capabilities=sorted(cluster.capabilities), scrape_interval=cluster.scrape_interval,
+    )  # fmt: skip
 
 
 class _Control:

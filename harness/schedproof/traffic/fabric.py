@@ -45,18 +45,21 @@ class Fabric:
         # Never the index of an earlier node: addresses of a node that is gone stay its own.
         self._indices = itertools.count()
 
-    def add_node(self, node: str, device: str) -> int:
-        """Wire up one more node; returns a descriptor of its network namespace, owned by the fabric."""
+    def add_node(self, node: str, device: str) -> None:
+        """Wire up one more node, in a network namespace of its own."""
         index = next(self._indices)
         _, (descriptor,) = self._ask({"op": "add-node", "index": index, "device": device})
         self._nodes[node] = index
         self._descriptors[node] = descriptor
-        return descriptor
 
     def remove_node(self, node: str) -> None:
         """Take a node's wire away; its namespace goes with the last process in it."""
         self._ask({"op": "remove-node", "index": self._nodes.pop(node)})
         os.close(self._descriptors.pop(node))
+
+    def namespace(self, node: str) -> int:
+        """A descriptor of the node's network namespace, owned by the fabric."""
+        return self._descriptors[node]
 
     def address(self, node: str) -> str:
         """The node's own address, in 198.18.0.0/15."""
@@ -80,7 +83,7 @@ class Fabric:
                 packet, descriptors = b"", []
         if not packet:
             raise HostError(
-                f"the network fabric does not answer; its last words:\n{self.process.log_tail()}",
+                f"the network fabric does not answer; last log lines:\n{self.process.log_tail()}",
                 remedy="schedproof doctor says what this machine lacks (iproute2? veth devices?)",
             )
         answer = json.loads(packet)

@@ -1,10 +1,11 @@
-"""Readings of nodes that have no exporter: clusters too large for one network namespace and exporter each."""
+"""Readings of nodes that are not scraped: nothing is sent to them, or they are too many to have an exporter each."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
+from schedproof.daemons.scrape import WHOLE
 from schedproof.traffic.push_loop import PushLoop
 from schedproof.traffic.script import steady
 from schedproof.traffic.series import Series, push
@@ -36,7 +37,7 @@ class IdleReadings:
             [
                 Series(series, [(now, value)])
                 for node, labels in list(self._labels.items())
-                for series, value in steady(labels, node, [self._device], whole=False)
+                for series, value in steady(labels, node, [self._device], whole=len(self._labels) <= WHOLE)
             ],
         )
 

@@ -87,7 +87,8 @@ class Script:
                 {"__name__": metric, "job": JOB, **targets[node], "device": device},
                 counter.samples(end=end, step=self.step, after=after),
             )
-            for (metric, device), counters in self.counters.items()
+            # An exporter tells of devices by their names, and Prometheus keeps series as they came.
+            for (metric, device), counters in sorted(self.counters.items())
             for node, counter in counters.items()
         ]
         every = [counter.begin for counters in self.counters.values() for counter in counters.values()]

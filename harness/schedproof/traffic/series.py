@@ -11,15 +11,15 @@ import itertools
 import math
 import struct
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from schedproof.daemons.password import authorization
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.http import connect, exchange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["Counter", "Series", "moments", "push"]
+__all__ = ["Bursts", "Counter", "Series", "moments", "push"]
 
 
 (_STALE,) = struct.unpack("<d", bytes.fromhex("020000000000f07f"))
@@ -39,6 +39,26 @@ class Series:
 
 
 @dataclasses.dataclass(frozen=True)
+class Bursts:
+    """When traffic flows that comes in bursts: in each period, from one share of it to another one.
+
+    `start` is a moment at which a period begins (seconds since the epoch); `period` is in seconds; `begin` and `end`
+    are between 0 and 1.
+    """
+
+    start: float
+    period: float
+    begin: float
+    end: float
+
+    def evened_out(self, moment: float) -> float:
+        """When steady traffic of the same mean would have reached what there has been of this until a moment."""
+        periods, part = divmod((moment - self.start) / self.period, 1.0)
+        flown = min(max(part - self.begin, 0.0) / (self.end - self.begin), 1.0)
+        return self.start + (periods + flown) * self.period
+
+
+@dataclasses.dataclass(frozen=True)
 class Counter:
     """A counter that grows at changing rates.
 
@@ -53,6 +73,7 @@ class Counter:
     reset: float = math.inf
     every: float = math.inf
     gone: float = math.inf
+    bursts: Bursts | None = None
 
     @property
     def begin(self) -> float:
@@ -70,6 +91,8 @@ class Counter:
         return [*values, (self.begin + (math.floor((self.gone - self.begin) / step + _ROUNDING) + 1) * step, _STALE)]
 
     def _value(self, moment: float) -> float:
+        if self.bursts is not None:
+            moment = self.bursts.evened_out(moment)
         counted_from, value = (self._last_reset(moment), 0.0) if moment >= self.reset else (-math.inf, self.start_value)
         for (start, rate), (stop, _) in itertools.pairwise((*self.phases, (math.inf, 0.0))):
             value += rate * max(0.0, min(moment, stop) - max(start, counted_from))
@@ -103,27 +126,17 @@ def push(url: str, series: Iterable[Series]) -> None:
         if id(one.samples) not in encoded:
             encoded[id(one.samples)] = _samples(one.samples)
     body = b"".join(_field(1, _labels(one.labels) + encoded[id(one.samples)]) for one in chosen)
-    server = urlsplit(url)
-    connection = http.client.HTTPConnection(server.hostname or "", server.port, timeout=30)
-    try:
-        connection.request(
-            "POST",
-            "/api/v1/write",
-            body=bytes(cramjam.snappy.compress_raw(body)),
-            headers={
-                "Content-Encoding": "snappy",
-                "Content-Type": "application/x-protobuf",
-                "X-Prometheus-Remote-Write-Version": "0.1.0",
-                **authorization(url),
-            },
-        )
-        answer = connection.getresponse()
-        text = answer.read()
-    finally:
-        connection.close()
-    if answer.status >= http.client.MULTIPLE_CHOICES:
+    headers = {
+        "Content-Encoding": "snappy",
+        "Content-Type": "application/x-protobuf",
+        "X-Prometheus-Remote-Write-Version": "0.1.0",
+        **authorization(url),
+    }
+    compressed = bytes(cramjam.snappy.compress_raw(body))
+    status, text = exchange(connect(url, 30), "POST", "/api/v1/write", compressed, headers)
+    if not http.client.OK <= status < http.client.MULTIPLE_CHOICES:
         raise HostError(
-            f"Prometheus refused the scripted samples: {answer.status} {text.decode(errors='replace')}",
+            f"Prometheus refused the scripted samples: {status} {text}",
             remedy="each scenario needs series or a server of its own, and times within 10 minutes of now",
         )
 

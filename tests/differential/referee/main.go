@@ -1,6 +1,8 @@
 // Command referee decides as kube-scheduler does: its own Filter plugins, over a real snapshot of its cache.
 //
-// Each line of standard input is a world: {"pod": ..., "nodes": [...], "pods": [...], "namespaces": {name: labels}}.
+// Each line of standard input is a world: {"pod": ..., "nodes": [...], "pods": [...], "namespaces": {name: labels},
+// "claims": [...], "volumes": [...], "classes": [...], "resourceClaims": [...], "resourceSlices": [...],
+// "deviceClasses": [...]}.
 // Objects get the API's defaults, and are changed (matchLabelKeys) and validated as at their creation; nodes and pods that the apiserver would refuse are left out. The answer, a line of
 // standard output, is {"invalid": reason} where the pod itself would be refused; otherwise the world as it was decided
 // on, with "verdicts": node name to the reasons against it, of which there are none where the pod could run.
@@ -14,6 +16,8 @@ import (
 	"os"
 
 	v1 "k8s.io/api/core/v1"
+	resource "k8s.io/api/resource/v1"
+	storage "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -26,10 +30,13 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
+	_ "k8s.io/kubernetes/pkg/apis/resource/install"
+	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 	podregistry "k8s.io/kubernetes/pkg/registry/core/pod"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/interpodaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
@@ -40,6 +47,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/schedulinggates"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/tainttoleration"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumezone"
 	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 	testing "k8s.io/kubernetes/pkg/scheduler/testing/framework"
@@ -51,6 +60,14 @@ type world struct {
 	Pods  []v1.Pod  `json:"pods"`
 
 	Namespaces map[string]map[string]string `json:"namespaces"`
+
+	Claims  []v1.PersistentVolumeClaim `json:"claims"`
+	Volumes []v1.PersistentVolume      `json:"volumes"`
+	Classes []storage.StorageClass     `json:"classes"`
+
+	ResourceClaims []resource.ResourceClaim `json:"resourceClaims"`
+	ResourceSlices []resource.ResourceSlice `json:"resourceSlices"`
+	DeviceClasses  []resource.DeviceClass   `json:"deviceClasses"`
 }
 
 type answer struct {
@@ -72,6 +89,9 @@ var (
 		testing.RegisterPluginAsExtensions(noderesources.Name, runtime.FactoryAdapter(features, noderesources.NewFit), "PreFilter", "Filter"),
 		testing.RegisterPluginAsExtensions(podtopologyspread.Name, runtime.FactoryAdapter(features, podtopologyspread.New), "PreFilter", "Filter"),
 		testing.RegisterPluginAsExtensions(interpodaffinity.Name, runtime.FactoryAdapter(features, interpodaffinity.New), "PreFilter", "Filter"),
+		testing.RegisterPluginAsExtensions(volumebinding.Name, runtime.FactoryAdapter(features, volumebinding.New), "PreFilter", "Filter"),
+		testing.RegisterPluginAsExtensions(volumezone.Name, runtime.FactoryAdapter(features, volumezone.New), "PreFilter", "Filter"),
+		testing.RegisterPluginAsExtensions(dynamicresources.Name, runtime.FactoryAdapter(features, dynamicresources.New), "PreFilter", "Filter"),
 	}
 )
 
@@ -102,7 +122,20 @@ func decide(line []byte) answer {
 	if problems := refusedPod(&given.Pod); len(problems) > 0 {
 		return answer{Invalid: problems[0].Error()}
 	}
-	valid := world{Pod: given.Pod, Nodes: []v1.Node{}, Pods: []v1.Pod{}, Namespaces: given.Namespaces}
+	valid := given
+	valid.Nodes, valid.Pods = []v1.Node{}, []v1.Pod{}
+	for i := range valid.Claims {
+		legacyscheme.Scheme.Default(&valid.Claims[i])
+	}
+	for i := range valid.Volumes {
+		legacyscheme.Scheme.Default(&valid.Volumes[i])
+	}
+	for i := range valid.Classes {
+		legacyscheme.Scheme.Default(&valid.Classes[i])
+	}
+	for i := range valid.ResourceClaims {
+		legacyscheme.Scheme.Default(&valid.ResourceClaims[i])
+	}
 	for _, node := range given.Nodes {
 		if len(refusedNode(&node)) == 0 {
 			valid.Nodes = append(valid.Nodes, node)
@@ -154,7 +187,7 @@ func filter(given *world) (map[string][]string, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	snapshot := cache.NewSnapshot(assigned(given), nodes(given))
-	framework_, err := testing.NewFramework(ctx, plugins, "default-scheduler", runtime.WithSnapshotSharedLister(snapshot), runtime.WithInformerFactory(informed(given)))
+	framework_, err := testing.NewFramework(ctx, plugins, "default-scheduler", runtime.WithSnapshotSharedLister(snapshot), runtime.WithInformerFactory(informed(given)), runtime.WithSharedDRAManager(devices{given}))
 	if err != nil {
 		return nil, err
 	}
@@ -215,12 +248,21 @@ func assigned(given *world) []*v1.Pod {
 	return pods
 }
 
-// The namespaces as an informer has them that is never started.
+// Namespaces and volumes as informers have them that are never started.
 func informed(given *world) informers.SharedInformerFactory {
 	factory := informers.NewSharedInformerFactory(nil, 0)
 	known := factory.Core().V1().Namespaces().Informer().GetIndexer()
 	for name, labels := range given.Namespaces {
 		known.Add(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+	}
+	for i := range given.Claims {
+		factory.Core().V1().PersistentVolumeClaims().Informer().GetIndexer().Add(&given.Claims[i])
+	}
+	for i := range given.Volumes {
+		factory.Core().V1().PersistentVolumes().Informer().GetIndexer().Add(&given.Volumes[i])
+	}
+	for i := range given.Classes {
+		factory.Storage().V1().StorageClasses().Informer().GetIndexer().Add(&given.Classes[i])
 	}
 	return factory
 }

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from schedproof.benchmark.compare.quantiles import cdf, log_histogram, summary
 from schedproof.benchmark.compare.ratio import Difference, compare
 from schedproof.benchmark.measure.usage import TICK
+from schedproof.benchmark.results import Comparison, Histogram, Knee, KneePoint, Measurement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from schedproof.benchmark.round import Mode, Round
+    from schedproof.benchmark.results import Mode
+    from schedproof.benchmark.round import Round
 
 __all__ = ["ALPHA", "MINIMUM_EFFECT", "comparisons", "knee_of", "measurements"]
 
@@ -41,26 +43,25 @@ def _settings(rounds: Sequence[Round]) -> dict[_Setting, dict[str, list[Round]]]
     return found
 
 
-def measurements(rounds: Sequence[Round], order: Sequence[str]) -> list[dict[str, Any]]:
+def measurements(rounds: Sequence[Round], order: Sequence[str]) -> list[Measurement]:
     """What bench.json lists under `measurements`: in each setting the candidates in this `order`."""
     return [
-        {
-            **dataclasses.asdict(setting),
-            "candidate": candidate,
-            "rounds": [one.as_dict() for one in sorted(measured, key=lambda one: one.block)],
-            **_distribution([latency for one in measured if not one.invalid for latency in one.latencies]),
-        }
+        _measurement(setting, candidate, sorted(measured, key=lambda one: one.block))
         for setting, by_candidate in _settings(rounds).items()
         for candidate, measured in sorted(by_candidate.items(), key=lambda one: order.index(one[0]))
     ]
 
 
-def _distribution(latencies: list[float]) -> dict[str, Any]:
+def _measurement(setting: _Setting, candidate: str, rounds: Sequence[Round]) -> Measurement:
+    latencies = [latency for one in rounds if not one.invalid for latency in one.latencies]
     edges, counts = log_histogram(latencies, _BINS)
-    return {"cdf": cdf(latencies), "histogram": {"edges": edges, "counts": counts}}
+    return Measurement(
+        workload=setting.workload, mode=setting.mode, rate=setting.rate, candidate=candidate,
+        rounds=[one.result() for one in rounds], cdf=cdf(latencies), histogram=Histogram(edges=edges, counts=counts),
+    )  # fmt: skip
 
 
-def comparisons(rounds: Sequence[Round], baseline: str, *, seed: int) -> list[dict[str, Any]]:
+def comparisons(rounds: Sequence[Round], baseline: str, *, seed: int) -> list[Comparison]:
     """What bench.json lists under `comparisons`: each candidate with the baseline, by setting and metric.
 
     Only blocks in which both rounds are valid count.
@@ -77,10 +78,11 @@ def comparisons(rounds: Sequence[Round], baseline: str, *, seed: int) -> list[di
                 sides = [ours[block] for block in blocks], [theirs[block] for block in blocks]
                 difference = _difference(*sides, metric, seed)
                 found.append(
-                    {
-                        **dataclasses.asdict(setting), "metric": metric, "candidate": candidate, "baseline": baseline,
-                        **dataclasses.asdict(difference),
-                    }
+                    Comparison(
+                        workload=setting.workload, mode=setting.mode, rate=setting.rate, metric=metric,
+                        candidate=candidate, baseline=baseline,
+                        **{**dataclasses.asdict(difference), "ratios": list(difference.ratios)},
+                    )
                 )  # fmt: skip
     return found
 
@@ -162,13 +164,14 @@ _BENT = 10
 """Times the median latency at the lowest rate. Beyond, pods wait in a queue rather than for a decision."""
 
 
-def knee_of(rounds: Sequence[Round]) -> dict[str, Any]:
-    """The points of a sweep by rate, and its knee.
+def knee_of(workload: str, candidate: str, rounds: Sequence[Round]) -> Knee:
+    """The points of a sweep of one candidate by rate, and its knee.
 
     That is the highest rate up to which p99 stayed below ten times the median of the lowest rate, and all pods were
     bound; None where there is no such rate. `completed` is the throughput at that rate.
     """
-    points, knee, straight = [], None, True
+    points: list[KneePoint] = []
+    knee, straight = None, True
     ordered = sorted(rounds, key=lambda one: one.rate or 0.0)
     limit = _BENT * summary(ordered[0].latencies)["p50"] if ordered and ordered[0].latencies else 0.0
     for one in ordered:
@@ -176,6 +179,6 @@ def knee_of(rounds: Sequence[Round]) -> dict[str, Any]:
         straight = straight and bool(latency) and latency["p99"] <= limit and not one.unbound
         if straight:
             knee = one.rate
-        if latency:
-            points.append({"rate": one.rate, "completed": one.throughput, "p50": latency["p50"], "p99": latency["p99"]})
-    return {"knee": knee, "points": points}
+        if latency and one.rate is not None:
+            points.append(KneePoint(rate=one.rate, completed=one.throughput, p50=latency["p50"], p99=latency["p99"]))
+    return Knee(workload=workload, candidate=candidate, knee=knee, points=points)

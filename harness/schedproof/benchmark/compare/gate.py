@@ -14,22 +14,21 @@ import dataclasses
 import math
 import operator
 import re
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from schedproof.benchmark.compare.ratio import METRICS, interval
+from schedproof.benchmark.results import MODES, GateResult
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-__all__ = ["GRAMMAR", "MODES", "Gate", "GateResult", "Outcome", "evaluate"]
+    from schedproof.benchmark.results import Comparison
+
+__all__ = ["GRAMMAR", "Gate", "check_gate", "evaluate"]
 
 GRAMMAR = "METRIC ratio >|<|>=|<= NUMBER vs BASELINE [on WORKLOAD] [in MODE]"
-
-MODES = ("drain", "open-loop", "one-at-a-time")
-
-Outcome = Literal["passed", "failed", "unproved"]
 
 _EXAMPLE = '"p99 ratio > 1.2 vs stock on basic in drain"'
 
@@ -67,7 +66,7 @@ class Gate:
         found = _RATIO.fullmatch(text.strip())
         if found is None:
             _refuse(text)
-            raise UsageError(f'--fail-if "{text}": this is no gate', remedy=f"{GRAMMAR}; such as {_EXAMPLE}")
+            raise UsageError(f'--fail-if "{text}": expected a gate', remedy=f"{GRAMMAR}; such as {_EXAMPLE}")
         metric, mode = found["metric"], found["mode"] or ""
         if metric not in METRICS:
             raise UsageError(f'--fail-if "{text}": there is no metric {metric!r}', remedy=did_you_mean(metric, METRICS))
@@ -80,61 +79,70 @@ class Gate:
             )
         return cls(text.strip(), metric, found["operator"], limit, found["baseline"], found["workload"] or "", mode)
 
-    def concerns(self, comparison: Mapping[str, Any]) -> bool:
-        """Whether a comparison, as bench.json has it, is one that this gate is about."""
+    def concerns(self, comparison: Comparison) -> bool:
+        """Whether a comparison is one that this gate is about."""
         return (
-            comparison["metric"] == self.metric
-            and comparison["baseline"] == self.baseline
-            and self.workload in ("", comparison["workload"])
-            and self.mode in ("", comparison["mode"])
+            comparison.metric == self.metric
+            and comparison.baseline == self.baseline
+            and self.workload in ("", comparison.workload)
+            and self.mode in ("", comparison.mode)
         )
 
+    def result(self, outcome: Literal["passed", "failed", "unproved"], detail: str) -> GateResult:
+        return GateResult(gate=self.text, outcome=outcome, detail=detail)
 
-@dataclasses.dataclass(frozen=True)
-class GateResult:
-    """failed: some comparison lies beyond the limit with its whole interval. unproved: none does, but one was invalid,
-    or there was none at all; that is not passed.
+
+def check_gate(gate: Gate, **measured: Collection[str]) -> None:
+    """Refuse a gate about what is not going to be measured: it would stay unproved.
+
+    Args:
+        gate: as it was read.
+        measured: by `baseline`, `workload` and `mode`: the names of those that are.
+
+    Raises:
+        UsageError: it names another one.
     """
+    for word, known in measured.items():
+        value = getattr(gate, word)
+        if value and value not in known:
+            raise UsageError(
+                f'--fail-if "{gate.text}": nothing is compared with {word} {value}',
+                remedy=did_you_mean(value, sorted(known)),
+            )
 
-    gate: str
-    outcome: Outcome
-    detail: str
 
-    def as_dict(self) -> dict[str, str]:
-        """As bench.json has it."""
-        return dataclasses.asdict(self)
-
-
-def evaluate(gate: Gate, comparisons: Iterable[Mapping[str, Any]], *, alpha: float = 0.01) -> GateResult:
-    """Hold a gate against the comparisons of a run, as bench.json has them; `alpha` is the level of each interval."""
+def evaluate(gate: Gate, comparisons: Iterable[Comparison], *, alpha: float = 0.01) -> GateResult:
+    """Hold a gate against the comparisons of a run; `alpha` is the level of each interval."""
     everything = list(comparisons)
     matching = [one for one in everything if gate.concerns(one)]
     if not matching:
-        return GateResult(gate.text, "unproved", _nothing(gate, everything))
+        return gate.result("unproved", _nothing(gate, everything))
     if failed := _beyond(gate, matching, alpha):
-        return GateResult(gate.text, "failed", _listed(failed))
+        return gate.result("failed", _listed(failed))
     if open_ended := [one for one in matching if not _decided(gate, one)]:
-        return GateResult(gate.text, "unproved", _listed(open_ended))
-    near = [one for one in matching if _BEYOND[gate.operator](one["ratio"], gate.limit)]
+        return gate.result("unproved", _listed(open_ended))
+    near = [one for one in matching if one.ratio is not None and _BEYOND[gate.operator](one.ratio, gate.limit)]
     note = f"; beyond the limit, but not shown: {_listed(near)}" if near else ""
     at_once = f" (at a level of {alpha:g} for all of them together)" if len(matching) > 1 else ""
-    return GateResult(gate.text, "passed", f"{len(matching)} comparisons{at_once}{note}")
+    return gate.result("passed", f"{len(matching)} comparisons{at_once}{note}")
 
 
-def _beyond(gate: Gate, matching: Sequence[Mapping[str, Any]], alpha: float) -> list[Mapping[str, Any]]:
+def _beyond(gate: Gate, matching: Sequence[Comparison], alpha: float) -> list[Comparison]:
     """Those that are shown to be beyond the limit, by Holm's procedure."""
     # Such as the limit that an interval's end must pass; an invalid comparison may have that end.
-    beyond, end = _BEYOND[gate.operator], "low" if gate.operator.startswith(">") else "high"
+    beyond = _BEYOND[gate.operator]
     candidates = [
         one for one in matching
-        if one[end] is not None and (one["verdict"] != "invalid" or one.get("bound")) and beyond(one[end], gate.limit)
+        if (end := _end(gate, one, None)) is not None and (one.verdict != "invalid" or one.bound)
+        and beyond(end, gate.limit)
     ]  # fmt: skip
-    found: list[Mapping[str, Any]] = []
+    found: list[Comparison] = []
     while len(found) < len(candidates):
         left = len(matching) - len(found)
         new = [
             one for one in candidates
-            if one not in found and beyond(_end(one, end, alpha / left if left > 1 else None), gate.limit)
+            if one not in found and (end := _end(gate, one, alpha / left if left > 1 else None)) is not None
+            and beyond(end, gate.limit)
         ]  # fmt: skip
         if not new:
             break
@@ -142,23 +150,27 @@ def _beyond(gate: Gate, matching: Sequence[Mapping[str, Any]], alpha: float) -> 
     return [one for one in matching if one in found]
 
 
-def _end(one: Mapping[str, Any], end: str, level: float | None) -> float:
-    """An end of the interval at this level; None: at that of bench.json. It never gets nearer to the ratio."""
-    known: float = one[end]
-    if level is None or not one.get("ratios"):
+def _end(gate: Gate, one: Comparison, level: float | None) -> float | None:
+    """The end of the interval that must pass the limit, at this level; at that of the comparison if it is None.
+
+    It never gets nearer to the ratio. None where the interval has no such end.
+    """
+    lower = gate.operator.startswith(">")
+    known = one.low if lower else one.high
+    if known is None or level is None or not one.ratios:
         return known
-    low, high = interval(one["ratios"], level)
-    return min(known, low) if end == "low" else max(known, high)
+    low, high = interval(one.ratios, level)
+    return min(known, low) if lower else max(known, high)
 
 
-def _decided(gate: Gate, one: Mapping[str, Any]) -> bool:
+def _decided(gate: Gate, one: Comparison) -> bool:
     """Whether a comparison says something of the limit, given that it is not shown to be beyond it.
 
     An interval with one end does where all of it is on this side of the limit.
     """
-    if None not in (one["low"], one["high"]):
-        return bool(one["verdict"] != "invalid")
-    near = one["high"] if gate.operator.startswith(">") else one["low"]
+    if None not in (one.low, one.high):
+        return one.verdict != "invalid"
+    near = one.high if gate.operator.startswith(">") else one.low
     return near is not None and not _BEYOND[gate.operator](near, gate.limit)
 
 
@@ -173,29 +185,28 @@ def _refuse(text: str) -> None:
         )
 
 
-def _nothing(gate: Gate, everything: Sequence[Mapping[str, Any]]) -> str:
+def _nothing(gate: Gate, everything: Sequence[Comparison]) -> str:
     """Why no comparison matches: the first word of the gate that none of them knows."""
     if not everything:
         return "nothing was compared"
     for word, value in (("metric", gate.metric), ("baseline", gate.baseline), ("workload", gate.workload),
                         ("mode", gate.mode)):  # fmt: skip
-        known = sorted({str(one[word]) for one in everything})
+        known = sorted({str(getattr(one, word)) for one in everything})
         if value and value not in known:
             return f"nothing was compared with {word} {value}; {did_you_mean(value, known)}"
     return "nothing was compared with all of these together"
 
 
-def _listed(comparisons: Sequence[Mapping[str, Any]]) -> str:
+def _listed(comparisons: Sequence[Comparison]) -> str:
     return "; ".join(map(_described, comparisons))
 
 
-def _described(one: Mapping[str, Any]) -> str:
-    rate = "" if one.get("rate") is None else f" at {one['rate']:g}/s"
-    where = f"{one['candidate']} on {one['workload']}, {one['mode']}{rate}"
-    if one.get("bound"):
-        known = one["high"] if one["low"] is None else one["low"]
-        return f"{where}: {one['bound']} {known:.3f}: {one.get('reason')}"
-    if one["ratio"] is None or None in (one["low"], one["high"]):
-        return f"{where}: invalid: {one.get('reason') or 'no reason given'}"
-    reason = f": invalid: {one.get('reason')}" if one["verdict"] == "invalid" else ""
-    return f"{where}: {one['ratio']:.3f} ({one['low']:.3f} to {one['high']:.3f}){reason}"
+def _described(one: Comparison) -> str:
+    rate = "" if one.rate is None else f" at {one.rate:g}/s"
+    where = f"{one.candidate} on {one.workload}, {one.mode}{rate}"
+    if one.bound:
+        return f"{where}: {one.bound} {one.high if one.low is None else one.low:.3f}: {one.reason}"
+    if one.ratio is None or one.low is None or one.high is None:
+        return f"{where}: invalid: {one.reason or 'no reason given'}"
+    reason = f": invalid: {one.reason}" if one.verdict == "invalid" else ""
+    return f"{where}: {one.ratio:.3f} ({one.low:.3f} to {one.high:.3f}){reason}"

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.benchmark.compare.quantiles import summary
 from schedproof.benchmark.contestant import Contestant
+from schedproof.benchmark.results import Phases, PhaseTime, QueryCost, TappedLatency
 from schedproof.benchmark.rounds import Order, measure
 from schedproof.candidates.kinds import ExtenderSpec
 from schedproof.daemons.scheduler import LOG_ATTEMPTS
+from schedproof.history.observations import ApiRequest
 from schedproof.stimulus.audit import AuditTail
 
 if TYPE_CHECKING:
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from schedproof.benchmark.driver import PodTimes
     from schedproof.benchmark.stage import Stage
     from schedproof.candidates.descriptor.descriptor import Candidate
-    from schedproof.history.record import Record
 
 __all__ = ["PHASES", "Trace", "attempts", "phases_of", "trace"]
 
@@ -56,32 +57,32 @@ class Trace:
     nodes: int
     pods: int
     phases: Mapping[str, Sequence[float]]
-    prometheus: Mapping[str, float] | None
-    extender: Mapping[str, float] | None
+    prometheus: dict[str, float] | None
+    extender: dict[str, float] | None
     tapped: float
     untapped: float
 
-    def phases_as_dict(self) -> dict[str, Any]:
-        return {
-            "workload": self.workload, "candidate": self.candidate, "pods": self.pods,
-            "latency": {"tapped": self.tapped, "untapped": self.untapped},
-            "phases": [
-                {"name": name, **{key: found[key] for key in ("mean", "p50", "p99")}}
+    def phases_result(self) -> Phases:
+        return Phases(
+            workload=self.workload, candidate=self.candidate, pods=self.pods,
+            latency=TappedLatency(tapped=self.tapped, untapped=self.untapped),
+            phases=[
+                PhaseTime(name=name, mean=found["mean"], p50=found["p50"], p99=found["p99"])
                 for name in PHASES
                 if (found := summary(self.phases.get(name, ())))
             ],
-        }  # fmt: skip
+        )  # fmt: skip
 
-    def queries_as_dict(self) -> dict[str, Any]:
-        return {
-            "workload": self.workload, "candidate": self.candidate, "nodes": self.nodes, "pods": self.pods,
-            "prometheus": self.prometheus, "extender": self.extender,
-        }  # fmt: skip
+    def queries_result(self) -> QueryCost:
+        return QueryCost(
+            workload=self.workload, candidate=self.candidate, nodes=self.nodes, pods=self.pods,
+            prometheus=self.prometheus, extender=self.extender,
+        )  # fmt: skip
 
 
 def trace(stage: Stage, name: str, candidate: Candidate, folder: Path) -> Trace:
     """One round, one pod at a time, on a stage whose apiserver writes an audit log."""
-    records: list[tuple[float, str, Record]] = []
+    records: list[tuple[float, str, dict[str, Any]]] = []
 
     def record(kind: str, **fields: Any) -> None:
         records.append((time.monotonic(), kind, fields))
@@ -105,7 +106,11 @@ def trace(stage: Stage, name: str, candidate: Candidate, folder: Path) -> Trace:
                 cycles = attempts(log, datetime.datetime.now().year, epoch)
         queries = [fields for moment, kind, fields in records if kind == "query" and moment >= one.began]
         calls = [fields for moment, kind, fields in records if kind == "extender" and moment >= one.began]
-    bindings = {request["name"]: request for request in requests if request.get("resource") == "pods/binding"}
+    bindings = {
+        request.name: request
+        for request in requests
+        if isinstance(request, ApiRequest) and request.resource == "pods/binding"
+    }
     namespace = stage.workload.measured.namespace
     phases = phases_of(
         one.bound,
@@ -134,7 +139,7 @@ def attempts(log: Iterable[str], year: int, epoch: float) -> dict[str, float]:
 
 
 def phases_of(
-    rows: Sequence[PodTimes], bindings: Mapping[str, Record], cycles: Mapping[str, float]
+    rows: Sequence[PodTimes], bindings: Mapping[str, ApiRequest], cycles: Mapping[str, float]
 ) -> dict[str, list[float]]:
     """Seconds of each pod that was bound, by phase; no less than zero, where two clocks' readings cross."""
     found: dict[str, list[float]] = {name: [] for name in PHASES}
@@ -147,11 +152,11 @@ def phases_of(
         if row.pod in cycles:
             found["queue"].append(max(0.0, cycles[row.pod] - begin))
             begin = max(begin, cycles[row.pod])
-        found["decision"].append(max(0.0, binding["received"] - begin))
-        found["bind"].append(binding["completed"] - binding["received"])
-        found["seen on the watch"].append(max(0.0, row.seen - binding["completed"]))
+        found["decision"].append(max(0.0, binding.received - begin))
+        found["bind"].append(binding.completed - binding.received)
+        found["seen on the watch"].append(max(0.0, row.seen - binding.completed))
     return found
 
 
-def _per_pod(name: str, records: Sequence[Record], pods: int) -> dict[str, float]:
+def _per_pod(name: str, records: Sequence[Mapping[str, Any]], pods: int) -> dict[str, float]:
     return {name: len(records) / pods, "bytes": sum(record["bytes"] for record in records) / pods}

@@ -20,17 +20,18 @@ What each covers (k8s.io/kubernetes v1.36.3, pkg/scheduler/schedule_one.go):
 
 /metrics is not open to everybody: the reader's identity needs `get` on the nonResourceURL `/metrics`, which the
 ClusterRole `system:monitoring` grants (and `cluster-admin`, which the harness has); and the scheduler must be allowed
-to ask who that is (create tokenreviews and subjectaccessreviews), which `system:kube-scheduler` grants.
+to ask whose token that is (create tokenreviews and subjectaccessreviews), which `system:kube-scheduler` grants.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import http.client
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from schedproof.daemons.daemon import insecure_tls
+from schedproof.benchmark.results import OwnMetricsCheck
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.http import connect, exchange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,18 +113,18 @@ class OwnMetrics:
             self.sli - earlier.sli, self.algorithm - earlier.algorithm, self.rate_limiter - earlier.rate_limiter,
         )  # fmt: skip
 
-    def as_dict(self, check: CrossCheck) -> dict[str, Any]:
-        """As bench.json has it; seconds."""
-        return {
-            "attempts": round(sum(self.attempts.values())),
-            "attempt_mean": self.attempt.get(_SCHEDULED, Total()).mean,
-            "algorithm_mean": self.algorithm.mean,
-            "sli_mean": self.sli.mean,
-            "rate_limited": self.rate_limiter.seconds,
-            "measured_mean": check.measured_mean,
-            "agrees": check.agrees,
-            "explanation": check.explanation,
-        }
+    def checked(self, check: CrossCheck) -> OwnMetricsCheck:
+        """As bench.json has it."""
+        return OwnMetricsCheck(
+            attempts=round(sum(self.attempts.values())),
+            attempt_mean=self.attempt.get(_SCHEDULED, Total()).mean,
+            algorithm_mean=self.algorithm.mean,
+            sli_mean=self.sli.mean,
+            rate_limited=self.rate_limiter.seconds,
+            measured_mean=check.measured_mean,
+            agrees=check.agrees,
+            explanation=check.explanation,
+        )
 
 
 NONE = OwnMetrics()
@@ -145,20 +146,15 @@ def fetch(port: int, token: str, *, host: str = "127.0.0.1") -> OwnMetrics:
     Raises:
         HostError: no answer, or a refusal; with what to grant.
     """
-    connection = http.client.HTTPSConnection(host, port, timeout=_SECONDS, context=insecure_tls())
-    try:
-        connection.request("GET", "/metrics", headers={"Authorization": f"Bearer {token}"})
-        answer = connection.getresponse()
-        text = answer.read().decode()
-    except (OSError, http.client.HTTPException) as error:
+    connection, headers = connect(f"https://{host}:{port}", _SECONDS), {"Authorization": f"Bearer {token}"}
+    status, text = exchange(connection, "GET", "/metrics", headers=headers)
+    if not status:
         raise HostError(
-            f"no answer from kube-scheduler's /metrics: {type(error).__name__}: {error}", remedy="does it still run?"
-        ) from error
-    finally:
-        connection.close()
-    if answer.status != http.client.OK:
+            f"no answer from kube-scheduler's /metrics: {text}", remedy="check in its log whether it still runs"
+        )
+    if status != http.client.OK:
         raise HostError(
-            f"kube-scheduler's /metrics: {answer.status} {text.strip()[:300]}",
+            f"kube-scheduler's /metrics: {status} {text.strip()[:300]}",
             remedy="the identity needs the ClusterRole system:monitoring (get on the nonResourceURL /metrics)",
         )
     return parse(text)

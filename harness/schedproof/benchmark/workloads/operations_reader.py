@@ -52,7 +52,11 @@ def read_operation(field: Field, parameters: Mapping[str, int]) -> Operation | N
     if not given.sound:
         return None
     if len(known) != 1:
-        field.complain(f"{len(known) or 'no'} operations in one item", "write each as its own item, with its own dash")
+        field.complain(
+            "wrong-number",
+            f"{len(known) or 'no'} operations in one item",
+            "write each as its own item, with its own dash",
+        )
         return None
     return readers[known[0]](given[known[0]], parameters)
 
@@ -81,9 +85,11 @@ def _pods(field: Field, parameters: Mapping[str, int]) -> Operation:
     section = field.section("count", "template", "templates", "namespace", "measured", "wait", "burst")
     measured = "measured" in section and section["measured"].flag()
     if measured and "wait" in section:
-        section["wait"].complain("those that are measured are always waited for", "leave it out")
+        section["wait"].complain(
+            "contradiction", "not allowed with measured: measured pods are always waited for", "leave it out"
+        )
     if "burst" in section and not measured:
-        section["burst"].complain("only pods that are measured arrive in bursts", "leave it out")
+        section["burst"].complain("contradiction", "only allowed with measured: true", "leave it out")
     return CreatePods(
         count=_count(section["count"], parameters),
         templates=_templates(section, pod_template),
@@ -104,7 +110,9 @@ def _churn(field: Field, parameters: Mapping[str, int]) -> Operation:
     mode = section["mode"].choice(CHURN_MODES)
     number = _count(section["number"], parameters) if "number" in section else 0
     if mode == "recreate" and section.sound and number == 0:
-        section["number"].complain("recreate needs to know how many there are at most", "number: 1")
+        section["number"].complain(
+            "missing-field", "missing: mode recreate needs the largest number of objects", "number: 1"
+        )
     return Churn(
         mode=mode,
         templates=_templates(section, _churned),
@@ -116,7 +124,7 @@ def _churn(field: Field, parameters: Mapping[str, int]) -> Operation:
 
 def _barrier(field: Field, _: Mapping[str, int]) -> Operation:
     if field.value.data not in ({}, None):
-        field.complain("it has no fields", "write `- barrier: {}`")
+        field.complain("wrong-type", "it has no fields", "write `- barrier: {}`")
     return Barrier()
 
 
@@ -127,11 +135,15 @@ def _delete(field: Field, _: Mapping[str, int]) -> Operation:
 def _readings(field: Field, _: Mapping[str, int]) -> Operation:
     section = field.section("all", "distinct")
     if section.sound and ("all" in section) == ("distinct" in section):
-        field.complain("expected one of all and distinct", "such as `distinct: 1000000`")
+        field.complain("wrong-number", "expected one of all and distinct", "such as `distinct: 1000000`")
     if "distinct" in section:
         rate = section["distinct"].number("1000000")
         if section.sound and rate <= 0:
-            section["distinct"].complain("readings of nothing are all the same", "such as 1000000 bytes per second")
+            section["distinct"].complain(
+                "contradiction",
+                "expected more than 0: otherwise all readings are the same",
+                "such as 1000000 bytes per second",
+            )
         return ReadingsPattern("distinct", rate)
     return ReadingsPattern("all", section["all"].number("0"))
 
@@ -142,13 +154,17 @@ def _count(field: Field, parameters: Mapping[str, int], *, least: int = 0) -> in
     if isinstance(data, str) and (braced := re.fullmatch(r"\{(.*)\}", data)):
         name = braced[1]
         if name not in parameters:
-            field.complain(f"unknown parameter {shown(name)}", did_you_mean(name, list(parameters)))
+            field.complain(
+                "unknown-parameter", f"unknown parameter {shown(name)}", did_you_mean(name, list(parameters))
+            )
             return least
         if parameters[name] < least:
-            field.complain(f"{name} is {parameters[name]}, expected at least {least}", f"such as {name}={least}")
+            field.complain(
+                "out-of-range", f"{name} is {parameters[name]}, expected at least {least}", f"such as {name}={least}"
+            )
         return parameters[name]
     if isinstance(data, dict) and len(data) == 1:
-        field.complain("YAML reads bare braces as a mapping", f'quote it: "{{{next(iter(data))}}}"')
+        field.complain("wrong-type", "YAML reads bare braces as a mapping", f'quote it: "{{{next(iter(data))}}}"')
         return least
     return field.integer(least, _MOST, "500")
 
@@ -159,7 +175,7 @@ def _namespace(section: Section, default: str) -> str:
 
 def _templates(section: Section, check: Callable[[Any], Manifest]) -> tuple[Manifest, ...]:
     if "template" in section and "templates" in section:
-        section["templates"].complain("given beside template", "keep one of the two")
+        section["templates"].complain("contradiction", "given beside template", "keep one of the two")
     if "templates" in section:
         return tuple(_manifest(item, check) for item in section["templates"].items("{apiVersion: v1, kind: Pod, ...}"))
     return (_manifest(section["template"], check),)
@@ -172,7 +188,7 @@ def _manifest(field: Field, check: Callable[[Any], Manifest]) -> Manifest:
     try:
         return check(plain)
     except ManifestError as error:
-        field.complain(str(error), error.fix)
+        field.complain("invalid-manifest", str(error), error.fix)
         return plain
 
 

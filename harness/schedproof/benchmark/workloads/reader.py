@@ -76,7 +76,7 @@ def _workload(document: Field, source: str, given: Mapping[str, int]) -> Workloa
         operation for field in listed if (operation := read_operation(field, values)) is not None
     )  # fmt: skip
     if spec.sound and (problem := disorder(operations)):
-        spec["operations"].complain(problem, "docs/workloads.md says what a workload consists of")
+        spec["operations"].complain("contradiction", problem, "docs/workloads.md says what a workload consists of")
     return Workload(name, description, source, operations)
 
 

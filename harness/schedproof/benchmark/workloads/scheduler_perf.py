@@ -106,12 +106,12 @@ def _workload(name: str, test_case: Field, workload: Field, file: Path, problems
     case = Field(problems, f"{name}: testCase", test_case.value.place, test_case.value).section(*_TEST_CASE)
     own = Field(problems, f"{name}: workload", workload.value.place, workload.value).section(*_WORKLOAD)
     if "schedulerConfigPath" in case:
-        case["schedulerConfigPath"].complain("a candidate brings its own configuration", ELSEWHERE)
+        case["schedulerConfigPath"].complain("not-supported", "a candidate brings its own configuration", ELSEWHERE)
     params = own["params"].entries("{initNodes: 500}") if "params" in own else {}
     scope = Scope(name, file.parent, params, case["defaultPodTemplatePath"])
     operations = read_operations(case["workloadTemplate"], scope, problems)
     if not problems and (problem := disorder(operations)):
-        case["workloadTemplate"].complain(problem, ELSEWHERE)
+        case["workloadTemplate"].complain("not-supported", problem, ELSEWHERE)
     return Workload(
         name=name,
         description=f"{name} of upstream's scheduler_perf",
@@ -136,6 +136,7 @@ def _gates(case: Section, own: Section) -> dict[str, bool]:
     for gate, value in gates.items():
         if _LOCKED.get(gate, value) != value:
             (own if "featureGates" in own else case)["featureGates"].complain(
+                "not-supported",
                 f"{gate}: {str(value).lower()} cannot be had: Kubernetes 1.36 has locked it (upstream emulates 1.33)",
                 "take the case of this size that leaves the gate alone, where there is one",
             )
@@ -147,11 +148,11 @@ def _threshold(case: Section, own: Section) -> float | None:
         if name in section and section[name].plain_mapping("{name: SchedulingThroughput}").get("name") != (
             "SchedulingThroughput"
         ):
-            section[name].complain("only thresholds of the throughput are understood", ELSEWHERE)
+            section[name].complain("not-supported", "only thresholds of the throughput are understood", ELSEWHERE)
     if "threshold" not in own:
         return None
     if isinstance(own["threshold"].value.data, dict):
-        own["threshold"].complain("thresholds by topic are not understood", ELSEWHERE)
+        own["threshold"].complain("not-supported", "thresholds by topic are not understood", ELSEWHERE)
         return None
     return float(own["threshold"].number("270"))
 

@@ -76,7 +76,11 @@ def read_operations(listed: Field, scope: Scope, problems: list[Problem]) -> tup
     used = json.dumps(listed.plain())
     for name, param in scope.params.items():
         if f'"${name}"' not in used:
-            param.complain("no operation uses it: it is for Go code that upstream runs beside this case", ELSEWHERE)
+            param.complain(
+                "not-supported",
+                "no operation uses it: it is for Go code that upstream runs beside this case",
+                ELSEWHERE,
+            )
     return (*reader.templates.priority_classes(), *operations)
 
 
@@ -92,7 +96,7 @@ class _Reader:
         name = str(opcode.value.data)
         field = Field(self._problems, f"{self._scope.case}: {name}", item.value.place, item.value)
         if name in _REFUSED:
-            field.complain(_REFUSED[name], ELSEWHERE)
+            field.complain("not-supported", _REFUSED[name], ELSEWHERE)
             return []
         if name not in _FIELDS:
             opcode.choice((*_FIELDS, *_REFUSED))
@@ -121,7 +125,7 @@ class _Reader:
     def check_waits(self) -> None:
         """What is left pending must be bound, by a barrier, before pods are measured."""
         for field in self._unawaited:
-            field.complain(_PENDING, ELSEWHERE)
+            field.complain("not-supported", _PENDING, ELSEWHERE)
 
     def _nodes(self, section: Section) -> Operation:
         _refuse(section, "nodeAllocatableStrategy", "uniqueNodeLabelStrategy", why="only labels can be added to nodes")
@@ -187,7 +191,7 @@ class _Reader:
     def _barrier(self, section: Section) -> Operation:
         _refuse(section, "namespaces", "labelSelector", why="it would wait for some of the pods only")
         if _text(section, "stageRequirement", "Scheduled") != "Scheduled":
-            section["stageRequirement"].complain(_PENDING, ELSEWHERE)
+            section["stageRequirement"].complain("not-supported", _PENDING, ELSEWHERE)
         self._unawaited.clear()
         return Barrier()
 
@@ -206,7 +210,7 @@ class _Reader:
         field = section["countParam"]
         name = field.text("$initNodes").removeprefix("$")
         if name not in self._scope.params:
-            field.complain(f"the workload has no parameter {name}", f"params: {{{name}: 500}}")
+            field.complain("unknown-parameter", f"the workload has no parameter {name}", f"params: {{{name}: 500}}")
             return 0
         return self._scope.params[name].integer(0, _MOST, "500")
 
@@ -218,4 +222,4 @@ def _text(section: Section, name: str, default: str) -> str:
 def _refuse(section: Section, *names: str, why: str) -> None:
     for name in names:
         if name in section and section[name].value.data is not False:
-            section[name].complain(why, ELSEWHERE)
+            section[name].complain("not-supported", why, ELSEWHERE)

@@ -95,7 +95,9 @@ class Templates:
         if not manifest:
             return manifest
         if str(manifest.get("apiVersion", "")).startswith("resource.k8s.io/"):
-            path.complain(f"dynamic resource allocation is not set up here: it is a {manifest.get('kind')}", _FIX)
+            path.complain(
+                "not-supported", f"dynamic resource allocation is not set up here: it is a {manifest.get('kind')}", _FIX
+            )
             return {}
         metadata = dict(manifest.get("metadata") or {})
         prefix = metadata.pop("generateName", "")
@@ -111,10 +113,16 @@ class Templates:
         try:
             text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            path.complain(f"{shown(name)} cannot be read: {error}", "a path is relative to the file that names it")
+            path.complain(
+                "unreadable-file",
+                f"{shown(name)} cannot be read: {error}",
+                "a path is relative to the file that names it",
+            )
             return {}
         if "{{" in text:
-            path.complain("a template that differs from object to object ({{...}}) is not understood", _FIX)
+            path.complain(
+                "not-supported", "a template that differs from object to object ({{...}}) is not understood", _FIX
+            )
             return {}
         problems: list[Problem] = []
         try:
@@ -126,7 +134,9 @@ class Templates:
             return {}
         found = Field(problems, "", document.place, document).plain()
         if not isinstance(found, dict) or (kind and found.get("kind") != kind):
-            path.complain(f"expected one {kind or 'object'} in {shown(name)}", "name another template")
+            path.complain(
+                "invalid-manifest", f"expected one {kind or 'object'} in {shown(name)}", "name another template"
+            )
             return {}
         spec = _as_go_reads(found.get("spec"))
         return {**found, "spec": spec} if spec else found
@@ -151,7 +161,7 @@ class Templates:
         try:
             return check(manifest)
         except ManifestError as error:
-            path.complain(str(error), error.fix)
+            path.complain("invalid-manifest", str(error), error.fix)
             return manifest
 
 

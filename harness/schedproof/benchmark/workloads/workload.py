@@ -7,6 +7,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Any
 
+from schedproof.benchmark.results import WorkloadSummary
 from schedproof.benchmark.workloads.operations import (
     Churn,
     CreateNamespaces,
@@ -187,16 +188,12 @@ class Workload:
         scarcest = max(times, key=lambda name: times[name])
         return (scarcest, times[scarcest]) if times[scarcest] > 1 else None
 
-    def as_dict(self) -> dict[str, Any]:
+    def summary(self) -> WorkloadSummary:
         """What bench.json says about it."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "source": self.source,
-            "nodes": self.nodes,
-            "initial_pods": self.initial_pods,
-            "pods": self.pods,
-        }
+        return WorkloadSummary(
+            name=self.name, description=self.description, source=self.source, nodes=self.nodes,
+            initial_pods=self.initial_pods, pods=self.pods,
+        )  # fmt: skip
 
     def _pods(self) -> Iterator[CreatePods]:
         return (step for step in self.operations if isinstance(step, CreatePods))

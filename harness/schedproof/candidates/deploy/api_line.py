@@ -47,6 +47,14 @@ class ApiLine:
         """Pass new connections on again."""
         self._away = False
 
+    def lead_to(self, upstream: tuple[str, int]) -> tuple[str, int]:
+        """Pass new connections on to another server, host and port; where they led to before.
+
+        Connections that are open stay where they are.
+        """
+        before, self._upstream = self._upstream, upstream
+        return before
+
     def close(self) -> None:
         """End all connections, and free the port."""
         self._do(self._end())

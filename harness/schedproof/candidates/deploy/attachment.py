@@ -18,13 +18,14 @@ from schedproof.candidates.deploy.install import install
 from schedproof.candidates.deploy.placeholders import CERTIFICATES, fill
 from schedproof.candidates.deploy.scheduler_config import (
     DEFAULT_SCHEDULER,
+    NO_LEADER_ELECTION,
     own_configuration,
     plugin_profile,
     scheduler_configuration,
     served_by,
     serving_all,
 )
-from schedproof.candidates.deploy.tap_tls import made_certificates, own_certificate, trust_of
+from schedproof.candidates.deploy.tap_tls import made_certificates, own_certificate, trust_of, unverified
 from schedproof.candidates.deploy.taps import Tap
 from schedproof.candidates.kinds import ControllerSpec, ExtenderSpec, PluginSpec, ProcessSpec
 from schedproof.candidates.plugin_build.plugin_build import scheduler_binary
@@ -39,10 +40,11 @@ from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.progress import SilentProgress
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from schedproof.candidates.deploy.component import Component
+    from schedproof.candidates.deploy.component import Client, Component
     from schedproof.candidates.deploy.deployer import DeployMode, Served
     from schedproof.candidates.deploy.taps import Exchange
     from schedproof.candidates.descriptor.descriptor import Candidate
@@ -144,6 +146,10 @@ class Attachment:
         self.scheduler_log: Path | None = None
         self.start_error: CandidateError | None = None
         """Why a compiled scheduler ended at its start."""
+        self.leader_election: Mapping[str, Any] = NO_LEADER_ELECTION
+        """How its scheduler elects a leader, when it is next started."""
+        self.profiles_turned = False
+        """Whether the profiles of its configuration stand in the opposite order, when it is next started."""
         self.configuration: Mapping[str, Any] | None = None
         """The KubeSchedulerConfiguration that a scheduler was last started with."""
         self._values = {
@@ -196,6 +202,13 @@ class Attachment:
         return tuple(self._components)
 
     @property
+    def is_one_process(self) -> bool:
+        """Whether whatever decides is the process that asked Prometheus: it is all one, and on this machine."""
+        compiled = isinstance(self.candidate.spec, PluginSpec)
+        own = [one for one in self._components if compiled or one.scheduler_port is None]
+        return [one.processes for one in own] == [1]
+
+    @property
     def ended(self) -> bool:
         """Whether any of its components has ended, or could not be started again."""
         needed = [component for component in self._components if component not in self._deposed]
@@ -233,7 +246,7 @@ class Attachment:
             if isinstance(spec, ExtenderSpec):
                 self._start_extender(spec)
             elif isinstance(spec, ControllerSpec):
-                # Without a readiness of its own it may still be reading its first lists: who waits for it, waits for
+                # Without a readiness of its own it may still be reading its first lists: to wait for it is to wait for
                 # pods.
                 self._start_command(spec)
             elif isinstance(spec, PluginSpec):
@@ -297,8 +310,28 @@ class Attachment:
                 config[name.replace("File", "Data")] = base64.b64encode(pem).decode()
         return fill(config, self._values)
 
+    def _trust(self, spec: ExtenderSpec, name: str) -> tuple[ssl.SSLContext, str]:
+        """How kube-scheduler would speak to the extender, and by which name it would ask for it, where it has `name`.
+
+        Raises:
+            CandidateError: it could not.
+        """
+        config = self._tls_config(spec)
+        try:
+            return trust_of(config), str(config.get("serverName") or name)
+        except (OSError, ValueError) as error:
+            raise CandidateError(
+                f"{self.candidate.path}: extender.config.tlsConfig: {error}",
+                remedy="kube-scheduler would refuse it too: certificates and keys are PEM",
+            ) from error
+
+    def _as_client(self, spec: ExtenderSpec) -> tuple[ssl.SSLContext, str]:
+        """How it is asked whether it is ready: by the same certificate and name, whatever its own certificate is."""
+        trust, name = self._trust(spec, "")
+        return unverified(trust), name
+
     def _start_extender(self, spec: ExtenderSpec) -> None:
-        served = self._start_command(spec)
+        served = self._start_command(spec, (lambda: self._as_client(spec)) if spec.tls else None)
         scheme = "https" if spec.tls else "http"
         assert self._scheduler is not None
         if self._tapped:
@@ -328,14 +361,7 @@ class Attachment:
                 upstream, lambda call: self._record("extender", **describe_extender_call(call, described)), **tls
             )
         if spec.tls:
-            config = self._tls_config(spec)
-            try:
-                self.extender.set_trust(trust_of(config), str(config.get("serverName") or name))
-            except (OSError, ValueError) as error:
-                raise CandidateError(
-                    f"{self.candidate.path}: extender.config.tlsConfig: {error}",
-                    remedy="kube-scheduler would refuse it too: certificates and keys are PEM",
-                ) from error
+            self.extender.set_trust(*self._trust(spec, name))
         self.extender.upstream = upstream
         return self.extender
 
@@ -345,7 +371,7 @@ class Attachment:
         )
 
     def try_configurations(self, documents: Sequence[Mapping[str, Any]]) -> list[tuple[int | None, Sequence[str]]]:
-        """Start the compiled scheduler beside the running one, on other configurations, all at once.
+        """Start the compiled scheduler beside the running one, on other configurations, one after the other.
 
         They run as processes of this machine, whichever way the candidate runs: only how they start is looked at.
 
@@ -355,17 +381,15 @@ class Attachment:
         spec = self.candidate.spec
         assert isinstance(spec, PluginSpec)
         kubeconfig = self._own.kubeconfig
-        started = [
-            start_scheduler(
+        found: list[tuple[int | None, Sequence[str]]] = []
+        # All at once they would take long to start on a busy machine.
+        for number, document in enumerate(documents):
+            scheduler = start_scheduler(
                 self._cluster.host, f"try-{number}-{self.candidate.name}",
                 {**document, "clientConnection": {**document["clientConnection"], "kubeconfig": str(kubeconfig)}},
                 kubeconfig, binary=self._binary(spec), logs=self._logs / "tried" / str(number),
                 contained=True,
-            )
-            for number, document in enumerate(documents)
-        ]  # fmt: skip
-        found: list[tuple[int | None, Sequence[str]]] = []
-        for scheduler in started:
+            )  # fmt: skip
             code: int | None = None
             try:
                 scheduler.wait_ready()
@@ -391,6 +415,9 @@ class Attachment:
             configuration = own_configuration(self.candidate, kubeconfig, self._values, extenders=extenders)
         if self.deploy == "control-plane":
             configuration = serving_all(configuration, self.candidate.scheduler_name)
+        configuration["leaderElection"] = dict(self.leader_election)
+        if self.profiles_turned:
+            configuration["profiles"] = configuration["profiles"][::-1]
         self.configuration = configuration
         self._record("configuration", document=configuration)
         files = self._files if isinstance(self.candidate.spec, PluginSpec) else {}
@@ -399,8 +426,8 @@ class Attachment:
         self.scheduler_log = component.log
         component.wait_ready()
 
-    def _start_command(self, spec: CommandSpec) -> Served:
-        served = self._deployer.start_command(spec, self._own, self._values, self._files)
+    def _start_command(self, spec: CommandSpec, client: Client | None = None) -> Served:
+        served = self._deployer.start_command(spec, self._own, self._values, self._files, client)
         self._started(served.component)
         served.component.wait_ready()
         return served

@@ -7,16 +7,18 @@ import http.client
 import socket
 from typing import TYPE_CHECKING, Protocol
 
-from schedproof.daemons.daemon import insecure_tls
+from schedproof.foundation.http import connect_by_name
 from schedproof.foundation.waiting import NotYet
 
 if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
     from pathlib import Path
 
     from schedproof.candidates.deploy.attachment import Recording
     from schedproof.foundation.errors import SchedproofError
 
-__all__ = ["Component", "probe"]
+__all__ = ["Client", "Component", "probe"]
 
 
 class Component(Protocol):
@@ -28,6 +30,10 @@ class Component(Protocol):
     @property
     def pid(self) -> int | None:
         """Where it is processes of this machine: the pid, in the sandbox, of the one that all of them are below."""
+
+    @property
+    def processes(self) -> int | None:
+        """How many it is now; None where they are not to be seen."""
 
     @property
     def scheduler_port(self) -> int | None:
@@ -74,8 +80,15 @@ class Component(Protocol):
         """SIGTERM, then after `grace` seconds SIGKILL; returns when it is gone."""
 
 
-def probe(address: str, port: int, path: str | None, *, tls: bool) -> None:
+if TYPE_CHECKING:
+    Client = Callable[[], tuple[ssl.SSLContext, str]]
+    """How a client of a port behind TLS speaks it, and the name by which it asks for the server; "": its address."""
+
+
+def probe(address: str, port: int, path: str | None, client: Client | None) -> None:
     """Ask once whether it answers `path` with 2xx; without one, whether it accepts a connection.
+
+    `client`: how it is spoken to over HTTPS; None: it is over HTTP.
 
     Raises:
         NotYet: it does not.
@@ -84,11 +97,11 @@ def probe(address: str, port: int, path: str | None, *, tls: bool) -> None:
         if path is None:
             socket.create_connection((address, port), timeout=5).close()
             return
-        connection = (
-            http.client.HTTPSConnection(address, port, timeout=5, context=insecure_tls())
-            if tls
-            else http.client.HTTPConnection(address, port, timeout=5)
-        )
+        if client is None:
+            connection = http.client.HTTPConnection(address, port, timeout=5)
+        else:
+            context, name = client()
+            connection = connect_by_name(address, port, 5, context, name or address)
         with contextlib.closing(connection):
             connection.request("GET", path)
             status = connection.getresponse().status

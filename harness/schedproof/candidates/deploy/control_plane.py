@@ -21,6 +21,7 @@ from schedproof.foundation.waiting import NotYet, wait_for
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from schedproof.candidates.deploy.component import Client
     from schedproof.candidates.deploy.deployer import DeployMode, Served
     from schedproof.candidates.descriptor.descriptor import Candidate
     from schedproof.candidates.kinds import CommandSpec, ProcessSpec
@@ -71,6 +72,7 @@ class ControlPlaneDeployer:
         identity: Identity,  # noqa: ARG002
         values: Mapping[str, str],  # noqa: ARG002
         files: Mapping[str, str],  # noqa: ARG002
+        client: Client | None = None,  # noqa: ARG002
     ) -> Served:
         raise UsageError("only a compiled scheduler can take the control plane's place")  # choose_deployer saw to it
 

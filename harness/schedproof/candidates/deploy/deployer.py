@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from schedproof.candidates.deploy.component import Component
+    from schedproof.candidates.deploy.component import Client, Component
     from schedproof.candidates.kinds import CommandSpec, ProcessSpec
     from schedproof.clusters.cluster import Identity
 
@@ -52,11 +52,17 @@ class Deployer(Protocol):
         """The placeholders' values that a process of the candidate has instead of those of its scheduler."""
 
     def start_command(
-        self, spec: CommandSpec, identity: Identity, values: Mapping[str, str], files: Mapping[str, str]
+        self,
+        spec: CommandSpec,
+        identity: Identity,
+        values: Mapping[str, str],
+        files: Mapping[str, str],
+        client: Client | None = None,
     ) -> Served:
         """Start the candidate's own program, or a process of it; returns at once.
 
-        `files` is what it is given as files: name below `{files}`, and text.
+        `files` is what it is given as files: name below `{files}`, and text. `client` is how it is asked whether it is
+        ready; None: over HTTP.
 
         Raises:
             CandidateError: it cannot be started at all.

@@ -24,8 +24,11 @@ __all__ = ["LONG", "Descendants", "Listener", "OwnFiles", "own_folders", "shown"
 Identity = tuple[int, float]
 """A pid, and when it began."""
 
-LONG = 1.0
-"""Seconds: what lived for less may be a helper, of which nothing but an answer is expected."""
+LONG = 2.0
+"""Seconds: what lived for less may be a helper, of which nothing but an answer is expected.
+
+Those for which it waited for a processor do not count: on a busy machine helpers live longer.
+"""
 
 
 def own_folders(home: Path, workdir: Path, command: Sequence[str] = ()) -> set[Path]:
@@ -117,7 +120,7 @@ class Descendants:
         life = self._lives.pop(identity, None)
         if life is None or not life.files - life.passed_on:
             return []
-        argv, lived = life.seen.argv, max(0.0, life.last - life.seen.began)
+        argv, lived = life.seen.argv, max(0.0, life.last - life.seen.began - life.seen.stalled)
         first_answer = code == 0 and argv not in self._answered
         if code == 0:
             self._answered.add(argv)
@@ -154,7 +157,7 @@ class Listener:
         self._holders: frozenset[Identity] = frozenset()
 
     def changed(self, sockets: frozenset[int]) -> bool:
-        """Whether others listen than at the last look. Then it is to be found out who holds them."""
+        """Whether other ports are listened on than at the last look. Then their processes have to be found."""
         return bool(sockets) and sockets != self._sockets
 
     def look(self, sockets: frozenset[int], held_by: frozenset[Identity], alive: Collection[Identity]) -> bool:

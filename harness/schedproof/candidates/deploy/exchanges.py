@@ -52,7 +52,11 @@ def describe_extender_call(exchange: Exchange, config: Mapping[str, Any]) -> dic
     mode = _mode(asked)
     # kube-scheduler asks in the mode that is configured; calls of our own may be in the other one.
     by_names = mode == "names" if mode else bool(config.get("nodeCacheCapable"))
-    answer = read_answer(exchange.answer, verb_of(request, config), by_names=by_names)
+    verb = verb_of(request, config)
+    answer = read_answer(exchange.answer, verb, by_names=by_names)
+    victims: dict[str, Any] = {}
+    if verb == "preemptVerb":
+        victims = {**_victims(asked), "victims_answered": answer.victims, "violations_answered": answer.violations}
     return {
         "request": request,
         **_origin(exchange.by),
@@ -64,11 +68,30 @@ def describe_extender_call(exchange: Exchange, config: Mapping[str, Any]) -> dic
         "scores": answer.scores,
         "failed": answer.failed,
         **_binding(asked),
+        **victims,
         "error": answer.error,
         "json": answer.json,
         "unreadable": answer.unreadable,
         **_answer(exchange),
     }
+
+
+def _victims(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What ExtenderPreemptionArgs offer, by node, however that is given: uids of pods, and NumPDBViolations but 0."""
+    found: dict[str, list[str]] = {}
+    violations: dict[str, int] = {}
+    for node, victims in {**_mapping(asked, "nodenametovictims"), **_mapping(asked, "nodenametometavictims")}.items():
+        fields = _fields(victims)
+        pods = [_fields(pod) for pod in fields.get("pods") or ()]
+        found[node] = [str(pod.get("uid") or _fields(pod.get("metadata")).get("uid")) for pod in pods]
+        if number := fields.get("numpdbviolations"):
+            violations[node] = int(number)
+    return {"victims_asked": found, "violations_asked": violations}
+
+
+def _mapping(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = fields.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _binding(asked: Mapping[str, Any]) -> dict[str, str]:

@@ -36,8 +36,9 @@ class ExtenderAnswer:
     `unreadable` says why kube-scheduler cannot read it; "" where it can. `nodes` are the names of those that passed a
     filter, None where the answer has no list of them that kube-scheduler would read; `mode` is how they were given
     ("names", "nodes", "" without). `failed` are nodes that did not pass, in lower case, each with the
-    reason. `scores` are host and score as the answer has them, None where it is no HostPriorityList. `error` is the
-    answer's own.
+    reason. `scores` are host and score as the answer has them, None where it is no HostPriorityList. `victims` are the
+    uids of pods by node, of an ExtenderPreemptionResult, and `violations` its NumPDBViolations by node, where they are
+    not 0. `error` is the answer's own.
     """
 
     json: bool = True
@@ -46,6 +47,8 @@ class ExtenderAnswer:
     mode: str = ""
     failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
     scores: list[list[Any]] | None = None
+    victims: Mapping[str, list[str]] = dataclasses.field(default_factory=dict)
+    violations: Mapping[str, int] = dataclasses.field(default_factory=dict)
     error: str = ""
 
 
@@ -65,7 +68,8 @@ def read_answer(text: bytes, verb: str, *, by_names: bool) -> ExtenderAnswer:
     if verb == "prioritizeVerb":
         answer = ExtenderAnswer(scores=reader.scores(value))
     elif verb == "preemptVerb":
-        reader.victims(value)
+        victims, violations = reader.victims(value)
+        answer = ExtenderAnswer(victims=victims, violations=violations)
     elif verb == "filterVerb":
         answer = reader.filtered(reader.fields(value, "the answer"), by_names=by_names)
     # Answers to prioritize and preempt have no Error: where there is one all the same, it still tells what happened.
@@ -149,10 +153,15 @@ class _Reader:
             host = self.text(fields.get("host", ()), f"Host in {where}")
             given = [score for score in fields.get("score", ()) if score is not None]
             for score in given:
-                if type(score) is not int or not -_INT64 <= score < _INT64:
-                    self._of_other_type(score, f"the score of {host or where}", "an integer")
+                self._check_integer(score, f"the score of {host or where}")
             result.append([host if "host" in fields else None, given[-1] if given else None])
         return result
+
+    def _check_integer(self, value: Any, where: str) -> bool:
+        if type(value) is int and -_INT64 <= value < _INT64:
+            return True
+        self._of_other_type(value, where, "an integer")
+        return False
 
     def filtered(self, fields: Mapping[str, list[Any]], *, by_names: bool) -> ExtenderAnswer:
         """NodeNames count where nodeCacheCapable, and Nodes where there are no NodeNames that do (`Filter`)."""
@@ -181,14 +190,22 @@ class _Reader:
     def _texts(self, value: Any, where: str) -> dict[str, str]:
         return {name: self.text(texts, f"a reason in {where}") for name, texts in self.fields(value, where).items()}
 
-    def victims(self, value: Any) -> None:
-        """An ExtenderPreemptionResult: node to the pods, by uid, that have to go."""
+    def victims(self, value: Any) -> tuple[dict[str, list[str]], dict[str, int]]:
+        """An ExtenderPreemptionResult: node to the pods, by uid, that have to go; node to NumPDBViolations but 0."""
+        found: dict[str, list[str]] = {}
+        violations: dict[str, int] = {}
         for nodes in self.fields(value, "the answer").get("nodenametometavictims", ()):
             for node, all_victims in self.fields(nodes, "NodeNameToMetaVictims").items():
                 for victims in all_victims:
-                    pods = self.fields(victims, f"the victims on {node}").get("pods", ())
-                    for pod in self.items(pods, f"the victims on {node}") or ():
+                    fields = self.fields(victims, f"the victims on {node}")
+                    found[node] = [
                         self.text(self.fields(pod, f"a victim on {node}").get("uid", ()), "the uid of a victim")
+                        for pod in self.items(fields.get("pods", ()), f"the victims on {node}") or ()
+                    ]
+                    for number in fields.get("numpdbviolations", ()):
+                        if number and self._check_integer(number, f"NumPDBViolations on {node}"):
+                            violations[node] = number
+        return found, violations
 
 
 def _kind(value: Any) -> str:

@@ -138,11 +138,14 @@ def _pod(plan: PodPlan) -> Manifest:
     return spec
 
 
-def command_probe(spec: CommandSpec, port: int) -> Manifest:
-    """How a kubelet tells whether a candidate's own program is ready; empty where it is once it runs."""
+def command_probe(spec: CommandSpec, port: int, *, shows_certificate: bool = False) -> Manifest:
+    """How a kubelet tells whether a candidate's own program is ready; empty where it is once it runs.
+
+    `shows_certificate`: whether the program may ask its clients for a certificate. A kubelet has none to show.
+    """
     if not spec.listens:
         return {}
-    if spec.ready is None:
+    if spec.ready is None or (spec.tls and shows_certificate):
         asked: Manifest = {"tcpSocket": {"port": port}}
     else:
         asked = {"httpGet": {"path": spec.ready, "port": port, "scheme": "HTTPS" if spec.tls else "HTTP"}}

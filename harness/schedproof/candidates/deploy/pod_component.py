@@ -50,7 +50,7 @@ class PodComponent:
         answers: raises `NotYet` until it can be reached, once it is ready.
     """
 
-    pid = scheduler_port = None
+    pid = processes = scheduler_port = None
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class PodComponent:
         if self.exit_code is None:
             return None
         said = "\n".join(f"    {line}" for line in self.log_tail().splitlines())
-        return CandidateError(f"{self.name}: {self._ended}\n  its last words:\n{said}", remedy=f"read {self.log}")
+        return CandidateError(f"{self.name}: {self._ended}\n  last log lines:\n{said}", remedy=f"read {self.log}")
 
     def wait_ready(self) -> None:
         what = f"the pod of {self.name}"

@@ -29,6 +29,7 @@ from schedproof.clusters.api import NotFound
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from schedproof.candidates.deploy.component import Client
     from schedproof.candidates.descriptor.descriptor import Candidate
     from schedproof.clusters.api import Manifest
     from schedproof.clusters.cluster import Hosting, Identity, Site
@@ -69,7 +70,12 @@ class PodDeployer:
         return {"port": str(process.port or _PORT)}
 
     def start_command(
-        self, spec: CommandSpec, identity: Identity, values: Mapping[str, str], files: Mapping[str, str]
+        self,
+        spec: CommandSpec,
+        identity: Identity,
+        values: Mapping[str, str],
+        files: Mapping[str, str],
+        client: Client | None = None,
     ) -> Served:
         candidate = self._candidate
         base = self._hosting.python_image
@@ -89,7 +95,8 @@ class PodDeployer:
             env=env, files=files,
             # In an image of the user's own, only its WORKDIR is known to exist.
             workdir="" if candidate.image.own else str(spec.workdir),
-            probes=command_probe(spec, port), port=port if serves else None,
+            probes=command_probe(spec, port, shows_certificate=candidate.shows_certificate),
+            port=port if serves else None,
         )  # fmt: skip
         name = f"candidate {candidate.name}{f' {process}' if process else ''}"
         outside = self._hosting.service_address
@@ -97,7 +104,7 @@ class PodDeployer:
 
         def answers() -> None:
             if extender:
-                probe(outside, service["ports"][0]["nodePort"], spec.ready, tls=spec.tls)
+                probe(outside, service["ports"][0]["nodePort"], spec.ready, client)
 
         component = self._deploy(plan, name, f"{process or 'candidate'}.log", answers, service)
         if not serves:

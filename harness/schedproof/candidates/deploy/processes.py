@@ -24,6 +24,7 @@ from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.private import make_private, write_private
+from schedproof.foundation.process_tree import below, can_look_below
 from schedproof.foundation.sandbox import Command, CommandNotStartedError, Process
 from schedproof.foundation.waiting import wait_for
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from schedproof.candidates.deploy.attachment import Recording
+    from schedproof.candidates.deploy.component import Client
     from schedproof.candidates.descriptor.descriptor import Candidate
     from schedproof.clusters.cluster import Identity, Site
     from schedproof.foundation.errors import SchedproofError
@@ -113,7 +115,12 @@ class ProcessDeployer:
         return {IN_CLUSTER: folder} if told else {}, told
 
     def start_command(
-        self, spec: CommandSpec, identity: Identity, values: Mapping[str, str], files: Mapping[str, str]
+        self,
+        spec: CommandSpec,
+        identity: Identity,
+        values: Mapping[str, str],
+        files: Mapping[str, str],
+        client: Client | None = None,
     ) -> Served:
         name, field = "", f"spec.{self._candidate.kind}"
         if isinstance(spec, ProcessSpec):
@@ -141,7 +148,7 @@ class ProcessDeployer:
         def wait_ready() -> None:
             what = f"{command.name} to answer {spec.ready or 'a connection'} on {_LOOPBACK}:{port}"
             wait_for(
-                lambda: probe(_LOOPBACK, port, spec.ready, tls=spec.tls),
+                lambda: probe(_LOOPBACK, port, spec.ready, client),
                 CANDIDATE_READY, what=what, watching=(process,),
             )  # fmt: skip
 
@@ -218,6 +225,10 @@ class _ProcessComponent:
     def exit_code(self) -> int | None:
         return self._process.exit_code
 
+    @property
+    def processes(self) -> int | None:
+        return sum(1 for _ in below(self._process.outside_pid())) if can_look_below() else None
+
     def watch(self, record: Recording) -> None:
         self._tree = TreeWatch(self._process, self._folders, self._port, record)
 
@@ -254,7 +265,15 @@ _REDIRECTING = re.compile(
 )
 
 
+_ELSEWHERE = "<+0545>-5:45"
+"""As POSIX writes a time zone, which needs no database of them."""
+
+
 def _environment(temporary: Path, values: Mapping[str, str]) -> dict[str, str]:
-    """The user's own environment, as the command was tried in, less what would lead it elsewhere than here."""
+    """The user's own environment, as the command was tried in, less what would lead it elsewhere than here.
+
+    Where it names no time zone, candidates get one that is not UTC. Prometheus and the API use UTC: a candidate that
+    takes local time for it would go unnoticed on machines whose zone is UTC, as those of CI are.
+    """
     inherited = {name: value for name, value in os.environ.items() if not _REDIRECTING.fullmatch(name)}
-    return {**inherited, "TMPDIR": str(temporary), "KUBECONFIG": values["kubeconfig"]}
+    return {"TZ": _ELSEWHERE, **inherited, "TMPDIR": str(temporary), "KUBECONFIG": values["kubeconfig"]}

@@ -29,8 +29,9 @@ _LEFT_SECONDS = 10.0
 than none, of a server that does not notice."""
 _HELD = 64 << 10
 _HELD_SECONDS = 0.02
-"""The last piece of an answer is held back until the next one or the answer's end comes, but no longer than this: who
-reads a whole JSON value acts on it before the end, and its exchange should be on record then. A stream gets on."""
+"""The last piece of an answer is held back until the next one or the answer's end comes, but no longer than this: a
+client that reads a whole JSON value acts on it before the end, and its exchange should be on record then. A stream gets
+on."""
 
 
 class Line(Protocol):
@@ -90,6 +91,11 @@ class Relay:
     def _busy(self) -> bool:
         """Whether a request has begun whose answer has not ended."""
         return self._request.begun and not self._recorded
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a request was read that is never answered."""
+        return self._mute
 
     # -- the client's side
 
@@ -177,7 +183,7 @@ class Relay:
             self._open()
 
     def _ask_for_body(self) -> None:
-        """Where we answer ourselves, who waits for a word before it sends its body gets it from us."""
+        """Where the relay answers itself, it sends 100 Continue to a client that waits for that with its body."""
         if self._request.expects and self._client is not None:
             self._client.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 

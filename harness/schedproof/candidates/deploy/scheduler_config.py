@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from schedproof.candidates.kinds import PluginSpec
 
 __all__ = [
-    "DEFAULT_PLUGINS", "DEFAULT_SCHEDULER", "PREFERENCE_WEIGHT", "SERVED_VERSION", "enabled_names", "ill_typed",
-    "own_args", "own_configuration", "own_plugin", "plugin_profile", "profile_of", "scheduler_configuration",
-    "served_by", "serving_all",
+    "DEFAULT_PLUGINS", "DEFAULT_SCHEDULER", "NO_LEADER_ELECTION", "PREFERENCE_WEIGHT", "SERVED_VERSION",
+    "enabled_names", "ill_typed", "own_args", "own_configuration", "own_plugin", "plugin_profile", "profile_of",
+    "scheduler_configuration", "served_by", "serving_all",
 ]  # fmt: skip
 
 PREFERENCE_WEIGHT = 2_000
@@ -32,6 +32,9 @@ NodeResourcesFit 1, NodeResourcesBalancedAllocation 1, ImageLocality 1, VolumeBi
 
 DEFAULT_SCHEDULER = "default-scheduler"
 """The schedulerName of pods that name none."""
+
+NO_LEADER_ELECTION: Mapping[str, Any] = MappingProxyType({"leaderElect": False})
+"""A replica that leads: there is no other one."""
 
 SERVED_VERSION = "kubescheduler.config.k8s.io/v1"
 """The one API version of KubeSchedulerConfiguration that Kubernetes has served since 1.29."""
@@ -66,7 +69,7 @@ def scheduler_configuration(
         "apiVersion": SERVED_VERSION,
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(kubeconfig), **_CLIENT},
-        "leaderElection": {"leaderElect": False},
+        "leaderElection": dict(NO_LEADER_ELECTION),
         # From 100 nodes on the default scores only some of them, and the quietest may not be among those.
         "percentageOfNodesToScore": 100,
         "profiles": [{"schedulerName": name, **profile} for name in scheduler_names],
@@ -110,7 +113,7 @@ def own_configuration(
         **configuration.get("clientConnection", {}),
         "kubeconfig": str(kubeconfig),
     }
-    configuration["leaderElection"] = {"leaderElect": False}
+    configuration["leaderElection"] = dict(NO_LEADER_ELECTION)
     if extenders:
         configuration["extenders"] = [dict(extender) for extender in extenders]
     return configuration
@@ -180,7 +183,7 @@ def ill_typed(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[str
 
 
 def misspelled(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[str, Any]]]:
-    """As `ill_typed`: the args of each plugin that has some, with one more that nobody knows."""
+    """As `ill_typed`: the args of each plugin that has some, with one more that no plugin knows."""
     return [
         (UNKNOWN_ARG, 1, _with_arg(configuration, number, index, UNKNOWN_ARG, 1))
         for number, index, args in own_args(configuration)

@@ -16,11 +16,11 @@ from schedproof.daemons.certificates import Authority
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["made_certificates", "own_certificate", "trust_of"]
+__all__ = ["made_certificates", "own_certificate", "trust_of", "unverified"]
 
 
 def own_certificate(address: str) -> tuple[ssl.SSLContext, str]:
-    """TLS for a server at `address`, with a certificate made for it; and the `caData` of who trusts that."""
+    """TLS for a server at `address`, with a certificate made for it; and the `caData` for clients that trust it."""
     with tempfile.TemporaryDirectory() as folder:
         authority = Authority(Path(folder) / "authority")
         pair = authority.server("tap", address)
@@ -65,6 +65,16 @@ def trust_of(config: Mapping[str, str | bool]) -> ssl.SSLContext:
             file.flush()
             context.load_cert_chain(file.name)
     return context
+
+
+def unverified(trust: ssl.SSLContext) -> ssl.SSLContext:
+    """The same client, with the same certificate, that takes any server for the right one.
+
+    Whether an extender's own certificate is right shows in what its scheduler makes of it, and not in its readiness.
+    """
+    trust.check_hostname = False
+    trust.verify_mode = ssl.CERT_NONE
+    return trust
 
 
 def _pem(config: Mapping[str, str | bool], what: str) -> str | None:

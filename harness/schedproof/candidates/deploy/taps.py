@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 from schedproof.candidates.deploy.connections import Client
 from schedproof.candidates.deploy.exchange import HARNESS, Exchange, Fault
 from schedproof.candidates.deploy.relay import Relay
+from schedproof.foundation.http import connect_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Sequence
 
 __all__ = ["HARNESS", "Exchange", "Fault", "Tap"]
 
@@ -40,8 +41,8 @@ class Tap:
             its effect is seen. Called in the tap's own thread, so it must not break or heal the tap.
         port: where to listen, at `address` of this machine. It stays ours while the tap plays dead.
         serving: TLS as a server, with its certificate; None: plain HTTP.
-        trust: how an `https` server is verified, and what shows it who we are; None: against the authorities that this
-            machine trusts, and nothing.
+        trust: how an `https` server is verified, and what identifies the tap to it; None: against the
+            authorities that this machine trusts, and nothing.
         server_name: the name that its certificate has to have, where that is not `upstream`'s.
         permits: whether a request with this method and target is passed on; else it is answered with 403, and one that
             is not readable as HTTP/1 ends the connection. None: all are.
@@ -88,12 +89,20 @@ class Tap:
         self._do(self._listen)
 
     def inject(self, fault: Fault) -> None:
-        """Break the line from now on, open connections included."""
+        """Break the line from now on, open connections included; but those that hang already go on hanging."""
         self._do(functools.partial(self._break, fault))
 
     def heal(self) -> None:
-        """Pass everything on again. What hung until now gets no answer any more."""
+        """Pass everything on again, but on connections that hang.
+
+        A connection whose other end has vanished stays half-open: no FIN and no RST tells of it, and only a time-out
+        of the client's own ends it.
+        """
         self._do(self._mend)
+
+    def release(self) -> None:
+        """End the connections that hang."""
+        self._do(self._drop_hanging)
 
     def close(self) -> None:
         """End all connections, and free the port."""
@@ -118,12 +127,9 @@ class Tap:
         """
         target = urlsplit(self.upstream)
         host = target.hostname or ""
-        connection = http.client.HTTPConnection(host, target.port, timeout=seconds)
         if target.scheme == "https":
-            connection.connect()
-            assert connection.sock is not None
-            connection.sock = self.trust.wrap_socket(connection.sock, server_hostname=self.server_name or host)
-        return connection
+            return connect_by_name(host, target.port, seconds, self.trust, self.server_name or host)
+        return http.client.HTTPConnection(host, target.port, timeout=seconds)
 
     # -- for its relays
 
@@ -175,15 +181,18 @@ class Tap:
         fault, self.fault = self.fault, None
         if fault is Fault.DOWN:
             await self._listen()
-        elif fault is Fault.HANG:
-            await self._drop_connections(fault)
         for relay in list(self._relays):
             relay.go_on()
 
     async def _drop_connections(self, fault: Fault | None) -> None:
         """End what is open: idle connections are used again, and would reach a server that is meant to be down."""
-        self._era += 1  # who is in the middle of TLS's greeting comes too late
-        relays = list(self._relays)
+        self._era += 1  # a client in the middle of its TLS handshake comes too late
+        await self._drop([relay for relay in self._relays if not relay.hangs], fault)
+
+    async def _drop_hanging(self) -> None:
+        await self._drop([relay for relay in self._relays if relay.hangs], None)
+
+    async def _drop(self, relays: Sequence[Relay], fault: Fault | None) -> None:
         for relay in relays:
             relay.give_up("the tap broke the line", fault)
         await asyncio.gather(*(relay.gone for relay in relays))
@@ -191,6 +200,7 @@ class Tap:
     async def _end(self) -> None:
         self._stop_listening()
         await self._drop_connections(None)
+        await self._drop_hanging()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()

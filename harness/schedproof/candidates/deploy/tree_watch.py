@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import math
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ __all__ = ["TreeWatch"]
 
 _LOOK = 0.2
 """Seconds between two looks: what lives for `descendants.LONG` is seen several times."""
+_RARELY = 15
+"""Looks: three seconds."""
 _COMMAND = 2
 """The pid of a contained command in its own namespace: process 1 has forked nothing else before."""
 _LOOKS = 6
@@ -44,8 +47,10 @@ class TreeWatch:
         self._own = OwnFiles(folders)
         self._descendants = Descendants(self._own)
         self._listener = Listener()
-        self._settled: frozenset[tuple[int, float, tuple[str, ...]]] = frozenset()
-        """The processes among which one was seen to listen: while they are the same, it is not looked for again."""
+        self._programs: frozenset[tuple[int, float, tuple[str, ...]]] = frozenset()
+        """The processes at the last look."""
+        self._pause = self._paused = 0.0
+        """For how many looks at the same processes it is not asked what listens, and how many of these have been."""
         self._endings: dict[tuple[int, float], Ending] = {}
         self._looking = threading.Lock()
         self._closing = threading.Event()
@@ -110,11 +115,15 @@ class TreeWatch:
     def _replaced(self, seen: list[SeenProcess]) -> bool:
         assert self._port is not None
         programs = frozenset((*one.identity, one.argv) for one in seen)
-        if programs == self._settled:
+        if programs != self._programs:
+            self._programs, self._pause, self._paused = programs, 0.0, 0.0
+        if self._paused < self._pause:
+            self._paused += 1
             return False
-        # The kernel lists every connection of this machine, which takes it milliseconds.
+        # The kernel lists every connection of this machine, which takes it milliseconds: while the same processes run,
+        # not again once one of them listens, and ever more rarely where none does.
         sockets = process_tree.listening(self._port)
-        self._settled = programs if sockets else frozenset()
+        self._pause, self._paused = math.inf if sockets else min(2 * self._pause + 1, _RARELY), 0.0
         if not self._listener.changed(sockets):
             return False
         pids = process_tree.holders(sockets, [one.pid for one in seen])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from schedproof.candidates.claims import (
     BOUND_TO_KIND,
     CLAUSE_PROFILES,
     DIRECTIONS,
+    GANG,
     ON_MISSING,
     ON_OUTAGE,
     OWN_PLACEMENTS,
@@ -17,21 +18,26 @@ from schedproof.candidates.claims import (
     Claims,
     Example,
     Exclusion,
+    GangClaims,
     NetworkClaims,
     profile_of,
 )
-from schedproof.candidates.deploy.placeholders import complaints
+from schedproof.candidates.deploy.placeholders import complaints, placeholders_in
+from schedproof.candidates.descriptor.features import FEATURES, contradictions, suits
+from schedproof.candidates.descriptor.points_reader import read_points
 from schedproof.candidates.descriptor.recording_rules import read_rules
+from schedproof.candidates.points import PointClaims
 from schedproof.candidates.timing import TIMING_CLAIMS, Timing
 from schedproof.documents.fields import matching, shown
 from schedproof.documents.suggestions import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
+    from schedproof.candidates.kinds import Spec
     from schedproof.documents.fields import Field
 
-__all__ = ["read_claims", "read_exclusions"]
+__all__ = ["check_features", "read_claims", "read_exclusions"]
 
 _MILLISECOND = 0.001  # the finest that Prometheus can tell apart
 _METRIC = matching(
@@ -46,30 +52,57 @@ def read_claims(claims: Field, kind: str | None, known: Claimable | None) -> Cla
 
     What can be claimed is `known`; where that is None, no feature is refused.
     """
-    section = claims.section("profiles", "features", "network", "examples", "timing")
+    section = claims.section("profiles", "features", "network", "examples", "timing", "points", "gang")
     profiles: tuple[str, ...] = Claims.profiles
     if "profiles" in section:
         profiles = _profiles(section["profiles"], known.profiles if known else PROFILES, kind)
     network = _network(section["network"]) if "network" in section else None
-    features = _features(section["features"], profiles, known) if "features" in section else ()
+    features = _features(section["features"], profiles, kind, known) if "features" in section else ()
     examples = _examples(section["examples"]) if "examples" in section else ()
     if examples and "normalization" not in profiles:
         section["examples"].complain(
+            "claim-without-clause",
             "given, but only the profile normalization has a clause that judges them",
             "add normalization to spec.claims.profiles, or leave the examples out",
         )
+    points = read_points(section["points"]) if "points" in section else PointClaims()
+    if "points" in section and "plugin" not in profiles:
+        section["points"].complain(
+            "claim-without-clause",
+            "given, but only the profile plugin has clauses that judge them",
+            "add plugin to spec.claims.profiles, or leave them out",
+        )
     if "network-aware" in profiles and network is None:
         section["network"].complain(
-            "missing: the profile network-aware is claimed, but not which traffic counts",
+            "missing-field",
+            "missing: the profile network-aware needs the metric that it is about",
             "add it, such as `network: {metric: node_network_receive_bytes_total, direction: receive, "
             "window: 30s, resolution: 10%}`",
         )
     elif network is not None and section.sound and not {"network-aware", "normalization"} & set(profiles):
         section["network"].complain(
-            "given, but no profile that it is for is claimed", "add network-aware to spec.claims.profiles"
+            "claim-without-clause",
+            "given, but no profile that it is for is claimed",
+            "add network-aware to spec.claims.profiles",
         )
     timing = _timing(section["timing"]) if "timing" in section else Timing()
-    return Claims(profiles=profiles, features=features, network=network, examples=examples, timing=timing)
+    gang = _gang(section["gang"]) if "gang" in section else None
+    if GANG in features and gang is None:
+        section["gang"].complain(
+            "missing-field",
+            "missing: the feature gang is claimed, but not what makes pods a group",
+            'add it, such as `gang: {pods: {metadata: {labels: {pod-group: "{group}"}}}, timeout: 30s}`',
+        )
+    elif gang is not None and section.sound and GANG not in features:
+        section["gang"].complain(
+            "claim-without-clause",
+            "given, but the feature gang is not claimed",
+            "add gang to spec.claims.features",
+        )
+    return Claims(
+        profiles=profiles, features=features, network=network, examples=examples, timing=timing, points=points,
+        gang=gang,
+    )  # fmt: skip
 
 
 def _profiles(field: Field, options: tuple[str, ...], kind: str | None) -> tuple[str, ...]:
@@ -77,22 +110,39 @@ def _profiles(field: Field, options: tuple[str, ...], kind: str | None) -> tuple
     for item, option in chosen:
         needed = BOUND_TO_KIND.get(option, kind)
         if kind not in (needed, "attached", None):
-            item.complain(f"{option} is a claim of kind {needed}, and this candidate is of kind {kind}", "leave it out")
+            item.complain(
+                "contradiction",
+                f"{option} is a claim of kind {needed}, and this candidate is of kind {kind}",
+                "leave it out",
+            )
     return tuple(option for _, option in chosen)
 
 
-def _features(field: Field, profiles: Collection[str], known: Claimable | None) -> tuple[str, ...]:
+def _features(field: Field, profiles: Collection[str], kind: str | None, known: Claimable | None) -> tuple[str, ...]:
     """Only what some clause of a claimed profile judges: a claim without a judge would be believed unseen."""
     features: list[str] = []
     for item in field.items("[events]", empty=True):
         feature = item.text("events")
         if feature in features:
-            item.complain(f"{feature} is listed twice", "keep one of the two")
+            item.complain("duplicate", f"{feature} is listed twice", "keep one of the two")
         elif feature:
             features.append(feature)
-            if known is not None:
+            if not suits(feature, kind):
+                item.complain(
+                    "contradiction",
+                    f"{feature} is a feature of kind {FEATURES[feature].kind}, and this candidate is of kind {kind}",
+                    "leave it out",
+                )
+            elif known is not None:
                 _require_judge(item, feature, profiles, known)
     return tuple(features)
+
+
+def check_features(field: Field, spec: Spec, files: Mapping[str, str], claims: Claims) -> None:
+    """That the features, in `spec.claims.features`, do not contradict the rest of the descriptor."""
+    for item in field.items("[events]", empty=True):
+        for code, message, fix in contradictions(item.text("events"), spec, files, claims):
+            item.complain(code, message, fix)
 
 
 def _require_judge(item: Field, feature: str, profiles: Collection[str], known: Claimable) -> None:
@@ -102,11 +152,13 @@ def _require_judge(item: Field, feature: str, profiles: Collection[str], known: 
         near = nearest(feature, known.features)
         fix = f"did you mean {near}?" if near else "leave it out."
         item.complain(
+            "unknown-feature",
             f"no clause judges the feature {shown(feature)}",
             f"{fix} What is judged: {', '.join(known.features)}",
         )
     elif not set(judging) & set(profiles):
         item.complain(
+            "claim-without-clause",
             f"{feature} is judged by {', '.join(clauses)} alone, and the profile {' or '.join(judging)} is not claimed",
             f"add {judging[0]} to spec.claims.profiles, or leave it out",
         )
@@ -130,7 +182,9 @@ def _network(field: Field) -> NetworkClaims:
     direction = section["direction"].choice(DIRECTIONS)
     other = DIRECTIONS[1 - DIRECTIONS.index(direction)]
     if section.sound and metric.startswith(f"node_network_{other}_"):
-        section["direction"].complain(f"{direction} contradicts the metric, {metric}", f"direction: {other}")
+        section["direction"].complain(
+            "contradiction", f"{direction} contradicts the metric, {metric}", f"direction: {other}"
+        )
     return NetworkClaims(
         metric=metric,
         direction=direction,
@@ -146,6 +200,39 @@ def _network(field: Field) -> NetworkClaims:
         else None,
         rules=read_rules(section["rules"]) if "rules" in section else (),
     )
+
+
+def _gang(field: Field) -> GangClaims:
+    section = field.section("pods", "objects", "timeout")
+    pods = section["pods"].plain_mapping('{metadata: {labels: {pod-group: "{group}"}}}', _of_group)
+    objects = section["objects"].items("[{apiVersion: ..., kind: PodGroup, ...}]") if "objects" in section else []
+    if section.sound and "group" not in placeholders_in(pods):
+        section["pods"].complain(
+            "missing-placeholder",
+            "no field of it differs from group to group",
+            'write "{group}" as the value of a label, for example',
+        )
+    return GangClaims(
+        pods=pods,
+        timeout=section["timeout"].duration("30s"),
+        objects=tuple(_group_object(item) for item in objects),
+    )
+
+
+def _group_object(field: Field) -> dict[str, Any]:
+    manifest = field.plain_mapping('{apiVersion: ..., kind: PodGroup, metadata: {name: "{group}"}}', _of_group)
+    named = isinstance(manifest.get("metadata"), dict) and manifest["metadata"].get("name")
+    if not (manifest.get("apiVersion") and manifest.get("kind") and named):
+        field.complain(
+            "invalid-manifest",
+            "it lacks one of apiVersion, kind and metadata.name",
+            "write it as for kubectl apply",
+        )
+    return manifest
+
+
+def _of_group(text: str) -> Iterator[tuple[str, str]]:
+    return complaints(text, unavailable={}, known=("group", "size"))
 
 
 def _timing(field: Field) -> Timing:
@@ -170,14 +257,20 @@ def _resolution(field: Field) -> float:
             ratio = -1.0
         if 0 < ratio <= 10:
             return ratio
-        field.complain(f"expected a percentage above 0 % and up to 1000 %, found {shown(data)}", "such as 10%")
+        field.complain(
+            "out-of-range", f"expected a percentage above 0 % and up to 1000 %, found {shown(data)}", "such as 10%"
+        )
     else:
         ratio = field.number("10%")
         if ratio != 0 and 0 < ratio <= 1:
             return ratio
         if isinstance(data, (int, float)) and not isinstance(data, bool):
             found = field.value.written[:60]
-            field.complain(f"expected a ratio above 0 and up to 1, found {found}", "write 10%, or 0.1, for ten percent")
+            field.complain(
+                "out-of-range",
+                f"expected a ratio above 0 and up to 1, found {found}",
+                "write 10%, or 0.1, for ten percent",
+            )
     return 1.0
 
 
@@ -194,10 +287,12 @@ def _example(field: Field) -> Example:
     if section.sound and example.readings.keys() != example.scores.keys():
         odd = sorted(example.readings.keys() ^ example.scores.keys())
         section.complain(
-            f"readings and scores are of different nodes: {', '.join(odd)[:80]}", "give both for every node"
+            "contradiction",
+            f"readings and scores are of different nodes: {', '.join(odd)[:80]}",
+            "give both for every node",
         )
     elif section.sound and not example.readings:
-        section.complain("the example is of no node at all", "give the readings and scores of some nodes")
+        section.complain("empty-field", "the example has no nodes", "give the readings and scores of some nodes")
     return example
 
 
@@ -209,9 +304,11 @@ def read_exclusions(field: Field, known: Claimable | None) -> tuple[Exclusion, .
     for item in field.items("{clause: network/counter-reset, reason: why}", empty=True):
         section = item.section("clause", "reason", "link")
         named = section["clause"]
-        clause = named.text("network/counter-reset", lambda text: _clause(text, clauses))
+        clause = named.text("network/counter-reset", lambda text: _clause(text, clauses), code="unknown-clause")
         if clause and clause in lines:
-            named.complain(f"{clause} is excluded twice, first on line {lines[clause]}", "keep one of the two")
+            named.complain(
+                "duplicate", f"{clause} is excluded twice, first on line {lines[clause]}", "keep one of the two"
+            )
         lines.setdefault(clause, named.value.place.line)
         exclusions.append(
             Exclusion(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.candidates.claims import Claims, Exclusion
 from schedproof.candidates.deploy.placeholders import CERTIFICATES, PLACEHOLDERS, complaints, placeholders_in
-from schedproof.candidates.descriptor.claims_reader import read_claims, read_exclusions
+from schedproof.candidates.descriptor.claims_reader import check_features, read_claims, read_exclusions
 from schedproof.candidates.descriptor.image_reader import read_image
 from schedproof.candidates.descriptor.inheritance import read_inherited
 from schedproof.candidates.descriptor.kinds_reader import existing, folder_of, read_kind
@@ -110,6 +110,12 @@ class Candidate:
         return self.claims.network is not None or "prometheus" in placeholders_in(self.as_dict())
 
     @property
+    def shows_certificate(self) -> bool:
+        """Whether clients of its extender have a certificate of their own, by `tlsConfig` or made by the harness."""
+        config = self.spec.config.tls_config if isinstance(self.spec, ExtenderSpec) else None
+        return self.wants_certificates or not {"certFile", "certData"}.isdisjoint(config or {})
+
+    @property
     def wants_certificates(self) -> bool:
         """Whether the harness makes those by which its scheduler and its extender know each other."""
         spec = self.spec
@@ -204,13 +210,15 @@ def _candidate(document: Field, file: Path, problems: list[Problem], known: Clai
     config = None
     if files and section.sound and "files" not in placeholders_in([spec.as_dict(), section["schedulerConfig"].plain()]):
         section["files"].complain(
-            "nothing tells the candidate where they are",
+            "missing-placeholder",
+            "not used: no command, argument or file contains {files}",
             f"pass on {{files}}/{next(iter(files))} in its command, env, args or schedulerConfig",
         )
     if "schedulerConfig" in section:
         config = _scheduler_config(section["schedulerConfig"], problems, check)
         if kind in ("controller", "attached"):
             section["schedulerConfig"].complain(
+                "contradiction",
                 f"the harness starts no kube-scheduler for {kind}",
                 "leave it out; it is for extender and plugin",
             )
@@ -218,9 +226,12 @@ def _candidate(document: Field, file: Path, problems: list[Problem], known: Clai
             _serves(config, section["schedulerName"], scheduler_name)
         if isinstance(spec, PluginSpec) and spec.args:
             section["schedulerConfig"].complain(
-                "it is taken as it is, so spec.plugin.args would never arrive",
+                "contradiction",
+                "it is used unchanged, so the plugin would not get spec.plugin.args",
                 "move the args to its profiles[].pluginConfig, or leave schedulerConfig to the harness",
             )
+    if section.sound and claims.features:
+        check_features(section["claims"].entries("")["features"], spec, files, claims)
     return Candidate(
         name=name,
         scheduler_name=scheduler_name,
@@ -243,11 +254,12 @@ def _kind(section: Section) -> CandidateKind | None:
     kinds = [kind for kind in KINDS if section.named(kind)]
     if not kinds and section.sound:
         section.complain(
-            "nothing says what kind of candidate this is",
+            "missing-field",
+            "missing: expected the kind of candidate",
             f"add one of {', '.join(KINDS)}, such as `extender: {{command: [...], config: {{filterVerb: filter}}}}`",
         )
     for kind in kinds[1:]:
-        section[kind].complain(f"given beside {kinds[0]}", f"keep exactly one of {', '.join(KINDS)}")
+        section[kind].complain("contradiction", f"given beside {kinds[0]}", f"keep exactly one of {', '.join(KINDS)}")
     return kinds[0] if len(kinds) == 1 else None
 
 
@@ -296,6 +308,7 @@ def _scheduler_config(field: Field, problems: list[Problem], check: Check) -> di
     if isinstance(field.value.data, dict) and kind != "KubeSchedulerConfiguration":
         # Its apiVersion is left alone: that a removed one no longer works is for a clause to say.
         field.entries("").get("kind", field).complain(
+            "invalid-manifest",
             f"expected a KubeSchedulerConfiguration, found {f'kind {shown(str(kind))}' if kind else 'none'}",
             "kind: KubeSchedulerConfiguration",
         )
@@ -308,7 +321,8 @@ def _serves(config: Mapping[str, Any], field: Field, scheduler_name: str) -> Non
         served = [str(profile.get("schedulerName") or "default-scheduler") for profile in profiles]
         if scheduler_name not in served:
             field.complain(
-                f"no profile of schedulerConfig serves {scheduler_name}, so its pods would wait for ever",
+                "contradiction",
+                f"no profile of schedulerConfig serves {scheduler_name}, so its pods would never be scheduled",
                 did_you_mean(scheduler_name, served),
             )
 

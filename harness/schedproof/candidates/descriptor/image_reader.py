@@ -32,19 +32,28 @@ def read_image(field: Field, kind: CandidateKind | None, check: Check) -> ImageS
     if not section.sound:
         return image
     if image == ImageSpec():
-        section.complain("it says nothing", "add dockerfile or ref, or leave image out: the harness builds one")
+        section.complain(
+            "missing-field",
+            "expected dockerfile or ref",
+            "add dockerfile or ref, or leave image out: the harness builds one",
+        )
     if image.requirements is not None and image.own:
         section["requirements"].complain(
-            "they are installed where the harness builds the image",
+            "contradiction",
+            "not used: requirements are only for an image that the harness builds",
             "install them in your own image, and leave this out",
         )
     if image.context is not None and image.ref is not None and image.dockerfile is None:
-        section["context"].complain("nothing is built: ref is taken as it is", "leave it out, or add dockerfile")
+        section["context"].complain(
+            "contradiction", "not used: with ref, no image is built", "leave it out, or add dockerfile"
+        )
     if kind == "plugin" and not image.own:
         for name in ("context", "requirements", "command"):
             if name in section:
                 section[name].complain(
-                    "the image that the harness builds of a plugin has its scheduler and nothing else", "leave it out"
+                    "contradiction",
+                    "the image that the harness builds of a plugin has its scheduler and nothing else",
+                    "leave it out",
                 )
     return image
 

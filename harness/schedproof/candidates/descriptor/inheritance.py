@@ -34,18 +34,32 @@ def read_inherited(path: Path, problems: list[Problem], above: Sequence[Path] = 
     document = dataclasses.replace(document, data=own)
     if not isinstance(named.data, str):
         problems.append(
-            Problem(named.place, _EXTENDS, "expected a file or folder", "such as `extends: ../least-traffic-extender`")
+            Problem(
+                named.place,
+                _EXTENDS,
+                "wrong-type",
+                "expected a file or folder",
+                "such as `extends: ../least-traffic-extender`",
+            )
         )
         return document
     base = (path.parent / named.data).resolve()
     base = base / "candidate.yaml" if base.is_dir() else base
     if base in above or base == path.resolve():
         raise DescriptorError(
-            [Problem(named.place, _EXTENDS, f"{base} extends this file in turn", "let one of them stand by itself")]
+            [
+                Problem(
+                    named.place,
+                    _EXTENDS,
+                    "endless",
+                    f"{base} extends this file in turn",
+                    "let one of them stand by itself",
+                )
+            ]
         )
     if not base.exists():
         fix = "name a candidate.yaml, or the folder of one, from the folder of this file on"
-        raise DescriptorError([Problem(named.place, _EXTENDS, f"there is no {base}", fix)])
+        raise DescriptorError([Problem(named.place, _EXTENDS, "no-such-file", f"there is no {base}", fix)])
     inherited = _settled(read_inherited(base, problems, (*above, path.resolve())), str(base.parent))
     return _merged(inherited, document)
 

@@ -58,7 +58,7 @@ def read_kind(kind: CandidateKind, field: Field, check: Check, files: Mapping[st
             return _plugin(field, check)
         case "attached":
             if field.given and field.value.data != {}:
-                field.complain("it has no fields", "attached: {}")
+                field.complain("wrong-type", "it has no fields", "attached: {}")
             return AttachedSpec()
 
 
@@ -71,7 +71,9 @@ def existing(field: Field, text: str, *, folder: bool) -> Path:
         found = False
     if text and not found:
         what = "folder" if folder else "file"
-        field.complain(f"there is no {what} {shown(text)}", "name one, relative to the folder of candidate.yaml")
+        field.complain(
+            "no-such-file", f"there is no {what} {shown(text)}", "name one, relative to the folder of candidate.yaml"
+        )
     return path
 
 
@@ -85,11 +87,15 @@ def read_command(
     """The fields of a `CommandSpec`. `ready` is the default."""
     command = section["command"].texts(_COMMAND, check, blank=True)
     if command and not command[0].strip() and section.sound:
-        section["command"].complain("its first item, the program, is empty", f"such as `command: {_COMMAND}`")
+        section["command"].complain(
+            "empty-field", "the first item, the program, is empty", f"such as `command: {_COMMAND}`"
+        )
     env = {}
     for name, value in section["env"].entries("{LOG_LEVEL: debug}").items() if "env" in section else ():
         if not name or "=" in name or "\0" in name:
-            value.complain("this cannot be the name of an environment variable", "use letters, digits and _")
+            value.complain(
+                "malformed", "this cannot be the name of an environment variable", "use letters, digits and _"
+            )
         env[name] = value.text('"some text"', check, empty=True)
     spec = CommandSpec(
         command=command,
@@ -103,7 +109,8 @@ def read_command(
     told = "port" in placeholders_in([*command, *env.values(), *files.values()])
     if section.sound and spec.port is None and not told and (needs_port or spec.ready):
         section["command"].complain(
-            "the harness chooses the port to listen on, but nothing here tells the command",
+            "missing-placeholder",
+            "the harness chooses the port to listen on, and the command does not contain it",
             'pass "{port}" in an argument, env or files, or write the port that it always takes, such as `port: 8888`',
         )
     return {field.name: getattr(spec, field.name) for field in dataclasses.fields(spec)}
@@ -134,6 +141,7 @@ def _extender_config(field: Field, check: Check) -> ExtenderConfig:
     }
     if section.sound and not any(verbs.values()):
         section.complain(
+            "missing-field",
             "no verb is configured, so kube-scheduler would never call the extender",
             "add one of filterVerb, prioritizeVerb, bindVerb, preemptVerb, such as `filterVerb: filter`",
         )
@@ -163,6 +171,7 @@ def _url_prefix(field: Field) -> None:
         path = ""
     fix = f"write `pathPrefix: {path}` instead" if path.startswith("/") else "leave it out"
     field.complain(
+        "contradiction",
         "the harness fills in the URL, since it chooses the address and puts a tap before it",
         f"{fix}; pathPrefix is the part of the URL after the port",
     )
@@ -199,7 +208,9 @@ def _managed(field: Field) -> tuple[ManagedResource, ...]:
         section = item.section("name", "ignoredByScheduler")
         name = section["name"].text("example.com/bandwidth", _resource)
         if name in resources and section.sound:
-            section["name"].complain(f"{name} is listed twice, which kube-scheduler refuses", "keep one of the two")
+            section["name"].complain(
+                "duplicate", f"{name} is listed twice, which kube-scheduler refuses", "keep one of the two"
+            )
         ignored = "ignoredByScheduler" in section and section["ignoredByScheduler"].flag()
         resources[name] = ManagedResource(name, ignored)
     return tuple(resources.values())
@@ -225,16 +236,21 @@ def _plugin(field: Field, check: Check) -> PluginSpec:
     ways = [way for way in ("package", "main", "binary") if way in section]
     if section.sound and not ways:
         section.complain(
-            "nothing says what to run",
+            "missing-field",
+            "missing: expected what to run",
             "add one of `package: ./folder` (Go sources of the plugin), `main: ./cmd/scheduler` (of a whole "
             "scheduler), `binary: ./file`, `binary: kube-scheduler` (the stock one)",
         )
     for way in ways[1:]:
-        section[way].complain(f"given beside {ways[0]}", "keep one of package, main and binary")
+        section[way].complain("contradiction", f"given beside {ways[0]}", "keep one of package, main and binary")
     if "constructor" in section and "package" not in section:
-        section["constructor"].complain("a constructor is only called where package is given", "leave it out")
+        section["constructor"].complain(
+            "contradiction", "a constructor is only called where package is given", "leave it out"
+        )
     if "args" in section and "name" not in section and ways != ["package"]:
-        section["args"].complain("args are for a plugin, and none is named", "add the plugin's `name:`")
+        section["args"].complain(
+            "missing-field", "args without the name of the plugin that they are for", "add the plugin's `name:`"
+        )
     named = "name" in section or "package" in section
     return PluginSpec(
         package=_sources(section["package"]) if "package" in section else None,
@@ -253,11 +269,14 @@ def _sources(field: Field) -> str:
     # Go fetches a module only from a host name, which has a dot.
     if text and ("." not in text.partition("/")[0] or re.search(r"\s", text)):
         field.complain(
-            f"expected a folder or a Go import path, found {shown(text)}", f"for a folder write ./{text[:80]}"
+            "malformed",
+            f"expected a folder or a Go import path, found {shown(text)}",
+            f"for a folder write ./{text[:80]}",
         )
     elif text and not re.search(r"@v\d", text):
         field.complain(
-            "nothing says which version of it is meant, and what is judged must not change by itself",
+            "missing-version",
+            "the version is missing: without it, the code could change between runs",
             f"write it as for `go get`, such as {text.partition('@')[0][:80]}@v1.2.3",
         )
     return text
@@ -269,6 +288,7 @@ def _binary(field: Field) -> str:
         return str(existing(field, text, folder=False).absolute())
     if text and text not in STOCK_BINARIES:
         field.complain(
+            "unknown-value",
             f"the harness has no binary {shown(text)} of its own",
             f"write a file with a slash, ./{text[:80]}, or {' or '.join(STOCK_BINARIES)} for the stock one",
         )

@@ -51,9 +51,15 @@ def _of_file(field: Field, file: Path) -> tuple[Mapping[str, Any], ...]:
             if "record" in rule
         )
     except OSError as error:
-        field.complain(f"cannot be read: {error.strerror}", "a path, starting from the folder of this file")
+        field.complain(
+            "unreadable-file", f"cannot be read: {error.strerror}", "a path, starting from the folder of this file"
+        )
     except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
-        field.complain(f"{file.name} is no file of Prometheus' rules: {str(error)[:120]}", "promtool check rules FILE")
+        field.complain(
+            "malformed",
+            f"{file.name} is not a file of Prometheus rules: {str(error)[:120]}",
+            "promtool check rules FILE",
+        )
     return ()
 
 

@@ -106,7 +106,7 @@ def _command(ready: str | None) -> dict[str, Schema]:
         "env": named(
             text(empty=True),
             "added to your own environment, less what would redirect it (proxies, CA bundles, `PYTHON*`); `KUBECONFIG` "
-            "is set to its identity", default={},
+            "is set to its identity, and `TZ`, where neither has it, to a zone that is not UTC", default={},
         ),
         "workdir": text("where it is started; that of candidate.yaml if absent", title=_FOLDER),
     }  # fmt: skip
@@ -292,6 +292,8 @@ def _claims(known: Claimable) -> Schema:
         ),
         "network": _network(),
         "timing": _timing(),
+        "points": _points(),
+        "gang": _gang(),
         "examples": listed(
             mapping({"readings": readings, "scores": readings}, required=("readings", "scores")),
             "worked examples of its documentation, `{readings: {NODE: number}, scores: {NODE: number}}`, of the same "
@@ -301,6 +303,49 @@ def _claims(known: Claimable) -> Schema:
         ),
     }
     return mapping(fields, "what it is held to")
+
+
+def _points() -> Schema:
+    texts = named(text(empty=True))
+    pod = mapping(
+        {"metadata": mapping({"labels": texts, "annotations": texts}), "spec": anything("fields of a pod's spec")},
+        "what it has that matters",
+    )
+    placed = mapping(
+        {
+            "pod": pod,
+            "node-labels": {**texts, "description": "of one node; the pod is for that node alone"},
+            "fits": {"type": "boolean", "description": "whether the pod is scheduled there"},
+        },
+        required=("fits",),
+    )
+    scored = mapping({"pod": pod, "better": texts, "worse": texts}, required=("better", "worse"))
+    ordered = mapping({"first": pod, "then": pod}, required=("first", "then"))
+    fields = {
+        "filter": listed(
+            placed,
+            "whether its Filter plugins let a pod onto a node, `{pod: {metadata, spec}, node-labels: {NAME: text}, "
+            "fits: false}`; what is left out does not matter. Where the same pod fits by another example, the node is "
+            "changed into that one, and the pod must be scheduled then; likewise where another pod fits on that node, "
+            "and differs in its labels and annotations alone",
+        ),
+        "prefilter": listed(placed, "the same of its PreFilter plugins"),
+        "score": listed(
+            scored,
+            "to which nodes a pod goes by its Score plugins, of nodes that are alike but for these labels, `{pod: "
+            "{metadata, spec}, better: {NAME: text}, worse: {NAME: text}}`",
+        ),
+        "queue-sort": listed(
+            ordered,
+            "of two pods that wait, the one that its QueueSort plugin has decided on first, `{first: {metadata, spec}, "
+            "then: {metadata, spec}}`",
+        ),
+    }
+    return mapping(
+        fields,
+        "worked examples of what its plugins decide at extension points (allowed with the profile plugin); not claimed "
+        "where absent",
+    )
 
 
 def _network() -> Schema:
@@ -313,19 +358,24 @@ def _network() -> Schema:
         "metric": text("the counter that its readings are made of", title="name of a counter"),
         "direction": choice(DIRECTIONS, "where load must have an effect"),
         "device": text("the exporter's label `device`", default="{device}"),
-        "window": duration("traffic older than this does not affect placement"),
+        "window": duration(
+            "traffic older than this does not affect placement; that what lies within it counts by its mean, so that "
+            "no short burst decides, is recommended (network/burst)"
+        ),
         "resolution": either(
             {"title": "percentage", "type": "string", "pattern": r"%\s*$"}, ratio,
             description="a percentage such as `10%`, or a ratio such as `0.1`: the smallest relative difference in "
             "load that it promises to see; scripted loads differ by that and a twentieth of it. That it sees so much "
             "also beside a node with a hundred times the load (min-max scores from 0 to 10 do not) is a promise of its "
-            "own: the feature `strict`",
+            "own: the feature `strict`; without it, network/outlier recommends it",
         ),
-        "refresh": duration("how old its readings may be", default="0s"),
+        "refresh": duration(
+            "how old its readings may be, also where one of its processes reads and another one decides", default="0s"
+        ),
         "on-missing": choice(
             ON_MISSING,
-            "a node without readings competes as the median, only where no known node fits, never; not claimed if "
-            "absent",
+            "a node without readings competes as the median of the others (of two: between them), only where no known "
+            "node fits, never; not claimed if absent",
         ),
         "on-outage": choice(
             ON_OUTAGE,
@@ -363,6 +413,28 @@ def _timing() -> Schema:
     defaults = Timing().as_dict()
     fields = {name: duration(said, default=format_duration(defaults[name])) for name, said in _TIMING.items()}
     return mapping(fields, "the deadlines that it is judged by")
+
+
+def _gang() -> Schema:
+    fields = {
+        "pods": anything(
+            "what the members of a group have besides their own: labels and annotations of `metadata`, and `spec`; "
+            "`{group}` stands for a name that its members share, `{size}` for their number"
+        ),
+        "objects": listed(
+            anything("a manifest; `{size}` alone is a number where it is not in the metadata"),
+            "what is there before the first member of a group, such as its PodGroup",
+            default=[],
+        ),
+        "timeout": duration(
+            "for how long a member may be bound, or hold room that another group lacks, while its group is not"
+        ),
+    }
+    return mapping(
+        fields,
+        "what makes pods a group: required if and only if the feature gang is claimed",
+        required=("pods", "timeout"),
+    )
 
 
 def _exclusion(known: Claimable) -> Schema:

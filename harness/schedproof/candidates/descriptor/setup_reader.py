@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from schedproof.documents.fields import Check, Field
     from schedproof.documents.problems import Problem
 
-__all__ = ["read_files", "read_install", "read_processes", "read_world"]
+__all__ = ["read_files", "read_install", "read_processes", "read_texts", "read_world"]
 
 _LONGEST_NAME = 52
 """Of a candidate and a process of it together: what bears both names, and a prefix, has labels of 63 characters."""
@@ -37,6 +37,7 @@ def read_files(field: Field, check: Check) -> dict[str, str]:
         path = Path(name)
         if path.is_absolute() or not path.parts or ".." in path.parts or not re.fullmatch(r"[-\w./]+", name):
             value.complain(
+                "malformed",
                 f"{shown(name)} is no name below the folder {{files}}, where the harness writes it",
                 "write it as it shall be called there, such as config.yaml, and pass on {files}/config.yaml",
             )
@@ -46,10 +47,10 @@ def read_files(field: Field, check: Check) -> dict[str, str]:
             try:
                 text = file.read_text(encoding="utf-8") if file.is_file() else ""
             except (OSError, ValueError):
-                source.complain("it cannot be read as text in UTF-8", "name a text file")
+                source.complain("unreadable-file", "it cannot be read as text in UTF-8", "name a text file")
                 text = ""
             for message, fix in check(text):
-                source.complain(message, fix)
+                source.complain("malformed", message, fix)
             files[name] = text
         else:
             files[name] = value.text('"text, or {from: FILE}"', check, empty=True)
@@ -67,7 +68,11 @@ def _manifests(field: Field, problems: list[Problem]) -> Path | None:
     if not text:
         return None
     if not path.exists():
-        field.complain(f"there is no {shown(text)}", "name a file or folder, relative to the folder of candidate.yaml")
+        field.complain(
+            "no-such-file",
+            f"there is no {shown(text)}",
+            "name a file or folder, relative to the folder of candidate.yaml",
+        )
         return None
     if not is_kustomization(path):
         try:
@@ -90,10 +95,10 @@ def read_processes(field: Field, candidate: str, check_of: Callable[[Sequence[st
         files = read_files(section["files"], check) if "files" in section else {}
         command = read_command(section, check, ready=None, needs_port=False, files=files)
         if section.sound and name in {earlier.name for earlier in processes}:
-            section["name"].complain(f"there are two processes {name}", "give each a name of its own")
+            section["name"].complain("duplicate", f"there are two processes {name}", "give each a name of its own")
         if section.sound and len(name) + len(candidate) > _LONGEST_NAME:
             fix = f"shorten it: its name and metadata.name have {_LONGEST_NAME} characters together, at most"
-            section["name"].complain("objects are named after it, and the names would be too long", fix)
+            section["name"].complain("malformed", "it is part of the names of objects, which would be too long", fix)
         rbac = read_rbac(section["rbac"]) if "rbac" in section else None
         processes.append(ProcessSpec(**command, name=name, rbac=rbac, files=files))
     return tuple(processes)
@@ -108,12 +113,15 @@ def read_world(field: Field, problems: list[Problem]) -> WorldSpec:
         parts = section["pods"].section("metadata", "spec")
         if "metadata" in parts:
             metadata = parts["metadata"].section("labels", "annotations")
-            pod["metadata"] = {name: _texts(metadata[name]) for name in ("labels", "annotations") if name in metadata}
+            pod["metadata"] = {
+                name: read_texts(metadata[name]) for name in ("labels", "annotations") if name in metadata
+            }
         if "spec" in parts:
             pod["spec"] = parts["spec"].plain_mapping("{tolerations: [...]}")
             for name in ("nodeName", "schedulerName", "nodeSelector", "affinity"):
                 if name in pod["spec"]:
                     parts["spec"].complain(
+                        "not-supported",
                         f"{name} decides where pods may go, which is what the clauses try out",
                         f"leave {name} out; labels, resources, tolerations and the like are for here",
                     )
@@ -124,17 +132,18 @@ def read_world(field: Field, problems: list[Problem]) -> WorldSpec:
             whole = isinstance(data, int) and not isinstance(data, bool)
             resources[name] = str(data) if whole else amount.text('"8"', _QUANTITY)
     return WorldSpec(
-        node_labels=_texts(nodes["labels"]) if nodes is not None and "labels" in nodes else {},
-        node_annotations=_texts(nodes["annotations"]) if nodes is not None and "annotations" in nodes else {},
+        node_labels=read_texts(nodes["labels"]) if nodes is not None and "labels" in nodes else {},
+        node_annotations=read_texts(nodes["annotations"]) if nodes is not None and "annotations" in nodes else {},
         node_resources=resources,
         pod=pod,
-        namespace_labels=_texts(place["labels"]) if place is not None and "labels" in place else {},
-        namespace_annotations=_texts(place["annotations"]) if place is not None and "annotations" in place else {},
+        namespace_labels=read_texts(place["labels"]) if place is not None and "labels" in place else {},
+        namespace_annotations=read_texts(place["annotations"]) if place is not None and "annotations" in place else {},
         objects=read_install(place["objects"], problems) if place is not None and "objects" in place else (),
     )
 
 
-def _texts(field: Field) -> dict[str, str]:
+def read_texts(field: Field) -> dict[str, str]:
+    """Labels, or annotations."""
     return {
         name: value.text('"text"', empty=True) for name, value in field.entries("{example.com/kind: batch}").items()
     }

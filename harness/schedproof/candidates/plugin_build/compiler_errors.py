@@ -1,4 +1,4 @@
-"""What Go says when a scheduler does not compile, for the one who wrote the plugin: what is wrong, and what to do."""
+"""What Go says when a scheduler does not compile, for the author of the plugin: what is wrong, and what to do."""
 
 from __future__ import annotations
 
@@ -37,7 +37,14 @@ _REMEDIES = (
         ),
     ),
     (
-        r"undefined: (framework|fwk|frameworkruntime)\.",
+        r"undefined: fwk\.",
+        (
+            f"Kubernetes {{kubernetes}} has no such name in {_FRAMEWORK}: before 1.36 MaxScore and MinScore were "
+            "MaxNodeScore and MinNodeScore, which 1.36 has as well"
+        ),
+    ),
+    (
+        r"undefined: (framework|frameworkruntime)\.",
         (
             "the scheduling framework's interfaces (Handle, CycleState, NodeInfo, Status, Plugin, ScorePlugin, ...) "
             f"have moved in Kubernetes 1.34: import {_FRAMEWORK}, and take them from there"

@@ -33,6 +33,7 @@ from schedproof.candidates.plugin_build.plugin_module import (
     scheduler_main,
 )
 from schedproof.candidates.plugin_build.plugin_sources import Sources
+from schedproof.foundation.content import content
 from schedproof.foundation.errors import CandidateError
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ As many probes do."""
 
 _TEMPLATE = "scheduler.go.tmpl"
 _PROBE_SOURCES = "probe"
+"""In the folder of each minor version, with what only that one has."""
+_SHARED_PROBE_SOURCES = ("clusters", "modules", "scheduler-probe")
 _STAND_IN_HAS = (
     "; to be asked in process, it can take no more of k8s.io/kubernetes/cmd/kube-scheduler/app than Option, "
     "WithPlugin, NewSchedulerCommand, Setup and Run"
@@ -183,7 +186,10 @@ class _Recipe:
     @property
     def stand_in(self) -> tuple[Path, ...]:
         """The package that the probe has in place of one of Kubernetes."""
-        return tuple(sorted((self.group.folder / _PROBE_SOURCES).glob("*.go"))) if self.probe else ()
+        if not self.probe:
+            return ()
+        folders = (content(*_SHARED_PROBE_SOURCES), self.group.folder / _PROBE_SOURCES)
+        return tuple(sorted(file for folder in folders for file in folder.glob("*.go")))
 
     @property
     def source(self) -> str:

@@ -6,13 +6,15 @@ import re
 
 from schedproof.foundation.errors import CandidateError
 
-__all__ = ["QUEUE_SORTS", "REFUSED_VERSION", "UNREGISTERED", "explain_start"]
+__all__ = ["NAME_TAKEN", "QUEUE_SORTS", "REFUSED_VERSION", "UNREGISTERED", "explain_start"]
 
 REFUSED_VERSION = re.compile(
     r'no kind \\?"KubeSchedulerConfiguration\\?" is registered for version \\?"(?P<name>[^"\\]+)'
 )
 # pkg/scheduler/framework/runtime/framework.go: updatePluginList and expandMultiPointPlugins
 UNREGISTERED = re.compile(r'(?:[A-Z]\w+ )\\?"(?P<name>[^"\\]+)\\?" does not exist')
+# pkg/scheduler/framework/runtime/registry.go: Register
+NAME_TAKEN = re.compile(r'a plugin named \\?"?(?P<name>[^"\\\s]+)\\?"? already exists')
 # pkg/scheduler/profile, pkg/scheduler/framework/runtime, and pkg/scheduler/apis/config/validation
 QUEUE_SORTS = re.compile(
     r"(?P<name>different queue sort plugins?.*|plugins\.queueSort: .*must be the same for all profiles"
@@ -29,6 +31,11 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
         UNREGISTERED,
         "the configuration enables a plugin {name}, and none is registered under that name",
         "make the name in the configuration the same as in app.WithPlugin(NAME, ...); case and underscores count",
+    ),
+    (
+        NAME_TAKEN,
+        "a plugin is registered as {name}, and there is one of that name already",
+        "register it under a name of its own: those of Kubernetes' plugins are taken, and each name is registered once",
     ),
     (
         re.compile(r"unknown flag: (?P<name>--[\w-]+)"),

@@ -15,12 +15,16 @@ __all__ = ["show_diagnosis"]
 def show_diagnosis(arguments: argparse.Namespace) -> int:
     from rich.table import Table
 
+    from schedproof.binaries.lock import DEFAULT_KUBERNETES
     from schedproof.binaries.resolve import explicit_binaries
     from schedproof.cli.doctor.doctor import diagnose
     from schedproof.traffic.fabric import probe_fabric
 
     checks = diagnose(
-        cluster=arguments.cluster, explicit=explicit_binaries(arguments.binary), sandbox_probe=probe_fabric
+        cluster=arguments.cluster,
+        kubernetes=arguments.kubernetes or DEFAULT_KUBERNETES,
+        explicit=explicit_binaries(arguments.binary),
+        sandbox_probe=probe_fabric,
     )
     table = Table(show_header=True)
     for column in ("", "what", "found"):

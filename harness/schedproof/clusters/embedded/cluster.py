@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters.cluster import NAMESPACE, NO_ADDRESSES
-from schedproof.clusters.embedded.control_plane import ControlPlane
+from schedproof.clusters.embedded.control_plane import ControlPlane, EmbeddedSecondApiServer
 from schedproof.clusters.nodes import wait_gone, wait_ready
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import Exporters
@@ -22,7 +22,7 @@ from schedproof.daemons.prometheus import start_prometheus
 from schedproof.foundation.ports import Ports
 from schedproof.foundation.sandbox import Sandbox
 from schedproof.traffic.pushed import IdleReadings
-from schedproof.traffic.readings import Reader, node_labels, wait_scraped
+from schedproof.traffic.readings import node_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -85,13 +85,17 @@ class EmbeddedCluster:
         self.prometheus_url = ""
         self.capabilities = frozenset(
             {
+                "advance-versions",
                 "audit",
                 "change-nodes",
+                "claimed-devices",
                 "cut-apiserver",
                 "empty-cluster",
                 "ending-pods",
                 "hold-bindings",
+                "idle-daemon-sets",
                 "idle-nodes",
+                "second-apiserver",
             }
             | ({"scripted-metrics"} if readings else set())
             | ({"load"} if self._real else set())
@@ -132,11 +136,7 @@ class EmbeddedCluster:
                 self._plane.introduce()
                 self.api = self._plane.api
             network.result()
-            nodes = pool.submit(self._wait_nodes)
-            if self._real and self._prometheus is not None:
-                with self._timed("first scrape"):
-                    wait_scraped(self._reader, self.nodes, watching=(self._prometheus.process,))
-            nodes.result()
+            self._wait_nodes()
         self.timings["total"] = time.monotonic() - begin
 
     @contextlib.contextmanager
@@ -165,7 +165,7 @@ class EmbeddedCluster:
         return self._plane.component("admin")
 
     def _start_network(self, imported: concurrent.futures.Future[None]) -> None:
-        with self._timed("network namespaces and exporters"):
+        with self._timed("network namespaces"):
             for node in self.spec.nodes:
                 self._connect(node.name, node.device)
         if self._readings:
@@ -173,23 +173,29 @@ class EmbeddedCluster:
                 self._start_prometheus(imported)
 
     def _start_prometheus(self, imported: concurrent.futures.Future[None]) -> None:
-        targets = self._exporters.targets if self._real else {}
-        prometheus = start_prometheus(self.host, "prometheus", scrape_interval=self.scrape_interval, targets=targets)
+        prometheus = start_prometheus(self.host, "prometheus", scrape_interval=self.scrape_interval)
         self._prometheus, self.prometheus_url = prometheus, prometheus.url
         prometheus.wait_ready()
-        if not self._real:
-            idle = IdleReadings(prometheus.url, self._labels, self.device, self.scrape_interval)
-            self._closing.callback(idle.close)
         imported.result()
-        self._reader = Reader(prometheus.url)
-        self._closing.callback(self._reader.close)
+        # Scrapes of idle nodes bring the same, and take a sixth of a run's processor time.
+        self._idle = IdleReadings(prometheus.url, self._labels, self.device, self.scrape_interval)
+        self._closing.callback(self._idle.close)
+
+    def scrape(self) -> None:
+        """Scrape the nodes' real exporters from now on, for good. Returns when each has been scraped."""
+        if not self._real or self._prometheus is None or self._exporters.started:
+            return
+        self._idle.close()
+        self._exporters.start()
+        self._update_targets()
+        self._prometheus.wait_scraped(self._exporters.targets)
 
     def _update_targets(self) -> None:
-        if self._real and self._prometheus is not None:
+        if self._exporters.started and self._prometheus is not None:
             self._prometheus.set_targets(self._exporters.targets)
 
     def _connect(self, node: str, device: str) -> None:
-        """Give a node its labels and address, and an exporter where these are real."""
+        """Give a node its labels and address, and a network where that is real."""
         if self._real:
             self._exporters.add(node, device)
         else:
@@ -214,11 +220,12 @@ class EmbeddedCluster:
         self.api.create("nodes", spec.manifest(self._address(name)))
         wait_ready(self.api, [name], watching=self.daemons)
 
-    def add_idle_nodes(self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES) -> None:
+    def add_idle_nodes(
+        self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES, *, like: NodeSpec | None = None
+    ) -> None:
         for name in names:
-            self.api.create(
-                "nodes", dataclasses.replace(self.node_template, name=name).manifest(addresses.get(name, ""))
-            )
+            spec = dataclasses.replace(like or self.node_template, name=name)
+            self.api.create("nodes", spec.manifest(addresses.get(name, "")))
         wait_ready(self.api, names, watching=self.daemons)
 
     def remove_node(self, name: str) -> None:
@@ -230,7 +237,14 @@ class EmbeddedCluster:
             self._update_targets()
         wait_gone(self.api, name)
 
+    def second_apiserver(self) -> EmbeddedSecondApiServer:
+        return self._plane.second_apiserver()
+
+    def advance_versions(self, version: int) -> int:
+        return self._plane.advance_versions(version)
+
     def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:
+        self.scrape()
         self._exporters.fabric.set_rates(rates, direction)
 
     def scripted_metrics(self) -> ScriptedPrometheus:

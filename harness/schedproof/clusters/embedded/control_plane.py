@@ -8,16 +8,30 @@ from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Api
 from schedproof.daemons import certificates
 from schedproof.daemons.apiserver import start_apiserver
-from schedproof.daemons.etcd import start_etcd
+from schedproof.daemons.etcd import advance, compact, start_etcd
 from schedproof.daemons.kubeconfig import write_kubeconfig
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.clusters.cluster import Identity, Rbac
+    from schedproof.daemons.apiserver import ApiServer
     from schedproof.daemons.daemon import Host
 
 __all__ = ["ControlPlane"]
+
+
+class EmbeddedSecondApiServer:
+    """See `schedproof.clusters.cluster.SecondApiServer`."""
+
+    def __init__(self, host: Host, server: ApiServer) -> None:
+        self._host = host
+        self.port = server.port
+        self.wait_ready = server.wait_ready
+        self.end = server.end
+
+    def forget_before(self, revision: int) -> None:
+        compact(self._host, revision)
 
 
 class ControlPlane:
@@ -32,8 +46,8 @@ class ControlPlane:
     def __init__(self, host: Host, *, bare: bool = False, audited: bool = True) -> None:
         self._host = host
         self._authority = certificates.Authority(host.sandbox.scratch / "pki")
-        etcd, etcd_url = start_etcd(host)
-        self._apiserver = start_apiserver(host, self._authority, etcd_url, bare=bare, audited=audited)
+        etcd, self._etcd_url = start_etcd(host)
+        self._apiserver = start_apiserver(host, self._authority, self._etcd_url, bare=bare, audited=audited)
         self.audit_log = self._apiserver.audit_log if audited else None
         self.processes = [etcd, self._apiserver.process]
         self.url = self._apiserver.url
@@ -48,6 +62,15 @@ class ControlPlane:
         bootstrap.system_namespace(self.admin)
         self.token = bootstrap.harness_token(self.admin)
         self.api = Api(self.url, ca, token=self.token)
+
+    def second_apiserver(self) -> EmbeddedSecondApiServer:
+        """Start another kube-apiserver on the same etcd; returns at once."""
+        return EmbeddedSecondApiServer(
+            self._host, start_apiserver(self._host, self._authority, self._etcd_url, beside=self._apiserver)
+        )
+
+    def advance_versions(self, version: int) -> int:
+        return advance(self._host, version)
 
     def component(self, user: str) -> Path:
         """A kubeconfig with rights to the whole cluster: for Kubernetes' own controllers, kwok, users."""

@@ -84,19 +84,20 @@ def _contexts(kubeconfig: Path, context: str) -> tuple[dict[str, Any], dict[str,
         text = kubeconfig.read_text()
         if not text.strip():
             raise UsageError(
-                f"the kubeconfig {kubeconfig} is empty", remedy="--kubeconfig names one that kubectl takes"
+                f"the kubeconfig {kubeconfig} is empty", remedy="name one that kubectl takes with --kubeconfig"
             )
         document = yaml.safe_load(text)
         contexts = {one["name"]: one["context"] for one in document["contexts"]}
         chosen = context or document.get("current-context", "")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"cannot read the kubeconfig {kubeconfig}: {error}", remedy="--kubeconfig names a file"
+            f"cannot read the kubeconfig {kubeconfig}: {error.strerror if isinstance(error, OSError) else error}",
+            remedy="name a kubeconfig that is there with --kubeconfig",
         ) from error
     except (yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(
-            f"{kubeconfig} is no kubeconfig: {type(error).__name__}: {error}",
-            remedy="kubectl config view --kubeconfig FILE shows whether it is one",
+            f"{kubeconfig} is not a kubeconfig: {type(error).__name__}: {' '.join(str(error).split())}",
+            remedy="`kubectl config view --kubeconfig FILE` shows whether it is one",
         ) from error
     if chosen not in contexts:
         what = f"no context {chosen!r}" if chosen else "no current context"

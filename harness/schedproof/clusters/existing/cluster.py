@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.clusters.api import Api, Manifest
-    from schedproof.clusters.cluster import Identity
+    from schedproof.clusters.cluster import Identity, SecondApiServer
     from schedproof.clusters.existing.access import Access
 
 __all__ = ["DEFAULT_PREFIX", "ExistingCluster", "ExistingOptions", "binaries_for", "clean_existing"]
@@ -154,15 +154,23 @@ class ExistingCluster:
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
         self._joined.add([dataclasses.replace(like or self.node_template, name=name)], idle=True)
 
-    def add_idle_nodes(self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES) -> None:
-        nodes = [dataclasses.replace(self.node_template, name=name) for name in names]
+    def add_idle_nodes(
+        self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES, *, like: NodeSpec | None = None
+    ) -> None:
+        nodes = [dataclasses.replace(like or self.node_template, name=name) for name in names]
         self._joined.add(nodes, idle=True, addresses=addresses)
 
     def remove_node(self, name: str) -> None:
         self._joined.remove(name)
 
+    def second_apiserver(self) -> SecondApiServer:
+        raise HostError("no apiserver is started beside those that the cluster has")
+
+    def advance_versions(self, version: int) -> int:  # noqa: ARG002 - the protocol's
+        raise HostError("the storage of this cluster is not written to")
+
     def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:  # noqa: ARG002 - the protocol's
-        raise HostError("no packets are sent into a cluster that is not ours")
+        raise HostError("traffic generation is not supported with --cluster existing")
 
     def scripted_metrics(self) -> ScriptedPrometheus:
         return self._scripted.take()

@@ -23,7 +23,8 @@ RUN = "schedproof.dev/run"
 # Webhooks first, which would hold what follows; rights last, which a candidate that still runs needs.
 _RESOURCES = (
     "validatingwebhookconfigurations", "mutatingwebhookconfigurations", "nodes", "namespaces", "priorityclasses",
-    "runtimeclasses", "customresourcedefinitions", "rolebindings", "clusterrolebindings", "clusterroles",
+    "persistentvolumes", "storageclasses", "runtimeclasses", "customresourcedefinitions", "rolebindings",
+    "clusterrolebindings", "clusterroles",
 )  # fmt: skip
 
 

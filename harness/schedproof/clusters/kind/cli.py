@@ -84,7 +84,7 @@ class KindCli:
             raise
         if code:
             raise HostError(
-                f"{what} failed; its last words:\n{process.log_tail(20)}",
+                f"{what} failed; last log lines:\n{process.log_tail(20)}",
                 remedy=f"all of its output is in {process.command.log}",
             )
 

@@ -28,7 +28,7 @@ from schedproof.clusters.scripted import ScriptedServers
 from schedproof.clusters.simulated_nodes import JoinedNodes
 from schedproof.clusters.spec import NodeSpec
 from schedproof.daemons.daemon import Host
-from schedproof.foundation.errors import SchedproofError
+from schedproof.foundation.errors import HostError, SchedproofError
 from schedproof.foundation.ports import Ports
 from schedproof.foundation.private import make_private
 from schedproof.foundation.sandbox import Sandbox
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from schedproof.clusters.cluster import Identity
+    from schedproof.clusters.cluster import Identity, SecondApiServer
     from schedproof.clusters.node_image.images import Images
     from schedproof.clusters.scripted import ScriptedPrometheus
     from schedproof.clusters.spec import KindSpec
@@ -222,8 +222,10 @@ class KindCluster:
         self._joined.add([dataclasses.replace(like or self.node_template, name=name)])
         self._rewire()
 
-    def add_idle_nodes(self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES) -> None:
-        nodes = [dataclasses.replace(self.node_template, name=name) for name in names]
+    def add_idle_nodes(
+        self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES, *, like: NodeSpec | None = None
+    ) -> None:
+        nodes = [dataclasses.replace(like or self.node_template, name=name) for name in names]
         self._joined.add(nodes, idle=True, addresses=addresses)
 
     def remove_node(self, name: str) -> None:
@@ -235,6 +237,12 @@ class KindCluster:
             del self._labels[name]
         self._labels.update(self._joined.labels)
         self._prometheus.set_targets({**self._targets, **self._joined.targets})
+
+    def second_apiserver(self) -> SecondApiServer:
+        raise HostError("no apiserver is started beside those that the cluster has")
+
+    def advance_versions(self, version: int) -> int:  # noqa: ARG002 - the protocol's
+        raise HostError("the storage of this cluster is not written to")
 
     def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:
         self._traffic.set_rates({node: rate for node, rate in rates.items() if node in self.nodes}, direction)

@@ -23,6 +23,8 @@ _POLICY = "/etc/kubernetes/schedproof-audit-policy.yaml"
 # The subnet has 8,192 of /28, each with room for the few pods of kind's own.
 _FOR_OBJECTS = {"controllerManager": {"extraArgs": {"node-monitor-grace-period": "24h", "node-cidr-mask-size": "28"}}}
 _MANY_NODES = "198.18.0.0/15"
+# As on embedded: a cluster for tests need not outlive its machine, and on a slow disk requests time out.
+_ETCD = {"etcd": {"local": {"extraArgs": {"unsafe-no-fsync": "true"}}}}
 
 _LOGS = "/schedproof-logs"  # not in /var/log: `kind export logs` copies all of that, into the folder that this is
 
@@ -51,7 +53,7 @@ def kind_config(spec: KindSpec, *, logs: Path, lock: Path, port: int, cgroup_ver
     mark = {"hostPath": str(lock), "containerPath": MARK, "readOnly": True}
     policy = {"hostPath": str(content("clusters", "audit-policy.yaml")), "containerPath": _POLICY, "readOnly": True}
     networking = {"ipFamily": "ipv4", "apiServerAddress": "127.0.0.1", "apiServerPort": port}
-    components = {**(_audit() if spec.audited else {}), **({} if spec.count else _FOR_OBJECTS)}
+    components = {**_ETCD, **(_audit() if spec.audited else {}), **({} if spec.count else _FOR_OBJECTS)}
     # A merge patch without an apiVersion, so that kind translates the arguments for the version that it writes.
     patches = [json.dumps({"kind": "ClusterConfiguration", **components})]
     if not spec.count:

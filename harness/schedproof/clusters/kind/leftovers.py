@@ -38,7 +38,8 @@ def remove_leftovers(kept: Collection[str] = ()) -> list[str]:
         raise
     if unknown := set(kept) - {*claims(), *found}:
         raise UsageError(
-            f"no cluster of ours is called {', '.join(sorted(unknown))}", remedy="kind get clusters lists all there are"
+            f"schedproof has started no kind cluster that is called {', '.join(sorted(unknown))}",
+            remedy="`kind get clusters` lists all kind clusters",
         )
     removed = []
     for name in sorted({*claims(), *found}):

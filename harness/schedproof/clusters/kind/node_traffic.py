@@ -114,8 +114,8 @@ class _Engine:
             line = b""
         if not line:
             raise HostError(
-                f"{self.process.command.name} does not answer; the last words of all:\n{self.process.log_tail()}",
-                remedy="is the machine out of memory, or Docker out of space?",
+                f"{self.process.command.name} does not answer; last log lines of all:\n{self.process.log_tail()}",
+                remedy="check whether memory ran out (`dmesg`), or space for Docker (`docker system df`)",
             )
         answer: dict[str, Any] = json.loads(line)
         return answer

@@ -113,7 +113,7 @@ class KindNodes:
 
     def _create(self) -> None:
         make_private(self.audit_log.parent)
-        self.audit_log.touch()  # by us, who want to read what the apiserver's user appends
+        self.audit_log.touch()  # by this user, so that it can read what the apiserver's user appends
         self.claim.write(self._note)
         note_settings(self._image)
         config = kind_config(

@@ -16,6 +16,7 @@ from schedproof.daemons.password import USER, authorization, protect
 from schedproof.daemons.prometheus import RULES, configuration, load_rules, write_targets
 from schedproof.foundation.deadlines import CONTAINER_ANSWERS
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.http import connect, exchange
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
@@ -107,15 +108,9 @@ class PrometheusContainer:
         """Until it answers queries."""
 
         def probe() -> None:
-            connection = http.client.HTTPConnection(self._address, _PORT, timeout=5)
-            try:
-                connection.request("GET", "/-/ready", headers=authorization(self.url))
-                if (status := connection.getresponse().status) != http.client.OK:
-                    raise NotYet(f"/-/ready: {status}")
-            except (OSError, http.client.HTTPException) as error:
-                raise NotYet(f"{type(error).__name__}: {error}") from error
-            finally:
-                connection.close()
+            status, text = exchange(connect(self.url, 5), "GET", "/-/ready", headers=authorization(self.url))
+            if status != http.client.OK:
+                raise NotYet(f"/-/ready: {status} {text}")
 
         wait_for(probe, CONTAINER_ANSWERS, what="Prometheus to be ready", watching=(self,), poll=0.1)
 
@@ -133,7 +128,10 @@ class PrometheusContainer:
         if state.startswith("Up"):
             return None
         words = self._said()[-2000:] if state else "(its container is gone)"
-        return HostError(f"Prometheus has ended; its last words:\n{words}", remedy="is the machine out of memory?")
+        return HostError(
+            f"Prometheus has ended; last log lines:\n{words}",
+            remedy="check whether the machine is out of memory: `dmesg` tells",
+        )
 
     def _said(self) -> str:
         return b"".join(self._container.get_logs()).decode(errors="replace")

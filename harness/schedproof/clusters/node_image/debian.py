@@ -82,7 +82,7 @@ class Packages:
             "Dir::State::status": self._folder / "state" / "status",
             "Dir::Cache": self._folder / "cache",
             "APT::Install-Recommends": "false",
-            "APT::Sandbox::User": "root",  # as whom root downloads: another could not write into our cache
+            "APT::Sandbox::User": "root",  # the user that downloads: another could not write into our cache
             "Debug::NoLocking": "true",  # the build of images holds our own lock
         }
         options = [text for key, value in settings.items() for text in ("-o", f"{key}={value}")]

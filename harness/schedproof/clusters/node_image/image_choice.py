@@ -76,7 +76,10 @@ def write_archive(kubernetes: str, output: Path | None, progress: Progress) -> P
     try:
         shutil.copyfile(made, output)
     except OSError as error:
-        raise HostError(f"{output} cannot be written: {error}", remedy="name another file") from error
+        raise HostError(
+            f"{output} cannot be written: {error.strerror}",
+            remedy="name a file in a folder that exists and can be written",
+        ) from error
     return output
 
 
@@ -88,7 +91,7 @@ def _require(reference: str, progress: Progress) -> None:
     if (refused := _pull(reference, progress)) is not None:
         raise UsageError(
             f"there is no node image {reference!r}: Docker does not have it, and cannot pull it ({refused})",
-            remedy="name one that `docker images` lists, or the file of an archive; or leave it to us",
+            remedy="name one that `docker images` lists, or the file of an archive; or leave it out: one is built then",
         )
 
 

@@ -40,7 +40,7 @@ class LayerFile:
 
 
 class Layer:
-    """Files by their path in the image, without a leading slash. Whoever names a path last decides what it is."""
+    """Files by their path in the image, without a leading slash. The last one that names a path decides what it is."""
 
     def __init__(self) -> None:
         self._entries: dict[str, tuple[tarfile.TarInfo, bytes | Path]] = {}

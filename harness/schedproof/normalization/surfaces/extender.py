@@ -75,7 +75,7 @@ class ExtenderSurface:
         return self._answer(readings)
 
     def ask_for_nothing(self, readings: Readings) -> None:
-        """Ask, whatever the answer: who reads Prometheus when he is asked, has then read it."""
+        """Ask, whatever the answer: an extender that reads Prometheus when it is asked, has then read it."""
         waited = self.waited
         self._answer(readings)
         self.waited = waited
@@ -161,7 +161,10 @@ def answer_of_prioritize(call: Mapping[str, Any]) -> Answer:
     for host, score in scores:
         if not isinstance(host, str) or isinstance(score, bool) or not isinstance(score, int | float):
             return Answer(refusal=f"{call['request']}: no host with a score: {host!r}, {score!r}")
-    return Answer(scores=tuple((host, score) for host, score in scores))
+    # kube-scheduler adds what it is told: a node that is left out has 0. See extender/prioritize-complete.
+    scored = {host for host, _ in scores}
+    left_out = ((node, 0) for node in call["asked"] if node not in scored)
+    return Answer(scores=(*((host, score) for host, score in scores), *left_out))
 
 
 def _not_taken(call: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ _ANSWER_SECONDS = 5.0
 
 
 class Life(Protocol):
-    """Of whom a surface asks."""
+    """The candidate that a surface asks."""
 
     def revive(self) -> None:
         """Start it again where it has ended.

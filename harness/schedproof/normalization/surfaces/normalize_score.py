@@ -1,7 +1,7 @@
 """NormalizeScore alone, of a compiled plugin: no readings, only the raw scores that it is given.
 
-It is asked with raw scores between those which the plugin's own Score gives to as many nodes: whoever bounds them there
-may do as it likes beyond (upstream's DefaultNormalizeScore leaves int64 from 2^63/100 on).
+It is asked with raw scores between those which the plugin's own Score gives to as many nodes: a plugin that bounds them
+there may do as it likes beyond (upstream's DefaultNormalizeScore leaves int64 from 2^63/100 on).
 """
 
 from __future__ import annotations

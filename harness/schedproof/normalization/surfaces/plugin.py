@@ -18,6 +18,7 @@ from schedproof.candidates.kinds import PluginSpec
 from schedproof.candidates.plugin_build.plugin_build import build_probe
 from schedproof.candidates.plugin_build.start_errors import explain_start
 from schedproof.daemons.daemon import clean_environment
+from schedproof.documents.manifests import merged
 from schedproof.foundation.deadlines import CANDIDATE_READY, Deadline
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.last_words import crash_text
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidates.kinds import WorldSpec
     from schedproof.daemons.readings_server import ReadingsServer
     from schedproof.foundation.progress import Progress
     from schedproof.normalization.answer import Readings
@@ -94,7 +96,7 @@ class PluginSurface:
         self._logs, self._deadline = logs, deadline
         self._device = claims.device.format(device=DEVICE)
         name, args = asked_plugin(candidate, {"prometheus": server.url, "device": DEVICE})
-        self._setup = _line({"plugin": name, "args": args})
+        self._setup = _line({"plugin": name, "args": args, **_world(candidate.world)})
         self._binary = build_probe(spec, name=candidate.name, kubernetes=kubernetes, progress=progress)
         self._labels: dict[str, Mapping[str, str]] = {}
         self._addresses: dict[str, str] = {}
@@ -203,6 +205,16 @@ def asked_plugin(candidate: Candidate, cluster: Mapping[str, str]) -> tuple[str,
             remedy="say what it is registered as in spec.plugin.name",
         )
     return name, fill(args, values)
+
+
+def _world(world: WorldSpec) -> dict[str, Any]:
+    """The pod that each question is about, and what its nodes have, as in the suites."""
+    requests = {"cpu": "100m"}
+    container = {"name": "probe", "image": "probe", "resources": {"requests": requests}}
+    pod = {"spec": {"schedulerName": "schedproof", "containers": [container]}}
+    metadata = {"labels": world.node_labels, "annotations": world.node_annotations}
+    node = {"metadata": metadata, "status": {"allocatable": world.node_resources}}
+    return {"pod": merged(world.pod, pod), "node": node}
 
 
 def _line(document: Mapping[str, Any]) -> bytes:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from schedproof.oracle.affinity import mismatches
-from schedproof.oracle.coverage import rules_about_others, unmodelled
+from schedproof.oracle.coverage import kept_free, rules_about_others, unmodelled
 from schedproof.oracle.final_state.neighbours import Neighbourhood
 from schedproof.oracle.final_state.pod_kinds import Kind, Kinds, Placed
 from schedproof.oracle.manifest import full_name, spec
@@ -83,6 +83,7 @@ def judge_placement(
     known = [_on(*placed) for placed in kinds.examples([*initial, *pods]).values()]
     samples = [pod for pod, _ in kinds.examples(pods).values()]
     gaps = [gap for pod in samples for gap in unmodelled(pod, known, state.samples(), namespaces)]
+    gaps += [gap for pod in samples for gap in kept_free(pod, known)]
     not_judged = gaps + neighbourhood.not_judged
     waiting = [pod for pod, node in pods if not node]
     if not gaps and not any(rules_about_others(pod, known) for pod in samples):

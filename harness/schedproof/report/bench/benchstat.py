@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import platform
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from schedproof.report.bench.document import METRICS, trials, valid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from schedproof.benchmark.results import BenchDocument
     from schedproof.report.bench.document import BenchTrial
 
 __all__ = ["benchstat"]
@@ -26,15 +27,14 @@ _UNITS = {"throughput": "pods/s", "mean": "mean-ns", "p50": "p50-ns", "p90": "p9
 _HEAD = ("Unit pods/s better=higher",)
 
 
-def benchstat(document: Any) -> str:
+def benchstat(document: BenchDocument) -> str:
     """One iteration is one round; `ns/op` is what the round took."""
-    host = (document.get("run") or {}).get("environment") or {}
     machine = platform.machine()
     facts = {
         "goos": platform.system().lower(),
         "goarch": _ARCHITECTURES.get(machine, machine),
         "pkg": "schedproof",
-        "cpu": " ".join(str(host.get("cpu") or "").split()),
+        "cpu": " ".join((document.run.environment.cpu or "").split()),
     }
     head = [f"{name}: {value}" for name, value in facts.items() if value]
     lines = [line for trial in trials(document) for line in _lines(trial)]
@@ -45,9 +45,9 @@ def _lines(trial: BenchTrial) -> Iterator[str]:
     mode = "".join(part.capitalize() for part in trial.mode.split("-"))
     rate = f"/rate={trial.rate:g}" if trial.rate is not None else ""
     for measured in trial.measurements:
-        name = f"Benchmark{mode}/workload={_word(trial.workload)}{rate}/candidate={_word(measured['candidate'])}"
+        name = f"Benchmark{mode}/workload={_word(trial.workload)}{rate}/candidate={_word(measured.candidate)}"
         for one in valid(measured):
-            values = {"ns/op": one["seconds"] * 1e9}
+            values = {"ns/op": one.seconds * 1e9}
             for metric, unit in _UNITS.items():
                 value = METRICS[metric].of(one)
                 if value is not None and math.isfinite(value):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -14,6 +14,7 @@ from schedproof.report.bench.units import duration, figures, percent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from schedproof.benchmark.results import RoundResult
     from schedproof.report.bench.document import BenchTrial, Metric
     from schedproof.report.bench.plot import ChartSeries
 
@@ -32,9 +33,9 @@ def rounds_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup
     """A mark for each round, by block: a drift of the machine shows as a slope that all candidates share."""
     metric = trial.lead
     points = [
-        (series[measured["candidate"]], one, value)
+        (series[measured.candidate], one, value)
         for measured in trial.measurements
-        for one in measured.get("rounds") or ()
+        for one in measured.rounds
         if (value := metric.of(one)) is not None
     ]
     values = [value for _, _, value in points]
@@ -46,7 +47,7 @@ def rounds_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup
     ordinate = axis_over(
         f"{metric.name}, {unit}" if unit == "pods/s" else metric.name, values, show, log=False, zero=zero
     )
-    blocks = [one["block"] for _, one, _ in points]
+    blocks = [one.block for _, one, _ in points]
     abscissa = Axis("block", min(blocks) - 0.5, max(blocks) + 0.5, False, lambda tick: f"{tick:g}")
     assert ordinate is not None
     title = f"Each round's {metric.name}"
@@ -55,25 +56,25 @@ def rounds_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup
         f"A mark for each round of each candidate, by block; {metric.better} is better.", abscissa, ordinate,
     )  # fmt: skip
     middle = (len(trial.measurements) - 1) / 2
-    places = {measured["candidate"]: (n - middle) * _DODGE for n, measured in enumerate(trial.measurements)}
+    places = {measured.candidate: (n - middle) * _DODGE for n, measured in enumerate(trial.measurements)}
     for name, group in itertools.groupby(points, key=lambda point: point[0].name):
-        drawn = [(one["block"] + places[name], value, one) for _, one, value in group]
-        plot.line(series[name], [(x, y) for x, y, one in drawn if not one.get("invalid")], thin=True)
+        drawn = [(one.block + places[name], value, one) for _, one, value in group]
+        plot.line(series[name], [(x, y) for x, y, one in drawn if not one.invalid], thin=True)
         for x, y, one in drawn:
-            doubt = "invalid" if one.get("invalid") else "wrong" if one.get("wrong") else ""
-            says = f"{name}, block {one['block']}: {metric.show(y)}{f' ({doubt})' if doubt else ''}"
+            doubt = "invalid" if one.invalid else "wrong" if one.wrong else ""
+            says = f"{name}, block {one.block}: {metric.show(y)}{f' ({doubt})' if doubt else ''}"
             plot.mark(series[name], x, y, says, doubt=doubt)
     note = "The axis does not begin at zero." if not zero else ""
-    doubted = {name for name in ("invalid", "wrong") for _, one, _ in points if one.get(name)}
-    said = {"invalid": "A thin cross is an invalid round.", "wrong": "A ring is a round with wrong placements."}
-    note = " ".join([note, *(said[name] for name in ("invalid", "wrong") if name in doubted)]).strip()
-    return figure(title, plot.svg(), _by_block(title, trial, metric), note)
+    if any(one.invalid for _, one, _ in points):
+        note += " A thin cross is an invalid round."
+    if any(one.wrong for _, one, _ in points):
+        note += " A ring is a round with wrong placements."
+    return figure(title, plot.svg(), _by_block(title, trial, metric), note.strip())
 
 
 def cdf_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup | None:
     """The share of pods that were bound within a time; all valid rounds together."""
-    curves = {one["candidate"]: [tuple(point) for point in one.get("cdf") or ()] for one in trial.measurements}
-    curves = {name: [(x, y) for x, y in points if x > 0] for name, points in curves.items()}
+    curves = {one.candidate: [(x, y) for x, y in one.cdf if x > 0] for one in trial.measurements}
     curves = {name: points for name, points in curves.items() if points}
     abscissa = axis_over(
         "latency (log scale)", [x for points in curves.values() for x, _ in points], duration, log=True
@@ -101,9 +102,9 @@ def histogram_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Mar
     each other. Heights are relative to each candidate's own fullest bin.
     """
     bins = {
-        one["candidate"]: (found["edges"], found["counts"])
+        one.candidate: (one.histogram.edges, one.histogram.counts)
         for one in trial.measurements
-        if (found := one.get("histogram")) and sum(found["counts"]) and found["edges"][0] > 0
+        if sum(one.histogram.counts) and one.histogram.edges[0] > 0
     }
     abscissa = axis_over(
         "latency (log scale)", [edge for edges, _ in bins.values() for edge in edges], duration, log=True
@@ -147,18 +148,19 @@ def _ridge(
 
 
 def _by_block(title: str, trial: BenchTrial, metric: Metric) -> Markup:
-    names = [one["candidate"] for one in trial.measurements]
-    values: dict[int, dict[str, Any]] = {}
+    names = [one.candidate for one in trial.measurements]
+    values: dict[int, dict[str, RoundResult]] = {}
     for measured in trial.measurements:
-        for one in measured.get("rounds") or ():
-            values.setdefault(one["block"], {})[measured["candidate"]] = one
+        for one in measured.rounds:
+            values.setdefault(one.block, {})[measured.candidate] = one
     rows: list[TableRow] = []
     for block, ones in sorted(values.items()):
         row: TableRow = [Cell(str(block), key=block)]
         for name in names:
-            one = ones.get(name)
-            value = metric.of(one) if one else None
-            row.append(number(value, metric.show(value) + (" (invalid)" if one and one.get("invalid") else "")))
+            found = ones.get(name)
+            value = metric.of(found) if found is not None else None
+            invalid = found is not None and found.invalid
+            row.append(number(value, metric.show(value) + (" (invalid)" if invalid else "")))
         rows.append(row)
     return table(title, ["block", *names], rows)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from markupsafe import Markup
 
+from schedproof.benchmark.results import Knee, Measured, QueryCost, Scaling
 from schedproof.report.bench.chart_groups import ChartGroup, chart_groups, key
 from schedproof.report.bench.markup import TableRow, figure, number, table
 from schedproof.report.bench.plot import Plot, axis_over
@@ -14,31 +15,34 @@ from schedproof.report.bench.units import NONE, data, duration, figures, through
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from schedproof.benchmark.results import BenchDocument
     from schedproof.report.bench.plot import ChartSeries
 
 __all__ = ["knees", "queries", "scaling"]
+
+_Grown = TypeVar("_Grown", Knee, Scaling)
 
 Points = dict[str, list[tuple[float, float]]]
 """By candidate."""
 
 
-def knees(document: Any, series: Mapping[str, ChartSeries]) -> Markup:
+def knees(document: BenchDocument, series: Mapping[str, ChartSeries]) -> Markup:
     """Latency and completed pods against the offered rate, and the rate up to which a candidate keeps up."""
     parts = []
-    for place, (workload, ones) in enumerate(_by_workload(document, "knees")):
+    for place, (workload, ones) in enumerate(_by_workload(document.knees)):
         charts = []
         for name, title, label, show in (
             ("p99", "Latency (p99) at each rate", "latency, p99 (log scale)", duration),
             ("completed", "Completed at each rate", "completed, pods/s (log scale)", figures),
         ):
-            points = {one["candidate"]: _points(one, "rate", name) for one in ones}
+            points = {one.candidate: _points(one, "rate", name) for one in ones}
             charts.append(
                 _chart(
                     f"knee{place}-{name}", title, points, series, "offered, pods/s (log scale)", label, show,
-                    rules={one["candidate"]: one["knee"] for one in ones if one.get("knee")},
+                    rules={one.candidate: one.knee for one in ones if one.knee},
                 )
             )  # fmt: skip
-        rows: list[TableRow] = [[one["candidate"], number(one.get("knee"), _knee(one))] for one in ones]
+        rows: list[TableRow] = [[one.candidate, number(one.knee, _knee(one))] for one in ones]
         found = table(
             f"{workload}: the knee, where latency leaves its plateau or pods pile up", ["candidate", "knee"], rows
         )
@@ -46,21 +50,21 @@ def knees(document: Any, series: Mapping[str, ChartSeries]) -> Markup:
     return chart_groups(parts)
 
 
-def scaling(document: Any, series: Mapping[str, ChartSeries]) -> Markup:
+def scaling(document: BenchDocument, series: Mapping[str, ChartSeries]) -> Markup:
     parts = []
-    for place, (workload, ones) in enumerate(_by_workload(document, "scaling")):
+    for place, (workload, ones) in enumerate(_by_workload(document.scaling)):
         charts = []
         for name, title, label, show in (
             ("throughput", "Throughput against nodes", "pods/s (log scale)", figures),
             ("p99", "Latency (p99) against nodes", "latency, p99 (log scale)", duration),
         ):
-            points = {one["candidate"]: _points(one, "nodes", name) for one in ones}
+            points = {one.candidate: _points(one, "nodes", name) for one in ones}
             charts.append(_chart(f"scaling{place}-{name}", title, points, series, "nodes (log scale)", label, show))
         rows: list[TableRow] = [
-            [one["candidate"], number(point["nodes"], f"{point['nodes']:,}"),
-             number(point.get("throughput"), throughput(point.get("throughput"))),
-             *(number(point.get(name), duration(point.get(name))) for name in ("p50", "p99"))]
-            for one in ones for point in one.get("points") or ()
+            [one.candidate, number(point.nodes, f"{point.nodes:,}"),
+             number(point.throughput, throughput(point.throughput)),
+             *(number(value, duration(value)) for value in (point.p50, point.p99))]
+            for one in ones for point in one.points
         ]  # fmt: skip
         caption = f"{workload}: throughput of drains, latency one at a time, with more and more nodes"
         heads = ["candidate", "nodes", "throughput", "p50", "p99"]
@@ -68,9 +72,9 @@ def scaling(document: Any, series: Mapping[str, ChartSeries]) -> Markup:
     return chart_groups(parts)
 
 
-def queries(document: Any, series: Mapping[str, ChartSeries]) -> Markup:
+def queries(document: BenchDocument, series: Mapping[str, ChartSeries]) -> Markup:
     """Questions to Prometheus and calls of an extender, for each pod; how they grow with the nodes."""
-    ones = sorted(document.get("queries") or (), key=lambda one: one["nodes"])
+    ones = sorted(document.queries, key=lambda one: one.nodes)
     if not ones:
         return Markup()
     kinds = (
@@ -83,13 +87,13 @@ def queries(document: Any, series: Mapping[str, ChartSeries]) -> Markup:
     for part, name, title, show in kinds:
         points: Points = {}
         for one in ones:
-            if (value := (one.get(part) or {}).get(name)) is not None:
-                points.setdefault(one["candidate"], []).append((one["nodes"], value))
+            if (value := _asked(one, part, name)) is not None:
+                points.setdefault(one.candidate, []).append((one.nodes, value))
         label = f"{'bytes' if name == 'bytes' else name.replace('_', ' ')} (log scale)"
         charts.append(_chart(f"queries-{part}-{name}", title, points, series, "nodes (log scale)", label, show))
     rows: list[TableRow] = [
-        [one["candidate"], one["workload"], number(one["nodes"], f"{one['nodes']:,}"),
-         *(number(value := (one.get(part) or {}).get(name), show(value)) for part, name, _, show in kinds)]
+        [one.candidate, one.workload, number(one.nodes, f"{one.nodes:,}"),
+         *(number(value := _asked(one, part, name), show(value)) for part, name, _, show in kinds)]
         for one in ones
     ]  # fmt: skip
     heads = ["candidate", "workload", "nodes", *(title for _, _, title, _ in kinds)]
@@ -130,30 +134,35 @@ def _chart(
 
 def _group(
     workload: str,
-    ones: Sequence[Any],
+    ones: Sequence[Measured],
     series: Mapping[str, ChartSeries],
     charts: Iterable[Markup | None],
     found: Markup,
 ) -> ChartGroup:
     """`found`: the table of what was found."""
-    names = dict.fromkeys(one["candidate"] for one in ones)
+    names = dict.fromkeys(one.candidate for one in ones)
     shown = [chart for chart in charts if chart is not None]
     return ChartGroup(shown, workload, key({name: series[name] for name in names}), found)
 
 
-def _by_workload(document: Any, part: str) -> list[tuple[str, list[Any]]]:
-    groups: dict[str, list[Any]] = {}
-    for one in document.get(part) or ():
-        groups.setdefault(one["workload"], []).append(one)
+def _by_workload(found: Iterable[_Grown]) -> list[tuple[str, list[_Grown]]]:
+    groups: dict[str, list[_Grown]] = {}
+    for one in found:
+        groups.setdefault(one.workload, []).append(one)
     return list(groups.items())
 
 
-def _points(one: Any, across: str, up: str) -> list[tuple[float, float]]:
-    return [(point[across], point[up]) for point in one.get("points") or () if point.get(up) is not None]
+def _points(one: Knee | Scaling, across: str, up: str) -> list[tuple[float, float]]:
+    return [(getattr(point, across), value) for point in one.points if (value := getattr(point, up)) is not None]
 
 
-def _knee(one: Any) -> str:
-    if one.get("knee"):
-        return throughput(one["knee"])
-    rates = [point["rate"] for point in one.get("points") or ()]
-    return f"none up to {throughput(max(rates))}" if rates else NONE
+def _asked(one: QueryCost, part: str, name: str) -> float | None:
+    """For each pod; None where the candidate does not ask there."""
+    asked: Mapping[str, float] | None = getattr(one, part)
+    return asked.get(name) if asked is not None else None
+
+
+def _knee(one: Knee) -> str:
+    if one.knee:
+        return throughput(one.knee)
+    return f"none up to {throughput(max(point.rate for point in one.points))}" if one.points else NONE

@@ -1,7 +1,6 @@
 """What the readers of bench.json's document have in common: its trials, what is valid in them, and what is doubted.
 
-The document is a plain dict (`schedproof.bench/v1`). Every list in it may be empty, and a part that was not measured
-may be missing. Moments and durations are seconds, memory is bytes.
+Every list of the document (`benchmark.results`) may be empty.
 """
 
 from __future__ import annotations
@@ -9,20 +8,22 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
+from schedproof.benchmark.results import Comparison, Measurement
 from schedproof.report.bench.units import duration, throughput
 from schedproof.report.counted import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable
+
+    from schedproof.benchmark.results import BenchDocument, InSetting, Measured, RoundResult
 
 __all__ = [
     "METRICS",
     "BenchTrial",
     "Doubts",
     "Metric",
-    "baseline",
     "candidates",
     "confidence",
     "cpu_per_pod",
@@ -33,53 +34,53 @@ __all__ = [
     "valid",
 ]
 
-Json = Any
-"""A part of the document. What is in it is said where it is written: `benchmark` measures, this package shows."""
+_Part = TypeVar("_Part", Measurement, Comparison)
 
 
-def troubles(document: Json) -> list[str]:
+def troubles(document: BenchDocument) -> list[str]:
     """Why not all that was asked for was measured: candidates that could not be brought up, and what broke down."""
-    run = document.get("run") or {}
-    found = [f"{one['workload']}, {one['candidate']}: {one['said']}" for one in run.get("broken") or ()]
-    return [*found, *([str(run["error"])] if run.get("error") else [])]
+    run = document.run
+    return [
+        *(f"{one.workload}, {one.candidate}: {one.said}" for one in run.broken),
+        *([run.error] if run.error else []),
+    ]
 
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """What is compared. `of` takes a round."""
+    """What is compared, and its value in a round."""
 
     name: str
     better: str
-    of: Callable[[Json], float | None]
+    of: Callable[[RoundResult], float | None]
     show: Callable[[float | None], str]
 
 
-def _latency(name: str) -> Callable[[Json], float | None]:
-    return lambda one: (one.get("latency") or {}).get(name)
+def _latency(name: str) -> Callable[[RoundResult], float | None]:
+    return lambda one: getattr(one.latency, name)
 
 
-def cpu_per_pod(one: Json, process: str) -> float | None:
+def cpu_per_pod(one: RoundResult, process: str) -> float | None:
     """CPU seconds that a process took for each pod.
 
     A round's `usage` says so where it does not begin to count with the round's first pod; else it is over all pods.
     """
-    usage, bound = one["usage"][process], one.get("bound")
-    if (told := usage.get("cpu_per_pod")) is not None:
-        return float(told)
-    return float(usage["cpu"] / bound) if bound else None
+    usage = one.usage[process]
+    if usage.cpu_per_pod is not None:
+        return usage.cpu_per_pod
+    return usage.cpu / one.bound if one.bound else None
 
 
-def _own_cpu_per_pod(one: Json) -> float | None:
+def _own_cpu_per_pod(one: RoundResult) -> float | None:
     """Of the candidate's own processes (`own_processes`): what the apiserver does is not its alone."""
-    usage = one.get("usage") or {}
-    own = [cpu_per_pod(one, process) for process in one.get("own_processes") or () if process in usage]
+    own = [cpu_per_pod(one, process) for process in one.own_processes if process in one.usage]
     return math.fsum(cpu for cpu in own if cpu is not None) if own and None not in own else None
 
 
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("throughput", "higher", lambda one: one.get("throughput"), throughput),
+        Metric("throughput", "higher", lambda one: one.throughput, throughput),
         *(Metric(name, "lower", _latency(name), duration) for name in ("mean", "p50", "p90", "p95", "p99", "max")),
         Metric("cpu per pod", "lower", _own_cpu_per_pod, duration),
     )
@@ -131,8 +132,8 @@ class BenchTrial:
     workload: str
     mode: str
     rate: float | None
-    measurements: tuple[Json, ...]
-    comparisons: tuple[Json, ...]
+    measurements: tuple[Measurement, ...]
+    comparisons: tuple[Comparison, ...]
 
     @property
     def title(self) -> str:
@@ -145,78 +146,76 @@ class BenchTrial:
 
     @property
     def lead(self) -> Metric:
-        """The metric that answers who is faster in this mode."""
-        compared = [one["metric"] for one in self.comparisons]
+        """The metric that shows which candidate is faster in this mode."""
+        compared = [one.metric for one in self.comparisons]
         name = _LEAD.get(self.mode, "throughput")
         return METRICS[name if name in compared or not compared or compared[0] not in METRICS else compared[0]]
 
-    def of(self, candidate: str) -> Json | None:
+    def of(self, candidate: str) -> Measurement | None:
         """What was measured of a candidate."""
-        return next((one for one in self.measurements if one["candidate"] == candidate), None)
+        return next((one for one in self.measurements if one.candidate == candidate), None)
 
-    def compared(self, candidate: str, metric: str) -> Json | None:
+    def compared(self, candidate: str, metric: str) -> Comparison | None:
         for one in self.comparisons:
-            if (one["candidate"], one["metric"]) == (candidate, metric):
+            if (one.candidate, one.metric) == (candidate, metric):
                 return one
         return None
 
 
-def trials(document: Json) -> list[BenchTrial]:
+def trials(document: BenchDocument) -> list[BenchTrial]:
     """In the order in which they were measured, workload by workload."""
-    keys: dict[tuple[str, str, float | None], tuple[list[Json], list[Json]]] = {}
-    for place, part in enumerate(("measurements", "comparisons")):
-        for one in document.get(part) or ():
-            keys.setdefault((one["workload"], one["mode"], one.get("rate")), ([], []))[place].append(one)
-    workloads = list(dict.fromkeys(key[0] for key in keys))
-    ordered = sorted(keys, key=lambda key: workloads.index(key[0]))
+    parts: list[InSetting] = [*document.measurements, *document.comparisons]
+    workloads = list(dict.fromkeys(one.workload for one in parts))
+    settings = dict.fromkeys((one.workload, one.mode, one.rate) for one in parts)
     names = candidates(document)
 
     # Rounds are run in random order, and read in one order.
-    def listed(ones: list[Json]) -> tuple[Json, ...]:
-        return tuple(sorted(ones, key=lambda one: names.index(one["candidate"])))
+    def listed(ones: Iterable[_Part], setting: tuple[str, str, float | None]) -> tuple[_Part, ...]:
+        found = (one for one in ones if (one.workload, one.mode, one.rate) == setting)
+        return tuple(sorted(found, key=lambda one: names.index(one.candidate)))
 
-    return [BenchTrial(number, *key, *map(listed, keys[key])) for number, key in enumerate(ordered)]
+    return [
+        BenchTrial(number, *setting, listed(document.measurements, setting), listed(document.comparisons, setting))
+        for number, setting in enumerate(sorted(settings, key=lambda setting: workloads.index(setting[0])))
+    ]
 
 
-def candidates(document: Json) -> list[str]:
+def candidates(document: BenchDocument) -> list[str]:
     """All names, the baseline first."""
-    names = [one["name"] for one in document.get("candidates") or ()]
-    for part in ("measurements", "comparisons", "knees", "scaling", "phases", "queries"):
-        names += [one["candidate"] for one in document.get(part) or ()]
-    first = baseline(document)
-    return sorted(dict.fromkeys(names), key=lambda name: name != first)
+    measured: list[Measured] = [
+        *document.measurements, *document.comparisons, *document.knees, *document.scaling, *document.phases,
+        *document.queries,
+    ]  # fmt: skip
+    names = [*(one.name for one in document.candidates), *(one.candidate for one in measured)]
+    return sorted(dict.fromkeys(names), key=lambda name: name != document.run.baseline)
 
 
-def baseline(document: Json) -> str:
-    return str((document.get("run") or {}).get("baseline") or "stock")
-
-
-def confidence(document: Json) -> str:
+def confidence(document: BenchDocument) -> str:
     """The level of the intervals, such as `99 %`."""
-    return f"{100 * (1 - float((document.get('run') or {}).get('alpha') or 0.01)):g} %"
+    return f"{100 * (1 - document.run.alpha):g} %"
 
 
-def valid(measurement: Json | None) -> list[Json]:
+def valid(measurement: Measurement | None) -> list[RoundResult]:
     """The rounds whose numbers count: also those in which the scheduler is at least as fast, or at most, as measured.
 
     Without these, what is left would be the slower rounds, or the faster ones.
     """
-    rounds = (measurement or {}).get("rounds") or ()
-    return [one for one in rounds if not one.get("invalid") or one.get("limit") in ("faster", "slower")]
+    rounds = measurement.rounds if measurement is not None else []
+    return [one for one in rounds if not one.invalid or one.limit in ("faster", "slower")]
 
 
-def typical(measurement: Json | None, metric: Metric) -> float | None:
+def typical(measurement: Measurement | None, metric: Metric) -> float | None:
     """The median over the valid rounds."""
     values = [value for one in valid(measurement) if (value := metric.of(one)) is not None]
     return statistics.median(values) if values else None
 
 
-def doubts(measurement: Json | None) -> Doubts:
-    rounds: Sequence[Mapping[str, Any]] = (measurement or {}).get("rounds") or ()
+def doubts(measurement: Measurement | None) -> Doubts:
+    rounds = measurement.rounds if measurement is not None else []
     return Doubts(
         rounds=len(rounds),
-        invalid=sum(bool(one.get("invalid")) for one in rounds),
-        wrong=sum(len(one.get("wrong") or ()) for one in rounds),
-        wrong_rounds=sum(bool(one.get("wrong")) for one in rounds),
-        unaccounted=sum(one.get("unaccounted") or 0 for one in rounds),
+        invalid=sum(bool(one.invalid) for one in rounds),
+        wrong=sum(len(one.wrong) for one in rounds),
+        wrong_rounds=sum(bool(one.wrong) for one in rounds),
+        unaccounted=sum(one.unaccounted for one in rounds),
     )

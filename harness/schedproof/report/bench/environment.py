@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -15,19 +15,19 @@ from schedproof.report.bench.units import data, duration, figures, percent, thro
 from schedproof.report.run.matrix import matrix, told
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from schedproof.benchmark.results import BenchDocument, MachineSummary
 
 __all__ = ["ceiling", "conformance", "environment", "reproduce"]
 
 
-def conformance(document: Any) -> Markup:
+def conformance(document: BenchDocument) -> Markup:
     """The matrix of `schedproof run`, and a line for each guarantee that does not hold."""
     judged = {
-        one["name"]: [
-            Verdict(c["id"], c["level"], c["outcome"], c["summary"], stale=c.get("stale", False))
-            for c in one["clauses"]
+        one.name: [
+            Verdict(clause.id, clause.level, clause.outcome, clause.summary, stale=clause.stale)
+            for clause in one.clauses
         ]
-        for one in document.get("conformance") or ()
+        for one in document.conformance or ()
     }
     if not judged:
         return Markup()
@@ -35,30 +35,29 @@ def conformance(document: Any) -> Markup:
     return templating.render("bench/conformance.html", matrix=matrix(judged, linked=False), broken=broken)
 
 
-def environment(document: Any) -> Markup:
-    run = document.get("run") or {}
-    host = run.get("environment") or {}
+def environment(document: BenchDocument) -> Markup:
+    run, host = document.run, document.run.environment
     # A dict: versions may name the cluster again.
     facts = dict(
         [
-            ("cluster", run.get("cluster")),
-            ("seed", run.get("seed")),
+            ("cluster", run.cluster),
+            ("seed", run.seed),
             ("CPU", _cpu(host)),
-            ("memory", data(host["memory"]) if host.get("memory") else None),
-            ("kernel", host.get("kernel")),
-            ("Python", host.get("python")),
-            *((name, version) for name, version in (run.get("versions") or {}).items()),
-            ("the run took", duration(run.get("seconds")) if run.get("seconds") else None),
+            ("memory", data(host.memory) if host.memory else None),
+            ("kernel", host.kernel),
+            ("Python", host.python),
+            *run.versions.items(),
+            ("the run took", duration(run.seconds) if run.seconds else None),
             ("ceiling", ceiling(document)),
         ]
     )
     known = {name: value for name, value in facts.items() if value is not None}
-    return templating.render("bench/environment.html", facts=known, limits=_limits(document, run))
+    return templating.render("bench/environment.html", facts=known, limits=_limits(document))
 
 
-def ceiling(document: Any) -> str | None:
+def ceiling(document: BenchDocument) -> str | None:
     """How fast pods can be created and bound here without any decision, and how close the run came to that."""
-    limit = ((document.get("run") or {}).get("ceiling") or {}).get("binds_per_second")
+    limit = document.run.ceiling.binds_per_second if document.run.ceiling is not None else None
     if not limit:
         return None
     reached = [
@@ -72,27 +71,26 @@ def ceiling(document: Any) -> str | None:
     return f"{said}; the fastest round here came to {percent(max(reached) / limit)} of that" if reached else said
 
 
-def reproduce(document: Any) -> Markup:
-    command = (document.get("run") or {}).get("command")
+def reproduce(document: BenchDocument) -> Markup:
+    command = document.run.command
     lines = [*([command] if command else []), "benchstat -col /candidate benchstat.txt"]
     return templating.render("bench/reproduce.html", lines=lines)
 
 
-def _limits(document: Any, run: Any) -> Markup:
-    limits = run.get("client_limits") or {}
+def _limits(document: BenchDocument) -> Markup:
+    limits = document.run.client_limits
     rows: list[TableRow] = []
     for name in dict.fromkeys([*candidates(document), *limits]) if limits else ():
-        one = limits.get(name) or {}
+        one = limits.get(name, {})
         shown = [number(one.get(what), figures(one[what]) if what in one else "not known") for what in ("qps", "burst")]
         rows.append([name, *shown])
     caption = "client-side limits towards the apiserver, requests per second"
     return table(caption, ["candidate", "QPS", "burst"], rows) if rows else Markup()
 
 
-def _cpu(host: Any) -> str | None:
-    cores = f"{host['cores']} cores" if host.get("cores") else None
-    known: Sequence[str] = [str(part) for part in (cores, host.get("cpu")) if part]
-    return ", ".join(known) or None
+def _cpu(host: MachineSummary) -> str | None:
+    cores = f"{host.cores} cores" if host.cores else None
+    return ", ".join(part for part in (cores, host.cpu) if part) or None
 
 
 def _guarantee(verdict: Verdict) -> str:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from schedproof.benchmark.results import BenchDocument
+
 __all__ = ["POD_COLUMNS", "write_bench", "write_pods"]
 
 POD_COLUMNS = (
@@ -27,7 +29,7 @@ POD_COLUMNS = (
 """`intended` to `seen` are seconds since the round's start."""
 
 
-def write_bench(document: Any, folder: Path) -> None:
+def write_bench(document: BenchDocument, folder: Path) -> None:
     """Write all but pods.csv into a folder, which is made where it is missing.
 
     Raises:
@@ -69,8 +71,8 @@ def write_pods(rows: Iterable[Sequence[Any]], folder: Path) -> int:
     return count
 
 
-def _as_json(document: Any) -> str:
-    return json.dumps(_finite(document), indent=1, allow_nan=False) + "\n"
+def _as_json(document: BenchDocument) -> str:
+    return json.dumps(_finite(document.model_dump(by_alias=True, exclude_unset=True)), indent=1, allow_nan=False) + "\n"
 
 
 def _finite(value: Any) -> Any:

@@ -54,14 +54,13 @@ def findings(trial: BenchTrial) -> list[BenchFinding]:
 
 def _all(trial: BenchTrial) -> Iterator[tuple[str, str, str, str]]:
     for measured in trial.measurements:
-        name = measured["candidate"]
-        for one in measured.get("rounds") or ():
-            where = f"{name}, block {one['block']}"
-            yield from (("wrong", name, where, said) for said in one.get("wrong") or ())
-            yield from (("unjudged", name, where, said) for said in one.get("not_judged") or ())
-            yield from (("invalid", name, where, said) for said in one.get("invalid") or ())
-            own = one.get("own_metrics")
-            if own and not own.get("agrees", True):
-                yield "own", name, where, own.get("explanation") or "no explanation"
+        name = measured.candidate
+        for one in measured.rounds:
+            where = f"{name}, block {one.block}"
+            yield from (("wrong", name, where, said) for said in one.wrong)
+            yield from (("unjudged", name, where, said) for said in one.not_judged)
+            yield from (("invalid", name, where, said) for said in one.invalid)
+            if one.own_metrics is not None and not one.own_metrics.agrees:
+                yield "own", name, where, one.own_metrics.explanation or "no explanation"
         if lost := doubts(measured).unaccounted:
             yield "lost", name, name, f"{lost:,} pods are neither bound nor accounted for"

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from schedproof.report import templating
-from schedproof.report.bench.document import baseline, candidates, confidence, doubts, trials, typical
-from schedproof.report.bench.interval import has_ratio, interval
+from schedproof.report.bench.document import candidates, confidence, doubts, trials, typical
+from schedproof.report.bench.interval import interval
 from schedproof.report.bench.markup import Cell, TableRow, badge, cards, table, verdict
 from schedproof.report.bench.units import ratio, times
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from schedproof.benchmark.results import BenchDocument, Comparison
     from schedproof.report.bench.document import BenchTrial
 
 __all__ = ["gates", "headline"]
@@ -25,22 +26,22 @@ _DIM = Markup('<span class="dim">{}</span>')
 _BREAK = Markup("<br>")
 
 
-def headline(document: Any) -> Markup:
+def headline(document: BenchDocument) -> Markup:
     """A sentence for each candidate, then trials by candidates."""
     found = trials(document)
     return templating.render(
         "bench/headline.html",
         sentences=_sentences(document, found),
         grid=_grid(document, found) if found else "",
-        baseline=baseline(document),
+        baseline=document.run.baseline,
         confidence=confidence(document),
-        minimum_effect=(document.get("run") or {}).get("minimum_effect"),
+        minimum_effect=document.run.minimum_effect,
     )
 
 
-def _sentences(document: Any, found: list[BenchTrial]) -> dict[str, Markup]:
+def _sentences(document: BenchDocument, found: list[BenchTrial]) -> dict[str, Markup]:
     """For each candidate in how many trials it was faster and slower, and what is doubted."""
-    first, said = baseline(document), {}
+    first, said = document.run.baseline, {}
     for name in candidates(document):
         badges = _badges(document, name, found)
         if name != first or badges:
@@ -53,7 +54,7 @@ def _compared_in_all(name: str, first: str, found: list[BenchTrial]) -> Markup:
     grouped = collections.defaultdict(list)
     for trial in found:
         if (one := trial.compared(name, trial.lead.name)) is not None:
-            grouped[one["verdict"]].append(one)
+            grouped[one.verdict].append(one)
     total = sum(map(len, grouped.values()))
     parts = []
     for word, ones in grouped.items():
@@ -63,7 +64,7 @@ def _compared_in_all(name: str, first: str, found: list[BenchTrial]) -> Markup:
     return Markup("; ").join(parts)
 
 
-def _badges(document: Any, name: str, found: list[BenchTrial]) -> list[Markup]:
+def _badges(document: BenchDocument, name: str, found: list[BenchTrial]) -> list[Markup]:
     """What is wrong with a candidate, however fast it is."""
     worries = [doubts(trial.of(name)) for trial in found]
     badges = []
@@ -76,32 +77,32 @@ def _badges(document: Any, name: str, found: list[BenchTrial]) -> list[Markup]:
     return badges
 
 
-def gates(document: Any) -> Markup:
+def gates(document: BenchDocument) -> Markup:
     """What CI was asked to fail on."""
     symbols = {"passed": "passed", "failed": "FAILED", "unproved": "UNPROVED"}
     kinds = {"unproved": "invalid"}
     rows: list[TableRow] = [
         [
-            Markup("<code>{}</code>").format(one["gate"]),
-            Cell(symbols.get(one["outcome"], one["outcome"]), kind=kinds.get(one["outcome"], one["outcome"])),
-            one.get("detail", ""),
+            Markup("<code>{}</code>").format(one.gate),
+            Cell(symbols[one.outcome], kind=kinds.get(one.outcome, one.outcome)),
+            one.detail,
         ]
-        for one in document.get("gates") or ()
+        for one in document.gates
     ]
     return table("gates: the run fails where one does", ["gate", "outcome", "detail"], rows) if rows else Markup()
 
 
-def _broken(document: Any, name: str) -> str:
+def _broken(document: BenchDocument, name: str) -> str:
     """How many required clauses do not hold."""
-    for one in document.get("conformance") or ():
-        failed = [c for c in one["clauses"] if c["outcome"] == "failed" and c.get("level", "required") == "required"]
-        if one["name"] == name and failed:
-            return f"FAILS {len(failed)} of {len(one['clauses'])} clauses"
+    for one in document.conformance or ():
+        failed = [c for c in one.clauses if c.outcome == "failed" and c.level == "required"]
+        if one.name == name and failed:
+            return f"FAILS {len(failed)} of {len(one.clauses)} clauses"
     return ""
 
 
-def _grid(document: Any, found: list[BenchTrial]) -> Markup:
-    first = baseline(document)
+def _grid(document: BenchDocument, found: list[BenchTrial]) -> Markup:
+    first = document.run.baseline
     names = candidates(document)
     rows: list[list[Markup]] = []
     for trial in found:
@@ -121,19 +122,19 @@ def _grid(document: Any, found: list[BenchTrial]) -> Markup:
     return cards("each trial's main metric, and its ratio to the baseline", heads, rows)
 
 
-def _compared(one: Any) -> Markup:
-    if not has_ratio(one):
-        return verdict(one["verdict"]) + _BREAK + _DIM.format(one.get("reason", ""))
-    ratios = Markup('<span class="number">{} {}</span>').format(times(one["ratio"]), _DIM.format(f"({interval(one)})"))
-    return verdict(one["verdict"]) + " " + ratios
+def _compared(one: Comparison) -> Markup:
+    if (value := one.shown_ratio) is None:
+        return verdict(one.verdict) + _BREAK + _DIM.format(one.reason)
+    ratios = Markup('<span class="number">{} {}</span>').format(times(value), _DIM.format(f"({interval(one)})"))
+    return verdict(one.verdict) + " " + ratios
 
 
-def _ratios(ones: Iterable[Any]) -> str:
+def _ratios(ones: Iterable[Comparison]) -> str:
     """By metric: a ratio of throughputs says another thing than one of latencies."""
     grouped = collections.defaultdict(list)
     for one in ones:
-        if has_ratio(one):
-            grouped[one["metric"]].append(one["ratio"])
+        if (value := one.shown_ratio) is not None:
+            grouped[one.metric].append(value)
     return "; ".join(f"{metric} {_span(ratios)}" for metric, ratios in grouped.items())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
@@ -14,7 +14,9 @@ from schedproof.report.bench.units import ratio
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["RatioAxis", "has_ratio", "interval"]
+    from schedproof.benchmark.results import Comparison
+
+__all__ = ["RatioAxis", "interval"]
 
 _WIDTH, _HEIGHT, _EDGE = 220.0, 24.0, 16.0
 _WIDEST = 100.0
@@ -30,19 +32,24 @@ class RatioAxis:
     reach: float
 
     @classmethod
-    def over(cls, comparisons: Iterable[Any]) -> RatioAxis:
+    def over(cls, comparisons: Iterable[Comparison]) -> RatioAxis:
         values = [
-            one[name] for one in comparisons if has_ratio(one) for name in ("ratio", "low", "high") if one.get(name)
+            value
+            for one in comparisons
+            if one.shown_ratio is not None
+            for value in (one.ratio, one.low, one.high)
+            if value
         ]
         reach = max((max(value, 1 / value) for value in values), default=_LEAST)
         return cls(min(_WIDEST, max(_LEAST, reach * 1.06)))
 
-    def bar(self, comparison: Any) -> Markup:
+    def bar(self, comparison: Comparison) -> Markup:
         """The interval, and the ratio in it."""
-        which = kind(comparison["verdict"])
-        value = comparison["ratio"]
-        low, high = comparison.get("low") or 1 / self.reach, comparison.get("high") or self.reach
-        says = f"{comparison['verdict']}: ratio {ratio(value)}, {interval(comparison)}"
+        which = kind(comparison.verdict)
+        value = comparison.shown_ratio
+        assert value is not None
+        low, high = comparison.low or 1 / self.reach, comparison.high or self.reach
+        says = f"{comparison.verdict}: ratio {ratio(value)}, {interval(comparison)}"
         left, right = self._x(low), self._x(high)
         # However sure a ratio is, its interval stays visible.
         wide = max(_LEAST_WIDE, right - left)
@@ -86,13 +93,8 @@ def ratio_tick(tick: float) -> str:
     return f"{tick:.2g}\N{MULTIPLICATION SIGN}"
 
 
-def interval(comparison: Any) -> str:
+def interval(comparison: Comparison) -> str:
     """Both ends, or the one that is known."""
-    if bound := comparison.get("bound"):
-        return f"{bound} {ratio(comparison.get('high' if bound == 'at most' else 'low'))}"
-    return f"{ratio(comparison.get('low'))}\N{EN DASH}{ratio(comparison.get('high'))}"
-
-
-def has_ratio(comparison: Any) -> bool:
-    """An invalid comparison may have no ratio."""
-    return bool(comparison.get("ratio")) and comparison["ratio"] > 0
+    if comparison.bound:
+        return f"{comparison.bound} {ratio(comparison.high if comparison.bound == 'at most' else comparison.low)}"
+    return f"{ratio(comparison.low)}\N{EN DASH}{ratio(comparison.high)}"

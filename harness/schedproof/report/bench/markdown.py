@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from schedproof.report.bench.document import baseline, candidates, confidence, doubts, trials, troubles, typical
+from schedproof.report.bench.document import candidates, confidence, doubts, trials, troubles, typical
 from schedproof.report.bench.findings import WORDS, findings
-from schedproof.report.bench.interval import has_ratio, interval
+from schedproof.report.bench.interval import interval
 from schedproof.report.bench.units import duration, times
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from schedproof.benchmark.results import BenchDocument, Comparison, GateResult
     from schedproof.report.bench.document import BenchTrial
 
 __all__ = ["summary"]
@@ -21,9 +22,8 @@ _ROWS, _LINES = 20, 8
 _SYMBOLS = {"faster": "\N{BLACK UP-POINTING TRIANGLE}", "slower": "\N{BLACK DOWN-POINTING TRIANGLE}"}
 
 
-def summary(document: Any) -> str:
+def summary(document: BenchDocument) -> str:
     """At most 60 lines of Markdown: the trials, what is wrong or in doubt, the gates; the rest is in bench.html."""
-    run = document.get("run") or {}
     found = trials(document)
     parts = [
         [f"### schedproof bench: {_text(', '.join(candidates(document)) or 'nothing')}"],
@@ -31,16 +31,16 @@ def summary(document: Any) -> str:
         _table(document, found),
         _listed("Wrong or in doubt", _worries(found)),
         _listed("Conformance", _broken(document)),
-        _listed("Gates", [_gate(one) for one in document.get("gates") or ()]),
-        [_method(document, run)],
-        [f"`{run['command']}`"] if run.get("command") else [],
+        _listed("Gates", [_gate(one) for one in document.gates]),
+        [_method(document)],
+        [f"`{document.run.command}`"] if document.run.command else [],
     ]
     return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
 
 
-def _table(document: Any, found: Sequence[BenchTrial]) -> list[str]:
+def _table(document: BenchDocument, found: Sequence[BenchTrial]) -> list[str]:
     names = candidates(document)
-    first = baseline(document)
+    first = document.run.baseline
     rows = []
     for trial in found[:_ROWS]:
         metric = trial.lead
@@ -60,11 +60,11 @@ def _table(document: Any, found: Sequence[BenchTrial]) -> list[str]:
     return [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *rows, *more]
 
 
-def _compared(one: Any) -> str:
-    if not has_ratio(one):
-        return f"**{one['verdict']}**: {_text(one.get('reason', ''))}"
-    word = f"{_SYMBOLS.get(one['verdict'], '')} {one['verdict']}".strip()
-    return f"**{word}** {times(one['ratio'])} ({interval(one)})"
+def _compared(one: Comparison) -> str:
+    if (value := one.shown_ratio) is None:
+        return f"**{one.verdict}**: {_text(one.reason)}"
+    word = f"{_SYMBOLS.get(one.verdict, '')} {one.verdict}".strip()
+    return f"**{word}** {times(value)} ({interval(one)})"
 
 
 def _worries(found: Sequence[BenchTrial]) -> list[str]:
@@ -76,18 +76,18 @@ def _worries(found: Sequence[BenchTrial]) -> list[str]:
     ]
 
 
-def _broken(document: Any) -> list[str]:
+def _broken(document: BenchDocument) -> list[str]:
     return [
-        f"**{clause['outcome']}**: {_text(one['name'])}, `{clause['id']}`: {_text(clause['summary'])}"
-        for one in document.get("conformance") or ()
-        for clause in one["clauses"]
-        if clause["outcome"] in ("failed", "invalid")
+        f"**{clause.outcome}**: {_text(one.name)}, `{clause.id}`: {_text(clause.summary)}"
+        for one in document.conformance or ()
+        for clause in one.clauses
+        if clause.outcome in ("failed", "invalid")
     ]
 
 
-def _gate(one: Any) -> str:
-    outcome = one["outcome"] if one["outcome"] == "passed" else f"**{one['outcome'].upper()}**"
-    return f"{outcome}: `{one['gate']}`: {_text(one.get('detail', ''))}"
+def _gate(one: GateResult) -> str:
+    outcome = one.outcome if one.outcome == "passed" else f"**{one.outcome.upper()}**"
+    return f"{outcome}: `{one.gate}`: {_text(one.detail)}"
 
 
 def _listed(title: str, lines: Sequence[str]) -> list[str]:
@@ -97,15 +97,15 @@ def _listed(title: str, lines: Sequence[str]) -> list[str]:
     return [f"**{title}**", "", *(f"- {line}" for line in lines[:_LINES]), *more]
 
 
-def _method(document: Any, run: Any) -> str:
-    host = run.get("environment") or {}
+def _method(document: BenchDocument) -> str:
+    run, host = document.run, document.run.environment
     facts = [
-        f"ratio to {baseline(document)} with its {confidence(document)} interval",
-        f"a difference counts from {100 * run['minimum_effect']:g} % on" if run.get("minimum_effect") else "",
-        f"cluster {run['cluster']}" if run.get("cluster") else "",
-        f"{host['cores']} cores" if host.get("cores") else "",
-        f"{duration(run['seconds'])} in all" if run.get("seconds") else "",
-        f"seed {run['seed']}" if "seed" in run else "",
+        f"ratio to {document.run.baseline} with its {confidence(document)} interval",
+        f"a difference counts from {100 * run.minimum_effect:g} % on" if run.minimum_effect else "",
+        f"cluster {run.cluster}" if run.cluster else "",
+        f"{host.cores} cores" if host.cores else "",
+        f"{duration(run.seconds)} in all" if run.seconds else "",
+        f"seed {run.seed}" if run.seed is not None else "",
     ]
     return f"<sub>{_text('; '.join(fact for fact in facts if fact))}</sub>"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from schedproof.report import templating
 from schedproof.report.bench.curves import knees, queries, scaling
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
+    from schedproof.benchmark.results import BenchDocument
+
 __all__ = ["render_bench"]
 
 
-def render_bench(document: Any) -> str:
-    """The whole page, of bench.json's document (`schedproof.bench/v1`)."""
+def render_bench(document: BenchDocument) -> str:
+    """The whole page, of what bench.json holds."""
     script = templating.render("bench/page.js")
     return (
         templating.render(
@@ -41,7 +43,7 @@ def render_bench(document: Any) -> str:
     )
 
 
-def _sections(document: Any) -> Iterator[tuple[str, str, Markup]]:
+def _sections(document: BenchDocument) -> Iterator[tuple[str, str, Markup]]:
     """Name, title, content; a section without content is left out."""
     # A candidate looks the same in every chart; the baseline, which comes first, is neutral.
     series = {name: ChartSeries(name, place) for place, name in enumerate(candidates(document))}
@@ -61,10 +63,9 @@ def _digest(script: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
-def _facts(document: Any) -> Iterator[str]:
-    run = document.get("run") or {}
-    versions = run.get("versions") or {}
-    yield f"cluster {run['cluster']}" if run.get("cluster") else ""
-    yield f"seed {run['seed']}" if "seed" in run else ""
-    yield from (f"{name} {versions[name]}" for name in ("schedproof", "kubernetes") if name in versions)
-    yield f"took {duration(run['seconds'])}" if run.get("seconds") else ""
+def _facts(document: BenchDocument) -> Iterator[str]:
+    run = document.run
+    yield f"cluster {run.cluster}" if run.cluster else ""
+    yield f"seed {run.seed}" if run.seed is not None else ""
+    yield from (f"{name} {run.versions[name]}" for name in ("schedproof", "kubernetes") if name in run.versions)
+    yield f"took {duration(run.seconds)}" if run.seconds else ""

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from schedproof.report import templating
 from schedproof.report.bench.chart_groups import ChartGroup, chart_groups, key
 from schedproof.report.bench.charts import cdf_chart, histogram_chart, rounds_chart
-from schedproof.report.bench.document import METRICS, baseline, confidence, doubts, trials, typical
+from schedproof.report.bench.document import METRICS, confidence, doubts, trials, typical
 from schedproof.report.bench.findings import findings
-from schedproof.report.bench.interval import RatioAxis, has_ratio, interval
+from schedproof.report.bench.interval import RatioAxis, interval
 from schedproof.report.bench.markup import Cell, TableRow, badge, details, number, small, table, verdict
 from schedproof.report.bench.units import duration, figures, times
 from schedproof.report.bench.usage import usage_chart
@@ -21,6 +21,7 @@ from schedproof.report.bench.usage import usage_chart
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from schedproof.benchmark.results import BenchDocument, WorkloadSummary
     from schedproof.report.bench.document import BenchTrial
     from schedproof.report.bench.plot import ChartSeries
 
@@ -44,9 +45,9 @@ class _Panel:
     rounds: Markup
 
 
-def panels(document: Any, series: Mapping[str, ChartSeries]) -> Markup:
+def panels(document: BenchDocument, series: Mapping[str, ChartSeries]) -> Markup:
     """A section for each workload, and in it one for each mode."""
-    described = {one["name"]: one for one in document.get("workloads") or ()}
+    described = {one.name: one for one in document.workloads}
     groups = itertools.groupby(trials(document), key=lambda trial: trial.workload)
     shown = [
         {
@@ -59,19 +60,19 @@ def panels(document: Any, series: Mapping[str, ChartSeries]) -> Markup:
     return templating.render("bench/trials.html", groups=shown) if shown else Markup()
 
 
-def _workload(one: Any) -> dict[str, str] | None:
-    if not one:
+def _workload(one: WorkloadSummary | None) -> dict[str, str] | None:
+    if one is None:
         return None
     counts = [
-        f"{one[name]:,} {words}"
-        for name, words in (("nodes", "nodes"), ("initial_pods", "initial pods"), ("pods", "pods measured"))
-        if one.get(name) is not None
+        f"{count:,} {words}"
+        for count, words in ((one.nodes, "nodes"), (one.initial_pods, "initial pods"), (one.pods, "pods measured"))
+        if count is not None
     ]
-    return {"description": one.get("description", ""), "counts": ", ".join(counts), "source": one.get("source", "")}
+    return {"description": one.description, "counts": ", ".join(counts), "source": one.source}
 
 
-def _panel(document: Any, trial: BenchTrial, series: Mapping[str, ChartSeries]) -> _Panel:
-    used = {one["candidate"]: series[one["candidate"]] for one in trial.measurements}
+def _panel(document: BenchDocument, trial: BenchTrial, series: Mapping[str, ChartSeries]) -> _Panel:
+    used = {one.candidate: series[one.candidate] for one in trial.measurements}
     charts = [*(chart(trial, used) for chart in (rounds_chart, cdf_chart, histogram_chart)), usage_chart(trial)]
     shown = [chart for chart in charts if chart is not None]
     return _Panel(
@@ -85,17 +86,17 @@ def _panel(document: Any, trial: BenchTrial, series: Mapping[str, ChartSeries]) 
 
 
 def _warm_up(trial: BenchTrial) -> Markup:
-    rounds = [one for measured in trial.measurements for one in measured.get("rounds") or ()]
+    rounds = [one for measured in trial.measurements for one in measured.rounds]
     if not rounds:
         return Markup()
     drain = trial.mode == "drain"
     return templating.render(
         "bench/warm_up.html",
         rounds=len(rounds),
-        pods=_span([one["pods"] for one in rounds]),
-        warm_up=_span([one.get("warm_up") or 0 for one in rounds]),
+        pods=_span([one.pods for one in rounds]),
+        warm_up=_span([one.warm_up for one in rounds]),
         start="the start of the round" if drain else "the moment at which a pod was meant to be created",
-        lost=sum(one.get("unaccounted") or 0 for one in rounds),
+        lost=sum(one.unaccounted for one in rounds),
     )
 
 
@@ -103,39 +104,37 @@ def _span(numbers: list[int]) -> str:
     return " to ".join(f"{number:,}" for number in dict.fromkeys((min(numbers), max(numbers))))
 
 
-def _comparisons(document: Any, trial: BenchTrial) -> Markup:
+def _comparisons(document: BenchDocument, trial: BenchTrial) -> Markup:
     axis = RatioAxis.over(trial.comparisons)
     names = list(METRICS)
-    # Candidates beside each other for each metric: the question is who is faster.
-    ordered = sorted(
-        trial.comparisons, key=lambda one: names.index(one["metric"]) if one["metric"] in names else len(names)
-    )
+    # Candidates beside each other for each metric: the question is which is faster.
+    ordered = sorted(trial.comparisons, key=lambda one: names.index(one.metric) if one.metric in names else len(names))
     rows: list[TableRow] = []
     for one in ordered:
-        metric, name = METRICS.get(one["metric"]), one["candidate"]
+        metric, name = METRICS.get(one.metric), one.candidate
         value = typical(trial.of(name), metric) if metric else None
-        base = typical(trial.of(one["baseline"]), metric) if metric else None
+        base = typical(trial.of(one.baseline), metric) if metric else None
         worries = doubts(trial.of(name))
         says = "; ".join(words for _, words in worries.words)
         # What is invalid as a whole says so itself.
-        badges = [badge(*words, says=says) for words in worries.short if words[0] != one["verdict"]]
-        known = has_ratio(one)
-        ratios = _RATIO.format(times(one["ratio"]), interval(one)) if known else ""
+        badges = [badge(*words, says=says) for words in worries.short if words[0] != one.verdict]
+        known = one.shown_ratio
+        ratios = _RATIO.format(times(known), interval(one)) if known is not None else ""
         rows.append(
             [
                 name,
-                one["metric"],
-                Markup(" ").join([verdict(one["verdict"]), *badges]) + small(one.get("reason")),
-                Cell(ratios, key=one["ratio"], kind="number") if known else "",
-                axis.bar(one) if known else "",
+                one.metric,
+                Markup(" ").join([verdict(one.verdict), *badges]) + small(one.reason),
+                Cell(ratios, key=known, kind="number") if known is not None else "",
+                axis.bar(one) if known is not None else "",
                 number(value, metric.show(value) if metric else ""),
                 number(base, metric.show(base) if metric else ""),
-                number(one.get("blocks"), str(one.get("blocks", ""))),
+                number(one.blocks, str(one.blocks)),
             ]
         )
     if not rows:
         return Markup()
-    first = baseline(document)
+    first = document.run.baseline
     heads = [
         "candidate",
         "metric",
@@ -147,7 +146,7 @@ def _comparisons(document: Any, trial: BenchTrial) -> Markup:
         "blocks",
     ]
     caption = f"compared with {first}, {confidence(document)} intervals; of throughput more is better, of all else less"
-    if any(one["metric"] == "cpu per pod" for one in ordered):
+    if any(one.metric == "cpu per pod" for one in ordered):
         caption += "; CPU of a candidate's own processes"
     return table(caption, heads, rows, sortable=True)
 
@@ -162,23 +161,23 @@ def _findings(trial: BenchTrial) -> Markup:
 def _rounds(trial: BenchTrial) -> Markup:
     rows: list[TableRow] = []
     for measured in trial.measurements:
-        for one in measured.get("rounds") or ():
-            latency = one.get("latency") or {}
-            doubt = [badge("wrong", f"{len(one['wrong'])} wrong")] if one.get("wrong") else []
-            doubt += [badge("invalid", "invalid") + small("; ".join(one["invalid"]))] if one.get("invalid") else []
-            own = one.get("own_metrics")
+        for one in measured.rounds:
+            latency = (one.latency.mean, one.latency.p50, one.latency.p90, one.latency.p99)
+            doubt = [badge("wrong", f"{len(one.wrong)} wrong")] if one.wrong else []
+            doubt += [badge("invalid", "invalid") + small("; ".join(one.invalid))] if one.invalid else []
+            own = one.own_metrics
             agrees = Markup()
             if own is not None:
-                agrees += ("agree" if own.get("agrees") else "differ") + small(own.get("explanation"))
+                agrees += ("agree" if own.agrees else "differ") + small(own.explanation)
             rows.append(
                 [
-                    measured["candidate"],
-                    number(one["block"], str(one["block"])),
-                    number(one.get("order"), str(one.get("order", ""))),
-                    number(one.get("seconds"), duration(one.get("seconds"))),
-                    number(one["bound"], f"{one['bound']:,} of {one['pods']:,}"),
-                    number(one.get("throughput"), figures(one.get("throughput"))),
-                    *(number(latency.get(name), duration(latency.get(name))) for name in ("mean", "p50", "p90", "p99")),
+                    measured.candidate,
+                    number(one.block, str(one.block)),
+                    number(one.order, "" if one.order is None else str(one.order)),
+                    number(one.seconds, duration(one.seconds)),
+                    number(one.bound, f"{one.bound:,} of {one.pods:,}"),
+                    number(one.throughput, figures(one.throughput)),
+                    *(number(value, duration(value)) for value in latency),
                     agrees,
                     Cell(Markup(" ").join(doubt) or "valid"),
                 ]

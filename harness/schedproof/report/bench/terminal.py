@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from schedproof.report.bench.document import METRICS, baseline, confidence, doubts, trials, troubles, typical
+from schedproof.report.bench.document import METRICS, confidence, doubts, trials, troubles, typical
 from schedproof.report.bench.environment import ceiling
 from schedproof.report.bench.findings import findings
-from schedproof.report.bench.interval import has_ratio, interval
+from schedproof.report.bench.interval import interval
 from schedproof.report.bench.units import times
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+    from schedproof.benchmark.results import BenchDocument
     from schedproof.report.bench.document import BenchTrial
 
 __all__ = ["print_bench"]
@@ -29,7 +30,7 @@ _MOST = 8
 """Findings of a trial."""
 
 
-def print_bench(document: Any, console: Console, folder: Path | None = None) -> None:
+def print_bench(document: BenchDocument, console: Console, folder: Path | None = None) -> None:
     """The comparisons, what is wrong or in doubt, the gates, and where the report is."""
     found = trials(document)
     if found:
@@ -51,26 +52,25 @@ def _findings(found: list[BenchTrial]) -> Iterator[tuple[str, str]]:
             yield f"... and {len(ones) - _MOST} more in bench.html", ""
 
 
-def _closing(document: Any) -> Iterator[tuple[str, str]]:
-    run = document.get("run") or {}
-    for one in document.get("gates") or ():
-        style = {"failed": "bold red", "unproved": "bold magenta"}.get(one["outcome"], "")
-        yield f"gate {one['outcome']}: {one['gate']}: {one.get('detail', '')}", style
+def _closing(document: BenchDocument) -> Iterator[tuple[str, str]]:
+    for one in document.gates:
+        style = {"failed": "bold red", "unproved": "bold magenta"}.get(one.outcome, "")
+        yield f"gate {one.outcome}: {one.gate}: {one.detail}", style
     for said in troubles(document):
         yield said, "bold red"
     if (limit := ceiling(document)) is not None:
         yield limit, ""
-    if "seed" in run:
-        yield f"seed {run['seed']}", ""
+    if document.run.seed is not None:
+        yield f"seed {document.run.seed}", ""
 
 
-def _table(document: Any, found: list[BenchTrial]) -> Table:
+def _table(document: BenchDocument, found: list[BenchTrial]) -> Table:
     """A group of rows for each trial, headed by its name and the baseline's numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    first = baseline(document)
+    first = document.run.baseline
     title = f"compared with {first}; {confidence(document)} intervals"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
     # What does not fit goes on in the next line: nothing is cut off.
@@ -84,17 +84,18 @@ def _table(document: Any, found: list[BenchTrial]) -> Table:
         for metric in (trial.lead, METRICS[_BESIDE]):
             if (base := typical(trial.of(first), metric)) is not None:
                 table.add_row(Text(f"  {first}"), Text(metric.name), "", "", Text(metric.show(base)))
-            for one in (one for one in trial.comparisons if one["metric"] == metric.name):
-                measured = trial.of(one["candidate"])
-                verdict = Text(one["verdict"], _STYLES.get(one["verdict"], ""))
+            for one in (one for one in trial.comparisons if one.metric == metric.name):
+                measured = trial.of(one.candidate)
+                verdict = Text(one.verdict, _STYLES.get(one.verdict, ""))
                 for kind, words in doubts(measured).short:
-                    if kind != one["verdict"]:
+                    if kind != one.verdict:
                         verdict.append(f" {words}", "bold red" if kind == "wrong" else "magenta")
-                if not has_ratio(one) and metric is trial.lead and one.get("reason"):
-                    verdict.append(f" ({one['reason']})")
-                ratios = f"{times(one['ratio'])} ({interval(one)})" if has_ratio(one) else ""
+                value = one.shown_ratio
+                if value is None and metric is trial.lead and one.reason:
+                    verdict.append(f" ({one.reason})")
+                ratios = f"{times(value)} ({interval(one)})" if value is not None else ""
                 table.add_row(
-                    Text(f"  {one['candidate']}"), Text(metric.name), verdict, Text(ratios),
+                    Text(f"  {one.candidate}"), Text(metric.name), verdict, Text(ratios),
                     Text(metric.show(typical(measured, metric))),
                 )  # fmt: skip
         table.add_section()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from schedproof.report.bench.document import cpu_per_pod, valid
 from schedproof.report.bench.markup import TableRow, figure, number, table
@@ -14,6 +14,7 @@ from schedproof.report.bench.units import data, duration
 if TYPE_CHECKING:
     from markupsafe import Markup
 
+    from schedproof.benchmark.results import Measurement
     from schedproof.report.bench.document import BenchTrial
 
 __all__ = ["usage_chart"]
@@ -55,15 +56,15 @@ def usage_chart(trial: BenchTrial) -> Markup | None:
     return figure("CPU time per pod, by process", picture, numbers, summary="the numbers, and memory")
 
 
-def _costs(measurement: Any) -> list[_Cost]:
+def _costs(measurement: Measurement) -> list[_Cost]:
     found: dict[str, list[tuple[float, float, int]]] = {}
     for one in valid(measurement):
-        for process, usage in (one.get("usage") or {}).items():
-            if (cpu := cpu_per_pod(one, process)) is not None and one.get("bound"):
-                found.setdefault(process, []).append((cpu, usage["peak"], one["bound"]))
+        for process, usage in one.usage.items():
+            if (cpu := cpu_per_pod(one, process)) is not None and one.bound:
+                found.setdefault(process, []).append((cpu, usage.peak, one.bound))
     return [
         _Cost(
-            measurement["candidate"], process, statistics.median(cpu for cpu, _, _ in used),
+            measurement.candidate, process, statistics.median(cpu for cpu, _, _ in used),
             max(peak for _, peak, _ in used), used[0][2],
         )
         for process, used in found.items()

@@ -8,6 +8,8 @@ import textwrap
 from typing import TYPE_CHECKING, Literal
 
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED, EXIT_UNPROVED
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.judge import why_unclaimed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,7 +26,10 @@ _WORDS: Mapping[int, Word] = {
     EXIT_INTERRUPTED: "INTERRUPTED",
 }  # fmt: skip
 
-_KINDS = ("passed", "failed", "stale exclusion", "invalid", "skipped", "not tried", "excluded", "recommended failed")
+_KINDS = (
+    "passed", "failed", "stale exclusion", "invalid", "skipped", "not tried", "excluded", "recommended failed",
+    "not applicable",
+)  # fmt: skip
 _LONGEST = 100
 """Characters of the first finding: the report has the whole of it."""
 
@@ -42,11 +47,16 @@ class Conclusion:
 
 
 def counts(result: RunResult) -> dict[str, int]:
-    """How many claimed clauses there are of each kind of end, of all candidates; kinds without any are left out."""
+    """How many claimed clauses there are of each kind of end, of all candidates; kinds without any are left out.
+
+    Together they are as many as were to be judged: one that turned out not to apply, such as a clause about rights of a
+    candidate that sends no request, is counted as well.
+    """
     found: collections.Counter[str] = collections.Counter()
     for one in result.candidates.values():
         found["not tried"] += len(one.untried)
-        found.update(_kind(verdict) for verdict in one.verdicts if verdict.outcome != "not-claimed")
+        claims = one.candidate.claims
+        found.update(_kind(v) for v in one.verdicts if not why_unclaimed(CATALOGUE[v.clause], claims))
     return {kind: found[kind] for kind in _KINDS if found[kind]}
 
 
@@ -64,8 +74,8 @@ def conclude(result: RunResult, *, report: Path | None = None, interrupted: bool
     clauses = f"{claimed} claimed clauses"
     if len(result.candidates) > 1:
         clauses += f" of {len(result.candidates)} candidates"
-    if not claimed:
-        parts = ["nothing was judged"]
+    if not claimed or (word == "ERROR" and result.is_empty):
+        parts, found = ["nothing was judged"], {}
     elif word == "FAILED":
         parts = [f"{found.pop('failed', 0) + found.get('stale exclusion', 0)} of {clauses}"]
     elif word == "PASSED":
@@ -89,6 +99,8 @@ def word_for(exit_code: int) -> Word:
 def _kind(verdict: Verdict) -> str:
     if verdict.stale:
         return "stale exclusion"
+    if verdict.outcome == "not-claimed":
+        return "not applicable"
     if verdict.outcome == "failed" and verdict.level == "recommended":
         return "recommended failed"
     return verdict.outcome

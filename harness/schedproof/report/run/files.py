@@ -79,8 +79,12 @@ def junit(result: RunResult) -> ET.Element:
             else:
                 continue
             counts[count] += 1
-            ET.SubElement(case, kind, message=_text(verdict.summary)).text = _text(
-                explain(verdict, result.reproduce(one.candidate, verdict.clause))
+            ET.SubElement(case, kind, type=verdict.code, message=_text(verdict.summary)).text = _text(
+                explain(
+                    verdict,
+                    result.reproduce(one.candidate, verdict.clause),
+                    result.reproduce_among(one.candidate, verdict.clause),
+                )
             )
         for name, number in counts.items():
             suite.set(name, str(number))

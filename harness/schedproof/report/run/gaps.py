@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from schedproof.report.counted import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from schedproof.judge.verdict import Verdict
     from schedproof.report.run.result import RunResult
 
 __all__ = ["gaps"]
@@ -18,14 +19,13 @@ def gaps(result: RunResult) -> Iterator[str]:
     """A line for each reason, and lines that begin with blanks and belong to the one above."""
     for name, one in result.candidates.items():
         judged = [verdict for verdict in one.verdicts if verdict.outcome != "not-claimed"]
-        reasons: dict[str, list[str]] = {}
-        for verdict in one.skipped:
-            reasons.setdefault(verdict.summary, []).append(verdict.clause)
-        if reasons:
+        if one.inapplicable:
+            yield f"{name}: {counted(len(one.inapplicable), 'clause')} turned out not to apply:"
+            yield from _by_reason(one.inapplicable)
+        if one.skipped:
             leave = "allowed by --allow-skipped" if result.allow_skipped else "--allow-skipped allows that"
             yield f"{name}: skipped {len(one.skipped)} of {counted(len(judged), 'clause')} ({leave}):"
-        for reason, clauses in reasons.items():
-            yield f"  {reason}: {', '.join(clauses)}"
+            yield from _by_reason(one.skipped)
         network, claimed = one.candidate.claims.network, one.candidate.claimed_window
         if network is not None and claimed not in (None, network.window):
             yield f"{name}: tried with a window of {network.window:g} s; it claims {claimed:g} s, which was not tried"
@@ -40,3 +40,11 @@ def gaps(result: RunResult) -> Iterator[str]:
             yield f"{name}: it claims the profile {profile}, and no clause of it that was selected applies"
         if not judged and one.error is None:
             yield f"{name}: nothing was tried"
+
+
+def _by_reason(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    reasons: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        reasons.setdefault(verdict.summary, []).append(verdict.clause)
+    for reason, clauses in reasons.items():
+        yield f"  {reason}: {', '.join(clauses)}"

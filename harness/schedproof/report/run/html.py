@@ -18,6 +18,7 @@ from schedproof.report.run.conclusion import conclude, counts
 from schedproof.report.run.decisions import scorers
 from schedproof.report.run.gaps import gaps
 from schedproof.report.run.matrix import anchor, matrix, told
+from schedproof.report.run.terminal import PASSES_ALONE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -49,6 +50,7 @@ def render(result: RunResult) -> str:
             matrix=matrix({name: one.verdicts for name, one in result.candidates.items()}, linked=True),
             asked=list(_asked(result)),
             with_guarantees=_with_guarantees,
+            passes_alone=PASSES_ALONE,
         )
         + "\n"
     )
@@ -62,6 +64,8 @@ class _Failure:
     verdict: Verdict
     anchor: str
     reproduce: str
+    among: str
+    """The command that tries it after others; "" where there is none."""
 
     @property
     def guarantee(self) -> str:
@@ -126,7 +130,13 @@ def _errors(result: RunResult) -> Iterator[tuple[str, str]]:
 def _failures(result: RunResult) -> list[_Failure]:
     """What decides the run first, then what is only reported."""
     found = [
-        _Failure(name, verdict, anchor(name, verdict), result.reproduce(one.candidate, verdict.clause))
+        _Failure(
+            name,
+            verdict,
+            anchor(name, verdict),
+            result.reproduce(one.candidate, verdict.clause),
+            result.reproduce_among(one.candidate, verdict.clause),
+        )
         for name, one in result.candidates.items()
         for verdict in one.verdicts
         if told(verdict)
@@ -168,7 +178,12 @@ def _decision(decision: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _scoring(scoring: Mapping[str, Any]) -> dict[str, Any]:
-    return {**scoring, "questions": [{**question, "rows": _scored(question)} for question in scoring["questions"]]}
+    # Whether the clause holds there is in no report of earlier versions.
+    return {
+        "holds": False,
+        **scoring,
+        "questions": [{**question, "rows": _scored(question)} for question in scoring["questions"]],
+    }
 
 
 def _scored(question: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
 from schedproof.history.history import History
-from schedproof.history.record import load_records
+from schedproof.history.saved import load_records
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import judge, merge, pool
 from schedproof.report.run.rejudge import instance_folders

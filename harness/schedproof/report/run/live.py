@@ -53,7 +53,9 @@ class LiveReport:
             claimed = _to_judge(self.result)
             self._in_all = len(claimed)
             expected = expect(claimed, Durations(self.result.effort)).text(self.result.jobs)
-            text = f"{counted(self._in_all, 'clause')} to judge, {expected}; seed {self.result.seed}"
+            text = (
+                f"{counted(self._in_all, 'clause')} to judge{_always(self.result)}, {expected}; seed {self.result.seed}"
+            )
             self._console.print(text, highlight=False)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
@@ -107,7 +109,9 @@ class LiveReport:
             tell(str(error))
         if result is not None:
             result.error = result.error or error
-            print_conclusion(conclude(result, report=report_of(result.folder), interrupted=interrupted), self._console)
+            # Of a run that was refused there is none: the folder may hold that of another.
+            report = None if result.is_empty else report_of(result.folder)
+            print_conclusion(conclude(result, report=report, interrupted=interrupted), self._console)
         if interrupted:
             return EXIT_INTERRUPTED
         if error is not None:
@@ -126,3 +130,11 @@ def _to_judge(result: RunResult) -> list[tuple[Candidate, str]]:
     """Candidates, each with a clause that it claims, of all that was selected."""
     trials = [(one.candidate, clause) for one in result.candidates.values() for clause in one.selected]
     return [(one, clause) for one, clause in trials if not why_unclaimed(CATALOGUE[clause], one.claims)]
+
+
+def _always(result: RunResult) -> str:
+    """How many of them were not asked for, where others were; "" where all that is claimed is judged."""
+    if not any(one.not_asked_for for one in result.candidates.values()):
+        return ""
+    always = sum(CATALOGUE[clause].always for _, clause in _to_judge(result))
+    return f" ({always} of them in every run)" if always else ""

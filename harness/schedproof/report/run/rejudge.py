@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from schedproof.candidates.descriptor.descriptor import Candidate
 from schedproof.candidates.kinds import AttachedSpec
 from schedproof.foundation.errors import CandidateError, UsageError
+from schedproof.history.acts import Selected
 from schedproof.history.history import History
-from schedproof.history.record import FILE, load_records
+from schedproof.history.saved import FILE, load_records
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import judge_all
 from schedproof.report.run.result import CandidateResult, RunResult
@@ -48,25 +49,25 @@ def rejudge(folder: Path) -> RunResult:
             one = _candidate_of(histories, home)
             result.candidates[one.candidate.name] = one
             # Runs of before there was a choice let everything be skipped.
-            result.allow_skipped = all(record.get("allow_skipped", True) for record in history.of("selected"))
+            result.allow_skipped = all(record.allow_skipped for record in history.of(Selected))
     assert result is not None
     return result
 
 
 def _run_of(history: History, folder: Path) -> RunResult:
     return RunResult(
-        history.run["seed"], history.run["cluster"]["name"], folder, versions=history.run["versions"],
-        started=datetime.datetime.fromtimestamp(history.run["epoch"], datetime.UTC),
+        history.run.seed, history.run.cluster.name, folder, versions=history.run.versions,
+        started=datetime.datetime.fromtimestamp(history.run.epoch, datetime.UTC),
     )  # fmt: skip
 
 
 def _candidate_of(histories: Mapping[int, History], home: Path) -> CandidateResult:
     history = next(iter(histories.values()))
-    saved = history.run["candidate"]
+    saved = history.run.candidate
     # Only what names it: its processes are not to be started again.
     candidate = Candidate(
-        saved["name"], saved["schedulerName"], AttachedSpec(), Path(saved["path"]), claims=history.claims,
-        claimed_window=saved.get("claimedWindow"),
+        saved.name, saved.scheduler_name, AttachedSpec(), Path(saved.path), claims=history.claims,
+        claimed_window=saved.claimed_window,
     )  # fmt: skip
     verdicts = judge_all(histories)
     one = CandidateResult(candidate, tuple(v.clause for v in verdicts), verdicts)
@@ -78,8 +79,8 @@ def _candidate_of(histories: Mapping[int, History], home: Path) -> CandidateResu
 
 
 def _check_clauses(history: History, home: Path) -> None:
-    for record in history.of("selected"):
-        for clause in record["clauses"]:
+    for record in history.of(Selected):
+        for clause in record.clauses:
             if clause not in CATALOGUE:
                 raise UsageError(
                     f"{home / FILE}: the run was to judge {clause!r}, which is no clause of this version",

@@ -45,10 +45,34 @@ class CandidateResult:
         return [c for c in self.selected if c not in tried and not why_unclaimed(CATALOGUE[c], claims)]
 
     @property
+    def not_asked_for(self) -> list[str]:
+        """What it claims and was not to be judged, as a selection by clauses or profiles leaves it out."""
+        claims = self.candidate.claims
+        return [c for c in CATALOGUE if c not in self.selected and not why_unclaimed(CATALOGUE[c], claims)]
+
+    @property
+    def selection(self) -> list[str]:
+        """The options that select what was selected of its claims; none where that was all."""
+        if not self.not_asked_for:
+            return []
+        claims = self.candidate.claims
+        asked = [c for c in self.selected if not (CATALOGUE[c].always or why_unclaimed(CATALOGUE[c], claims))]
+        left = {profile_of(clause) for clause in self.not_asked_for}
+        whole = dict.fromkeys(profile for clause in asked if (profile := profile_of(clause)) not in left)
+        clauses = [clause for clause in asked if profile_of(clause) not in whole]
+        return [*(f"--profile={profile}" for profile in whole), *(f"--clause={clause}" for clause in clauses)]
+
+    @property
     def skipped(self) -> list[Verdict]:
         """Required clauses that this cluster cannot try."""
         skipped = (verdict for verdict in self.verdicts if verdict.outcome == "skipped" and not verdict.depends_on)
         return [verdict for verdict in skipped if verdict.level == "required"]
+
+    @property
+    def inapplicable(self) -> list[Verdict]:
+        """Claimed clauses that turned out not to apply, as one about rights where a candidate sends no request."""
+        unclaimed = (verdict for verdict in self.verdicts if verdict.outcome == "not-claimed")
+        return [v for v in unclaimed if not why_unclaimed(CATALOGUE[v.clause], self.candidate.claims)]
 
     @property
     def dependent(self) -> list[Verdict]:
@@ -57,7 +81,12 @@ class CandidateResult:
 
     @property
     def unjudged_profiles(self) -> list[str]:
-        """Claimed profiles that were to be judged, and no clause of which applied after all."""
+        """Claimed profiles that were to be judged, and no clause of which applied after all.
+
+        None where the candidate could not be brought up: that says all.
+        """
+        if self.error is not None:
+            return []
         outcomes: dict[str, set[str]] = {}
         for verdict in self.verdicts:
             outcomes.setdefault(profile_of(verdict.clause), set()).add(verdict.outcome)
@@ -119,7 +148,13 @@ class RunResult:
         return not any(one.verdicts or one.error for one in self.candidates.values())
 
     def reproduce(self, candidate: Candidate, clause: str) -> str:
-        """The command that tries a clause again; passwords in it are left to the reader."""
+        """The command that tries a clause again; passwords in it are left to the reader.
+
+        It tries the clause alone, on a candidate that was just started; all that was tried, where the clause is judged
+        over all of a run.
+        """
+        if CATALOGUE[clause].last:
+            return self._run_again(candidate)
         options = SECRETS.redact_all([*self.options])
         if is_own(clause):
             name = clause.partition("/")[2].partition("[")[0].replace("-", "_")
@@ -127,6 +162,32 @@ class RunResult:
             return shlex.join(["pytest", "-k", f"test_{name}", *(f"--sched-{one.removeprefix('--')}" for one in ours)])
         return shlex.join(
             ["schedproof", "run", str(candidate.path), "--clause", clause, "--seed", str(self.seed), *options]
+        )
+
+    def reproduce_among(self, candidate: Candidate, clause: str) -> str:
+        """The command that tries it on an instance that has been through other clauses, as it was in this run.
+
+        "" where it was tried on its own, or `reproduce` says all.
+        """
+        if CATALOGUE[clause].last or is_own(clause):
+            return ""
+        verdicts = self.candidates[candidate.name].verdicts
+        instances = {verdict.instance for verdict in verdicts if verdict.clause == clause}
+        others = any(
+            verdict.instance in instances
+            and verdict.clause != clause
+            and verdict.outcome not in ("not-claimed", "skipped")
+            and not CATALOGUE[verdict.clause].last
+            for verdict in verdicts
+        )
+        return self._run_again(candidate) if others else ""
+
+    def _run_again(self, candidate: Candidate) -> str:
+        """The command that tries again all that was selected, one clause after the other on one instance."""
+        options = SECRETS.redact_all([*self.options])
+        asked = self.candidates[candidate.name].selection
+        return shlex.join(
+            ["schedproof", "run", str(candidate.path), *asked, "--seed", str(self.seed), "--jobs", "1", *options]
         )
 
     @property

@@ -74,13 +74,14 @@ def _clause() -> Schema:
         "id": _TEXT,
         "level": {"enum": ["required", "recommended"]},
         "outcome": {"enum": list(get_args(Outcome))},
-        "summary": _TEXT,
+        "summary": {"type": "string", "description": "for people: its wording may change"},
+        "code": {"type": "string", "description": "what was found, in a word that does not change; none if it passed"},
         "evidence": {"type": "object", "description": "`decisions`, `timeline`, `logs`, `measured`, `scorings`"},
         "stale": {"const": True, "description": "an exclusion whose clause holds after all"},
         "instance": {"type": "integer", "minimum": 1, "description": "of the candidate, where there are several"},
         "depends_on": {"type": "string", "description": "the clause that failed, without which this one is not tried"},
     }
-    return _object(fields, optional={"stale", "instance", "depends_on"})
+    return _object(fields, optional={"code", "stale", "instance", "depends_on"})
 
 
 def _object(properties: Mapping[str, Any], *, optional: Collection[str] = ()) -> Schema:

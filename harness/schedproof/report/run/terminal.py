@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from schedproof.report.run.conclusion import Conclusion
     from schedproof.report.run.result import RunResult
 
-__all__ = ["SYMBOLS", "explain", "print_conclusion", "print_report"]
+__all__ = ["PASSES_ALONE", "SYMBOLS", "explain", "print_conclusion", "print_report"]
 
 SYMBOLS = {
     "passed": ("pass", "green"),
@@ -34,6 +34,8 @@ SYMBOLS = {
 }
 
 
+PASSES_ALONE = "if it passes alone, what was tried before it matters"
+"""Said of the command that tries a clause among the others of a run."""
 _CONCLUSIONS = {
     "PASSED": "bold green", "FAILED": "bold red", "UNPROVED": "bold magenta", "ERROR": "bold red",
     "INTERRUPTED": "bold yellow",
@@ -63,6 +65,10 @@ def print_report(result: RunResult, console: Console, *, evidence: bool = True, 
         console.print(
             f"left out: {counted(unclaimed, 'clause')} that no candidate claims (-v shows them)", highlight=False
         )
+    for name, one in result.candidates.items():
+        if one.not_asked_for and one.selected:
+            left = counted(len(one.not_asked_for), "clause")
+            console.print(f"not asked for: {left} that {name} claims as well", highlight=False, markup=False)
     if evidence:
         _print_failures(result, console, verbose=verbosity > 0)
     summary = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.timings.items() if "/" not in name)
@@ -84,7 +90,8 @@ def _print_failures(result: RunResult, console: Console, *, verbose: bool) -> No
                 _print_heading(f"{one.candidate.name}  {verdict.clause}", console, style)
                 _print_verdict(verdict, console, verbose=verbose)
                 command = result.reproduce(one.candidate, verdict.clause)
-                console.print(f"reproduce: {command}", soft_wrap=True, highlight=False, markup=False)
+                among = result.reproduce_among(one.candidate, verdict.clause)
+                console.print(_again(command, among), end="", soft_wrap=True, highlight=False, markup=False)
         if one.error is not None:
             _print_heading(f"{one.candidate.name}  could not be brought up", console, "red")
             console.print(str(one.error), markup=False, highlight=False, soft_wrap=True)
@@ -115,11 +122,15 @@ def _print_heading(title: str, console: Console, style: str) -> None:
     console.print(Rule(title, style=style), width=min(console.width, _HEADING))
 
 
-def explain(verdict: Verdict, reproduce: str) -> str:
-    """A verdict as plain text, with the command that tries its clause again."""
+def _again(alone: str, among: str) -> str:
+    return f"reproduce: {alone}\n" + (f"{PASSES_ALONE}: {among}\n" if among else "")
+
+
+def explain(verdict: Verdict, reproduce: str, among: str = "") -> str:
+    """A verdict as plain text, with the commands that try its clause again: alone, and after others (`among`)."""
     text = io.StringIO()
     _print_verdict(verdict, open_console(text))
-    return f"{text.getvalue()}reproduce: {reproduce}\n"
+    return text.getvalue() + _again(reproduce, among)
 
 
 def _unclaimed(result: RunResult) -> int:
@@ -156,7 +167,7 @@ def _print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False)
     def line(text: str) -> None:
         console.print(text, markup=False, emoji=False, highlight=False, soft_wrap=True)
 
-    line(f"{verdict.clause}: {verdict.outcome}")
+    line(f"{verdict.clause}: {verdict.outcome}" + (f" ({verdict.code})" if verdict.code else ""))
     line(f"guarantee: {CATALOGUE[verdict.clause].guarantee}")
     line(f"finding:   {verdict.summary}")
     decisions = verdict.evidence.get("decisions", ())
@@ -183,7 +194,8 @@ def _print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False)
 
 def _print_scoring(scoring: dict[str, Any], line: Callable[[str], None]) -> None:
     replay = f"; again: schedproof replay {scoring['id']}" if scoring["id"] else ""
-    line(f"surface {scoring['surface']}: one of {scoring['cases']} cases{replay}")
+    holds = ", where the clause holds" if scoring.get("holds") else ""  # in no report of earlier versions
+    line(f"surface {scoring['surface']}{holds}: one of {scoring['cases']} cases{replay}")
     for question in scoring["questions"]:
         line(f"  {question['unanswered'] or 'asked and answered:'}")
         for row in question["nodes"][:12]:
@@ -205,15 +217,18 @@ def _decision(decision: dict[str, Any]) -> Table:
     asked = f" (requests {asks})" if asks else ""
     title = Text(f"{decision['pod']}{asked} -> {decision['chosen'] or 'nowhere'}", style="table.title")
     table = Table(title=title, title_justify="left")
-    for column in ("node", "feasible", "traffic B/s", *(f"score {scorer}" for scorer in shown), "expected", "chosen"):
+    columns = {
+        "node": [row["node"] for row in rows],
+        "feasible": ["yes" if row["feasible"] else "no: " + "; ".join(row["reasons"]) for row in rows],
+        "traffic B/s": [f"{row['traffic']:,.0f}" if row["traffic"] is not None else "" for row in rows],
+        **{f"score {scorer}": [f"{row['scores'].get(scorer, '')}" for row in rows] for scorer in shown},
+        "expected": ["<--" if row["expected"] else "" for row in rows],
+        "chosen": ["<--" if row["chosen"] else "" for row in rows],
+    }
+    known = {column: cells for column, cells in columns.items() if any(cells)}
+    for column in known:
         justify: Literal["left", "right"] = "right" if column.startswith(("traffic", "score")) else "left"
         table.add_column(Text(column), justify=justify, max_width=_WIDTHS.get(column), overflow="fold")
-    for row in rows:
-        cells = (
-            row["node"], "yes" if row["feasible"] else "no: " + "; ".join(row["reasons"]),
-            f"{row['traffic']:,.0f}" if row["traffic"] is not None else "",
-            *(f"{row['scores'].get(scorer, '')}" for scorer in shown),
-            "<--" if row["expected"] else "", "<--" if row["chosen"] else "",
-        )  # fmt: skip
+    for cells in zip(*known.values(), strict=True):
         table.add_row(*map(Text, cells))
     return table

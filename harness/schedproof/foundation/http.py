@@ -1,0 +1,70 @@
+"""One request and its answer, of servers that may sign their own certificates: on loopback, and taps."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import ssl
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["connect", "connect_by_name", "exchange", "insecure_tls"]
+
+
+def insecure_tls() -> ssl.SSLContext:
+    """For servers with self-signed certificates, on connections that cannot be intercepted: loopback, and taps."""
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+def connect(url: str, seconds: float, tls: ssl.SSLContext | None = None) -> http.client.HTTPConnection:
+    """A connection to the server of a URL, by its scheme.
+
+    `seconds` is its timeout for each step, `tls` what an https server is verified by: it is not, by default.
+    """
+    target = urlsplit(url)
+    address, port = target.hostname or "", target.port
+    if target.scheme == "https":
+        return http.client.HTTPSConnection(address, port, timeout=seconds, context=tls or insecure_tls())
+    return http.client.HTTPConnection(address, port, timeout=seconds)
+
+
+def connect_by_name(
+    address: str, port: int | None, seconds: float, tls: ssl.SSLContext, server_name: str
+) -> http.client.HTTPConnection:
+    """A connection over TLS to a server that is asked for by this name, whatever its address; as `connect` otherwise.
+
+    Raises:
+        OSError: it cannot be reached, or is not to be trusted.
+    """
+    connection = http.client.HTTPConnection(address, port, timeout=seconds)
+    with contextlib.ExitStack() as undo:
+        undo.callback(connection.close)
+        connection.connect()
+        assert connection.sock is not None
+        connection.sock = tls.wrap_socket(connection.sock, server_hostname=server_name)
+        undo.pop_all()
+    return connection
+
+
+def exchange(
+    connection: http.client.HTTPConnection,
+    method: str,
+    path: str,
+    body: bytes | None = None,
+    headers: Mapping[str, str] = MappingProxyType({}),
+) -> tuple[int, str]:
+    """The status and the text of the answer; 0 and what went wrong, where there was none. Ends the connection."""
+    with contextlib.closing(connection):
+        try:
+            connection.request(method, path, body, dict(headers))
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode(errors="replace")
+        except (OSError, http.client.HTTPException) as error:
+            return 0, f"{type(error).__name__}: {error}"

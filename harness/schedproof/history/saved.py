@@ -1,0 +1,132 @@
+"""Records as lines of a file: one JSON object per line, in the order of receipt."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import gc
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from schedproof.candidates.claims import Claims
+from schedproof.foundation.errors import UsageError
+from schedproof.history import acts, observations  # noqa: F401 - without them no kinds are known
+from schedproof.history.record import KINDS, Record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["FILE", "SCHEMA", "DamagedRecordError", "load_records", "read_record"]
+
+SCHEMA = "schedproof.history/v1"
+FILE = "history.jsonl"
+
+_DAMAGED = "the file was changed after the run: judge an unchanged copy, or run the candidate again"
+
+
+class DamagedRecordError(ValueError):
+    """A field of a record is missing, or is not what it should be."""
+
+
+@contextlib.contextmanager
+def _without_collector() -> Iterator[None]:
+    """What is read stays: to look for garbage in it again and again would take longer than to read it."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_without_collector()
+def load_records(folder: Path) -> Sequence[Record]:
+    """Read a saved history.
+
+    A last line that was cut off (the harness was killed) is dropped.
+
+    Raises:
+        UsageError: it is not a history, or of a schema that this version does not know.
+    """
+    path = folder / FILE
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(
+            f"no history in {folder}: {error}",
+            remedy=f"give the folder of one candidate's run: the one that holds {FILE}",
+        ) from error
+    found: list[dict[str, Any]] = []
+    lines = content.splitlines()
+    for number, line in enumerate(lines, 1):
+        try:
+            found.append(_parse(line))
+        except (ValueError, RecursionError) as error:
+            if number == len(lines) and not content.endswith(b"\n"):
+                break
+            raise UsageError(f"{path}:{number}: not a record: {error}", remedy=_DAMAGED) from error
+    if not found or found[0]["kind"] != acts.Run.kind or found[0].get("schema") != SCHEMA:
+        raise UsageError(f"{path}: not a history of schema {SCHEMA}", remedy="judge it with the version that wrote it")
+    records: list[Record] = []
+    for number, fields in enumerate(found, 1):
+        try:
+            record = read_record(fields)
+            if isinstance(record, acts.Run):
+                _check_claims(record.candidate.claims)
+            records.append(record)
+        except DamagedRecordError as error:
+            raise UsageError(
+                f"{path}:{number}: a damaged record of kind {fields['kind']}: {error}", remedy=_DAMAGED
+            ) from error
+    return records
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    fields = json.loads(line)
+    if not isinstance(fields, dict) or not isinstance(fields.get("kind"), str) or "at" not in fields:
+        raise ValueError("expected an object with `kind` and `at`")
+    return fields
+
+
+def read_record(fields: dict[str, Any]) -> Record:
+    """The record that a line has.
+
+    Raises:
+        DamagedRecordError: it was not written by us, or not as it is now.
+    """
+    try:
+        return KINDS.get(fields["kind"], Record).model_validate(fields)
+    except ValidationError as error:
+        raise DamagedRecordError(_described(error)) from error
+
+
+def _check_claims(claims: dict[str, Any]) -> None:
+    """Claims are what everything is judged by, and shown by: their types are checked to the last field."""
+    read = Claims.from_dict(claims)
+    try:
+        _claims_adapter().validate_python(dataclasses.asdict(read))
+    except ValidationError as error:
+        raise DamagedRecordError(_described(error, within=("candidate", "claims"))) from error
+    if "network-aware" in read.profiles and read.network is None:
+        raise DamagedRecordError("the field candidate.claims.network is empty, although network-aware is claimed")
+
+
+@functools.cache
+def _claims_adapter() -> TypeAdapter[Claims]:
+    return TypeAdapter(Claims)
+
+
+def _described(error: ValidationError, *, within: tuple[str, ...] = ()) -> str:
+    """Which field is wrong: the first one."""
+    problem = error.errors(include_url=False)[0]
+    field = ".".join(map(str, (*within, *problem["loc"])))
+    if problem["type"] == "missing":
+        return f"the field {field} is missing"
+    shown = repr(problem["input"])
+    shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
+    return f"the field {field} is {shown}, expected {problem['msg'].removeprefix('Input should be ')}"

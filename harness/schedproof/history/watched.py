@@ -1,0 +1,102 @@
+"""What the watches have shown in one run, read as its records come in.
+
+Each clause is judged by the history up to the end of its trial. Read anew for each, a run would be read as often as it
+has clauses.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from schedproof.history.observations import WatchEvent
+from schedproof.history.world import World, key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.history.record import Record
+
+__all__ = ["Binding", "PodSights", "WatchReader"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Binding:
+    """A pod was seen on a node for the first time."""
+
+    pod: str
+    uid: str
+    node: str
+    rv: int
+    at: float
+    manifest: dict[str, Any]
+    """The pod as it was then."""
+
+
+class PodSights:
+    """What the watch has shown of pods, by uid."""
+
+    def __init__(self) -> None:
+        self.manifests: dict[str, dict[str, Any]] = {}
+        """The last sight of each."""
+        self.bindings: dict[str, Binding] = {}
+        """The first sight of it on a node, for pods that were created without one."""
+        self.guards: dict[str, dict[str, Any]] = {}
+        """Pods with anti-affinity that came to a node, as they were first seen there: they keep others off."""
+        self.placements: dict[str, tuple[float, str]] = {}
+        """When it came to which node, by any client's request; in order of time."""
+        self.endings: dict[str, WatchEvent] = {}
+        """The first event that showed it being deleted, or gone."""
+        self._unbound: set[str] = set()
+
+    def take(self, event: WatchEvent) -> None:
+        pod = event.object
+        metadata, node = pod["metadata"], pod["spec"].get("nodeName", "")
+        uid = metadata["uid"]
+        self.manifests[uid] = pod
+        if not node:
+            self._unbound.add(uid)
+        elif uid not in self.placements:
+            self.placements[uid] = (event.at, node)
+            if uid in self._unbound:
+                self.bindings[uid] = Binding(key(pod), uid, node, event.rv, event.at, pod)
+            if (pod["spec"].get("affinity") or {}).get("podAntiAffinity"):
+                self.guards[uid] = pod
+        if event.type == "DELETED" or metadata.get("deletionTimestamp"):
+            self.endings.setdefault(uid, event)
+
+    def so_far(self) -> PodSights:
+        """As they are now, whatever is taken later."""
+        then = copy.copy(self)
+        for name, value in vars(self).items():
+            setattr(then, name, copy.copy(value))
+        return then
+
+
+class WatchReader:
+    """What the watches have shown, read as it comes in."""
+
+    def __init__(self) -> None:
+        self._read = 0
+        self._events: list[WatchEvent] = []
+        self._world = World()
+        self._pods = PodSights()
+
+    def read(self, records: Sequence[Record]) -> tuple[World, PodSights]:
+        """What these records show: the first of them were read before, or else all are read anew."""
+        if len(records) < self._read:
+            return WatchReader().read(records)
+        for record in records[self._read :]:
+            # (isinstance asks pydantic's metaclass, which takes its time.)
+            if type(record) is WatchEvent:
+                self._take(record)
+        self._read = len(records)
+        return self._world.so_far(), self._pods.so_far()
+
+    def _take(self, event: WatchEvent) -> None:
+        self._events.append(event)
+        if event.resource == "pods":
+            self._pods.take(event)
+        if not self._world.take(event):
+            self._world = World(self._events)

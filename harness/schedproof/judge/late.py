@@ -1,0 +1,137 @@
+"""Decisions that came late because the machine was busy.
+
+A candidate may go without an answer of Prometheus for which it has waited too long, and for as long after that as it
+claims to need after an outage. The harness had staged no outage then, so whatever it does is right.
+
+How long Prometheus took, the tap has measured. That a candidate was late by itself may be the machine's doing as well,
+or its own: that excuses few of its decisions.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import LineFault
+from schedproof.history.observations import ExtenderCall, PrometheusQuery, Tapped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from schedproof.candidates.claims import NetworkClaims
+    from schedproof.history.history import History, TestPod
+
+__all__ = ["LATE", "PATIENCE", "LateDecisions", "may_be_late", "recovery"]
+
+LATE = "answered-late"
+
+PATIENCE = 0.5
+"""Seconds: a candidate that waits for an answer for as long may go on without it."""
+_LONGEST_RECOVERY = 30.0
+"""Seconds: one late answer excuses no more than that, whatever is claimed for outages."""
+_UNUSUAL = 5.0
+"""What takes as long as this many times its median is taken for the machine's slowness."""
+_ENOUGH = 8
+"""At least so many are needed to tell what is usual."""
+_OWN_SHARE = 10
+"""One in so many of a case's pods, and in any case one, may have been late without Prometheus having been."""
+_ONE_BY_ONE = ("probe", "undecided")
+"""Roles of pods that wait for nothing, neither for each other nor for the end of a back-off."""
+
+
+class LateDecisions:
+    """Of one candidate's run."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._outages = list(_outages(history))
+        more = recovery(history.claims.network)
+        self._prometheus = self._late("Prometheus", history.of(PrometheusQuery), more)
+        calls = [one for one in history.of(ExtenderCall) if one.by == "scheduler"]
+        asked = (one for one in calls if one.scores is not None or one.answered is not None)
+        self._extender = self._late("the extender", asked, 0.0)
+        self._usual = _usual([self._took(pod) for pod in history.test_pods(role="probe") if self._is_bound(pod)])
+        self._own: dict[str, dict[str, str]] = {}
+
+    def why(self, pod: TestPod) -> str:
+        """Why the candidate may have decided on a pod that is bound without what it asks for; "" where it may not."""
+        if why := self.why_between(pod.at, self._history.bindings[pod.uid].at):
+            return why
+        if pod.case not in self._own:
+            pods = [*self._history.test_pods(pod.case), *self._history.released(pod.case)]
+            latest = {one.uid: one for one in pods if self._is_bound(one)}.values()
+            own = {one.uid: why for one in latest if (why := self._by_itself(one))}
+            self._own[pod.case] = own if len(own) <= max(1, len(latest) // _OWN_SHARE) else {}
+        return self._own[pod.case].get(pod.uid, "")
+
+    def why_between(self, begin: float, end: float) -> str:
+        """Why it may have done so from `begin` to `end`, on the run's clock, because Prometheus was late."""
+        return _overlap(self._prometheus, begin, end)
+
+    def _by_itself(self, pod: TestPod) -> str:
+        """Why it may have done so where Prometheus was in time."""
+        binding = self._history.bindings[pod.uid]
+        if pod.role in _ONE_BY_ONE:
+            if why := _overlap(self._extender, pod.at, binding.at):
+                return why
+            slow = self._usual is not None and self._took(pod) >= max(PATIENCE, _UNUSUAL * self._usual)
+            if slow and not self._is_staged(pod.at, binding.at):
+                return f"it took {self._took(pod):.1f} s from when it was created"
+            return ""
+        attempts = self._history.attempts_on(pod.name, pod.uid)
+        if any(attempt.succeeded and attempt.precedes(pod.at) for attempt in attempts):
+            return "its Binding had been on its way since before it was let go"
+        return ""
+
+    def _is_bound(self, pod: TestPod) -> bool:
+        return pod.uid in self._history.bindings
+
+    def _took(self, pod: TestPod) -> float:
+        return self._history.bindings[pod.uid].at - pod.at
+
+    def _late(self, whose: str, asked: Iterable[Tapped], more: float) -> list[tuple[float, float, str]]:
+        """From when until when the candidate may have done without answers, and why; `more`: seconds after each."""
+        alike: dict[str, list[Tapped]] = defaultdict(list)
+        for one in asked:
+            if not one.fault:
+                alike[one.request].append(one)
+        return [
+            (one.begun, one.at + (max(one.seconds, more) if more else 0.0), f"{whose} took {one.seconds:.1f} s")
+            for group in alike.values()
+            for limit in [_UNUSUAL * (_usual([one.seconds for one in group]) or 0.0)]
+            for one in group
+            if may_be_late(one) and one.seconds >= limit and not self._is_staged(one.begun, one.at)
+        ]
+
+    def _is_staged(self, begin: float, end: float) -> bool:
+        """Whether the harness kept Prometheus from answering at some time of a span."""
+        return any(on <= end and begin <= off for on, off in self._outages)
+
+
+def recovery(network: NetworkClaims | None) -> float:
+    """Seconds after an answer that was late for which a candidate of these claims may go without; 0 if none claimed."""
+    return min((network and network.recovers_within) or 0.0, _LONGEST_RECOVERY)
+
+
+def may_be_late(asked: Tapped) -> bool:
+    """Whether an answer took so long that the client may have gone on without it; not one that the harness delayed."""
+    return not asked.fault and asked.seconds >= PATIENCE
+
+
+def _outages(history: History) -> Iterable[tuple[float, float]]:
+    """When the harness kept Prometheus from answering: each time until it was healed, or the case was over."""
+    faults = [fault for fault in history.of(LineFault) if fault.line == "prometheus"]
+    for number, fault in enumerate(faults):
+        if fault.on:
+            end = next((later.at for later in faults[number:] if not later.on), history.records[-1].at)
+            yield fault.at, min(end, history.span(fault.case)[1])
+
+
+def _overlap(spans: Iterable[tuple[float, float, str]], begin: float, end: float) -> str:
+    return next((text for since, until, text in spans if since <= end and begin <= until), "")
+
+
+def _usual(seconds: Sequence[float]) -> float | None:
+    """How long something usually takes; None where it was not done often enough to tell."""
+    return statistics.median(seconds) if len(seconds) >= _ENOUGH else None

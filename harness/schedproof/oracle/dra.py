@@ -1,0 +1,349 @@
+"""Devices that pods claim: on which nodes the ResourceClaims of a pod can be met, and whether an allocation is right.
+
+Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/, the plugin
+DynamicResources, and k8s.io/dynamic-resource-allocation/structured. They hold for claims that ask for exact numbers of
+devices, by device classes and by selectors that compare attributes with constants; `gaps` names the rest.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import re
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from schedproof.oracle.affinity import selects_node
+from schedproof.oracle.manifest import Manifest, full_name, identity, namespace, spec, status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["ClaimedDevices", "DeviceId", "Inventory", "allocated", "claims_of", "gaps", "is_reserved", "mistakes"]
+
+DeviceId: TypeAlias = tuple[str, str, str]
+"""Driver, pool and name of a device: no two devices have the same."""
+
+_MOST_CONSUMERS = 256
+"""So many can use one claim (ResourceClaimStatus.reservedFor)."""
+
+_CLAIM = {"config", "requests"}
+_REQUEST = {"exactly", "name"}
+_EXACTLY = {"allocationMode", "count", "deviceClassName", "selectors"}
+_CLASS = {"config", "selectors"}
+_SLICE = {"allNodes", "devices", "driver", "nodeName", "nodeSelector", "pool"}
+_DEVICE = {"attributes", "capacity", "name"}
+_RESULT = {"device", "driver", "pool", "request"}
+
+_COMPARISON = re.compile(
+    r'\s*device\.(?:(?P<driver>driver)|attributes\["(?P<domain>[^"\\]+)"\]\.(?P<attribute>\w+))'
+    r'\s*==\s*(?P<value>"[^"\\]*"|-?\d+|true|false)\s*'
+)
+_NUMBER = re.compile(r"-?\d+")
+
+
+class _Unknown(Exception):  # noqa: N818 - no error: a selector that is not modelled
+    """What a selector says of a device cannot be told."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Device:
+    id: DeviceId
+    attributes: Mapping[str, Mapping[str, Any]]
+    slice: Manifest
+
+    def reaches(self, node: Manifest) -> bool:
+        """Whether it can be used on a node."""
+        where = spec(self.slice)
+        if where.get("nodeName"):
+            return bool(where["nodeName"] == node["metadata"]["name"])
+        terms = (where.get("nodeSelector") or {}).get("nodeSelectorTerms") or ()
+        return bool(where.get("allNodes")) or any(selects_node(term, node) for term in terms)
+
+    def compares(self, comparison: re.Match[str]) -> bool:
+        """Whether what a comparison names has the value that it gives.
+
+        Raises:
+            _Unknown: it has no such attribute, or one of another type: an error of CEL.
+        """
+        text = comparison["value"]
+        wanted: object = text.strip('"') if text[0] == '"' else int(text) if _NUMBER.fullmatch(text) else text == "true"
+        if comparison["driver"]:
+            found: object = self.id[0]
+        else:
+            domain, name = comparison["domain"], comparison["attribute"]
+            # A name without a domain is in that of its driver.
+            short = self.attributes.get(name, {}) if domain == self.id[0] else {}
+            value = self.attributes.get(f"{domain}/{name}", short)
+            found = next((value[kind] for kind in ("string", "int", "bool") if kind in value), None)
+        if type(found) is not type(wanted):
+            raise _Unknown
+        return found == wanted
+
+
+@dataclasses.dataclass(frozen=True)
+class Inventory:
+    """What there is: ResourceClaims by `namespace/name`, ResourceSlices and DeviceClasses by name."""
+
+    claims: Mapping[str, Manifest]
+    slices: Mapping[str, Manifest]
+    classes: Mapping[str, Manifest]
+
+    def devices(self) -> Iterator[_Device]:
+        """All of complete pools: of the others none can be allocated."""
+        for found in self.pools().values():
+            if len(found) == spec(found[0])["pool"].get("resourceSliceCount"):
+                for one in found:
+                    yield from _devices(one)
+
+    def pools(self) -> dict[tuple[str, str], list[Manifest]]:
+        """The slices of each pool, by driver and name."""
+        pools: dict[tuple[str, str], list[Manifest]] = collections.defaultdict(list)
+        for one in self.slices.values():
+            pools[spec(one)["driver"], spec(one)["pool"]["name"]].append(one)
+        return pools
+
+    def taken(self) -> set[DeviceId]:
+        """The devices that are allocated to claims."""
+        return {device for claim in self.claims.values() for device in allocated(claim)}
+
+    def selects(self, request: Manifest, device: _Device) -> bool:
+        """Whether a request may be met by a device: first by its class, then by its own selectors.
+
+        Raises:
+            _Unknown: that is not modelled.
+        """
+        exactly = request.get("exactly") or {}
+        device_class = self.classes.get(exactly.get("deviceClassName", ""))
+        if device_class is None:
+            return False
+        return all(
+            _holds(selector, device)
+            for selector in (*(spec(device_class).get("selectors") or ()), *(exactly.get("selectors") or ()))
+        )
+
+    def missing_classes(self, claim: Manifest) -> list[str]:
+        """The DeviceClasses that a claim names, and that do not exist."""
+        named = [(request.get("exactly") or {}).get("deviceClassName") for request in _requests(claim)]
+        return [name for name in named if name and name not in self.classes]
+
+
+def _devices(resource_slice: Manifest) -> Iterator[_Device]:
+    where = spec(resource_slice)
+    for device in where.get("devices") or ():
+        name = (where["driver"], where["pool"]["name"], device["name"])
+        yield _Device(name, device.get("attributes") or {}, resource_slice)
+
+
+class ClaimedDevices:
+    """The devices of one pod's claims, as far as they decide where the pod can go."""
+
+    def __init__(self, pod: Manifest, inventory: Inventory | None) -> None:
+        self._everywhere: list[str] = []
+        self._allocated: list[Manifest] = []
+        self._waiting: list[Manifest] = []
+        self._free: list[_Device] = []
+        self._inventory = inventory
+        if inventory is None:
+            return
+        for name, claim in claims_of(pod, inventory):
+            self._take(name, claim, inventory)
+        if self._waiting:
+            taken = inventory.taken()
+            self._free = [device for device in inventory.devices() if device.id not in taken]
+
+    def _take(self, name: str, claim: Manifest | None, inventory: Inventory) -> None:
+        if claim is None:
+            self._everywhere.append(f"claim {name} does not exist")
+        elif claim["metadata"].get("deletionTimestamp"):
+            self._everywhere.append(f"claim {name} is being deleted")
+        elif _is_allocated(claim):
+            self._allocated.append(claim)
+        elif missing := inventory.missing_classes(claim):
+            self._everywhere.append(f"DeviceClass {missing[0]} of claim {name} does not exist")
+        else:
+            self._waiting.append(claim)
+
+    def objections(self, node: Manifest) -> Iterator[str]:
+        """Why the pod's claims keep it off a node."""
+        yield from self._everywhere
+        for claim in self._allocated:
+            selector = status(claim)["allocation"].get("nodeSelector")
+            terms = (selector or {}).get("nodeSelectorTerms") or ()
+            if selector is not None and not any(selects_node(term, node) for term in terms):
+                yield f"claim {full_name(claim)} is allocated, and not there"
+        if self._waiting and not self._can_be_met(node):
+            names = ", ".join(full_name(claim) for claim in self._waiting)
+            yield f"no free devices that can be used there meet claim {names}"
+
+    def _can_be_met(self, node: Manifest) -> bool:
+        """Whether each device that is asked for can be another one: a matching of requests and devices."""
+        assert self._inventory is not None
+        wanted = [request for claim in self._waiting for request in _requests(claim) for _ in range(_count(request))]
+        there = [device for device in self._free if device.reaches(node)]
+        try:
+            choices = [
+                [at for at, device in enumerate(there) if self._inventory.selects(request, device)]
+                for request in wanted
+            ]  # fmt: skip
+        except _Unknown:
+            return False  # which `gaps` tells
+        given: dict[int, int] = {}
+        return all(_give(asker, choices, given, set()) for asker in range(len(wanted)))
+
+
+def _give(asker: int, choices: Sequence[Sequence[int]], given: dict[int, int], tried: set[int]) -> bool:
+    """Give the asker one of its choices, and the request that has it another one, where that is possible."""
+    for choice in choices[asker]:
+        if choice not in tried:
+            tried.add(choice)
+            if choice not in given or _give(given[choice], choices, given, tried):
+                given[choice] = asker
+                return True
+    return False
+
+
+def claims_of(pod: Manifest, inventory: Inventory) -> Iterator[tuple[str, Manifest | None]]:
+    """The claims that a pod uses: `namespace/name`, and the claim; None where it does not exist, or is not the pod's.
+
+    One that is made from a template is named in the pod's status, and belongs to the pod.
+    """
+    generated = {entry["name"]: entry for entry in status(pod).get("resourceClaimStatuses") or ()}
+    for entry in spec(pod).get("resourceClaims") or ():
+        name = entry.get("resourceClaimName")
+        if name:
+            yield f"{namespace(pod)}/{name}", inventory.claims.get(f"{namespace(pod)}/{name}")
+        elif entry["name"] not in generated:
+            yield f"from template {entry.get('resourceClaimTemplateName')}", None
+        elif name := generated[entry["name"]].get("resourceClaimName"):  # else none is needed
+            claim = inventory.claims.get(f"{namespace(pod)}/{name}")
+            yield f"{namespace(pod)}/{name}", claim if claim is not None and _is_owned(claim, pod) else None
+
+
+def _is_owned(claim: Manifest, pod: Manifest) -> bool:
+    owners = claim["metadata"].get("ownerReferences") or ()
+    return any(owner.get("controller") and owner["uid"] == identity(pod) for owner in owners)
+
+
+def allocated(claim: Manifest) -> list[DeviceId]:
+    """The devices that are allocated to a claim for it alone."""
+    return [
+        (result["driver"], result["pool"], result["device"])
+        for result in _results(claim)
+        if not result.get("adminAccess")
+    ]
+
+
+def _results(claim: Manifest) -> Sequence[Manifest]:
+    devices = (status(claim).get("allocation") or {}).get("devices") or {}
+    return devices.get("results") or ()
+
+
+def _is_allocated(claim: Manifest) -> bool:
+    return bool(status(claim).get("allocation"))
+
+
+def is_reserved(claim: Manifest, pod: Manifest) -> bool:
+    """Whether a claim is allocated, and reserved for a pod."""
+    consumers = status(claim).get("reservedFor") or ()
+    return _is_allocated(claim) and any(consumer.get("uid") == identity(pod) for consumer in consumers)
+
+
+def mistakes(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterator[str]:
+    """What is wrong with the allocation of a claim, for a pod on a node; each as a phrase about the claim."""
+    devices = {device.id: device for found in inventory.pools().values() for one in found for device in _devices(one)}
+    requests = {request["name"]: request for request in _requests(claim)}
+    given = collections.Counter(result["request"] for result in _results(claim))
+    for name, request in requests.items():
+        if given[name] != _count(request):
+            yield f"has {given[name]} instead of {_count(request)} devices for its request {name}"
+    for result in _results(claim):
+        where = "/".join(key := (result["driver"], result["pool"], result["device"]))
+        if (device := devices.get(key)) is None:
+            yield f"has device {where}, which is in no ResourceSlice"
+        elif not device.reaches(node):
+            yield f"has device {where}, which cannot be used on {node['metadata']['name']}"
+        elif (wanted := requests.get(result["request"])) is None or not inventory.selects(wanted, device):
+            yield f"has device {where}, which its request {result['request']} does not select"
+
+
+def gaps(pod: Manifest, inventory: Inventory) -> Iterator[str]:
+    """What a pod's claims bring into use that is not modelled here: short names."""
+    claims = [claim for _, claim in claims_of(pod, inventory) if claim is not None]
+    if not claims:
+        return
+    for claim in claims:
+        yield from _unmodelled_claim(claim, inventory)
+        if len(status(claim).get("reservedFor") or ()) >= _MOST_CONSUMERS and not is_reserved(claim, pod):
+            # kube-scheduler finds a node, and tries in vain to reserve it (resourceclaim.CanBeReserved).
+            yield "a claim with as many consumers as it can have"
+    for holder in inventory.claims.values():
+        for result in _results(holder):
+            yield from _beyond(result, _RESULT, "ResourceClaim.status.allocation.devices.results[]")
+    yield from _unmodelled_slices(inventory)
+
+
+def _unmodelled_claim(claim: Manifest, inventory: Inventory) -> Iterator[str]:
+    yield from _beyond(spec(claim).get("devices") or {}, _CLAIM, "ResourceClaim.spec.devices")
+    for request in _requests(claim):
+        yield from _beyond(request, _REQUEST, "ResourceClaim.spec.devices.requests[]")
+        exactly = request.get("exactly") or {}
+        yield from _beyond(exactly, _EXACTLY, "ResourceClaim.spec.devices.requests[].exactly")
+        if (exactly.get("allocationMode") or "ExactCount") != "ExactCount":
+            yield f"allocationMode {exactly['allocationMode']}"
+        yield from _beyond(spec(inventory.classes.get(exactly.get("deviceClassName", ""), {})), _CLASS, "DeviceClass")
+        try:
+            for device in inventory.devices():
+                inventory.selects(request, device)
+        except _Unknown:
+            yield f"the selectors of request {request['name']}"
+
+
+def _unmodelled_slices(inventory: Inventory) -> Iterator[str]:
+    for (_, name), slices in inventory.pools().items():
+        pools = [spec(one)["pool"] for one in slices]
+        if len({pool.get("generation") for pool in pools}) > 1:
+            yield f"several generations of pool {name}"
+        if len(slices) > min(pool.get("resourceSliceCount", 1) for pool in pools):
+            yield f"more ResourceSlices of pool {name} than it has"
+        names = [device["name"] for one in slices for device in spec(one).get("devices") or ()]
+        if len(names) > len(set(names)):
+            yield f"devices of one name in pool {name}"
+        for one in slices:
+            yield from _beyond(spec(one), _SLICE, "ResourceSlice.spec")
+            for device in spec(one).get("devices") or ():
+                yield from _beyond(device, _DEVICE, "ResourceSlice.spec.devices[]")
+
+
+def _beyond(fields: Manifest, modelled: set[str], where: str) -> Iterator[str]:
+    used = {name for name, value in fields.items() if value not in (None, "", [], {}, False)}
+    return (f"{where}.{name}" for name in sorted(used - modelled))
+
+
+def _requests(claim: Manifest) -> Sequence[Manifest]:
+    return (spec(claim).get("devices") or {}).get("requests") or ()
+
+
+def _count(request: Manifest) -> int:
+    return int((request.get("exactly") or {}).get("count") or 1)
+
+
+def _holds(selector: Manifest, device: _Device) -> bool:
+    """Whether all comparisons of a selector hold; an error of CEL beside one that does not hold is none.
+
+    Raises:
+        _Unknown: it is no conjunction of such comparisons, or CEL would fail.
+    """
+    parts = ((selector.get("cel") or {}).get("expression") or "").split("&&")
+    comparisons = [_COMPARISON.fullmatch(part) for part in parts]
+    if None in comparisons:
+        raise _Unknown
+    unknown = False
+    for comparison in filter(None, comparisons):
+        try:
+            if not device.compares(comparison):
+                return False
+        except _Unknown:
+            unknown = True
+    if unknown:
+        raise _Unknown
+    return True

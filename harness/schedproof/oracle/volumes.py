@@ -1,0 +1,208 @@
+"""Volumes: on which nodes the volumes of a pod's claims can be used.
+
+Rules: https://kubernetes.io/docs/concepts/storage/persistent-volumes/, the plugins VolumeBinding and VolumeZone, and
+k8s.io/component-helpers/storage/volume (FindMatchingVolume). They hold for claims that are bound, and for claims that
+wait for their first consumer where a volume is there already; `gaps` names the rest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from schedproof.oracle.affinity import selects_node
+from schedproof.oracle.manifest import Manifest, labels, namespace, spec, status
+from schedproof.oracle.quantity import parse_quantity
+from schedproof.oracle.selectors import selects
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from fractions import Fraction
+
+__all__ = ["ClaimedVolumes", "Storage", "claim_names", "gaps", "is_bound"]
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+NO_PROVISIONER = "kubernetes.io/no-provisioner"
+_CLASS = "volume.beta.kubernetes.io/storage-class"
+_ZONE, _REGION = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+_PLACES = {
+    "failure-domain.beta.kubernetes.io/zone": _ZONE, "failure-domain.beta.kubernetes.io/region": _REGION,
+    _ZONE: _ZONE, _REGION: _REGION,
+}  # fmt: skip
+"""The labels of volumes and nodes that name a place, and what each is called today."""
+
+_VOLUME = {
+    "accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy",
+    "storageClassName", "volumeAttributesClassName", "volumeMode",
+}  # fmt: skip
+_FREE_SOURCES = {"fc", "hostPath", "iscsi", "local", "nfs"}
+"""The others are of CSI drivers, or are taken for such: they count against a node's limit (NodeVolumeLimits)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Storage:
+    """What there is: PersistentVolumeClaims by `namespace/name`, PersistentVolumes and StorageClasses by name."""
+
+    claims: Mapping[str, Manifest]
+    volumes: Mapping[str, Manifest]
+    classes: Mapping[str, Manifest]
+
+    def waits(self, claim: Manifest) -> bool:
+        """Whether an unbound claim is bound by the scheduler, for the node that it has chosen."""
+        found = self.classes.get(_class_of(claim)) or {}
+        return not spec(claim).get("volumeName") and found.get("volumeBindingMode") == "WaitForFirstConsumer"
+
+    def of_class(self, claim: Manifest) -> list[Manifest]:
+        """The volumes of the class that a claim asks for."""
+        return [volume for volume in self.volumes.values() if _class_of(volume) == _class_of(claim)]
+
+
+class ClaimedVolumes:
+    """The volumes of one pod's claims, as far as they decide where the pod can go."""
+
+    def __init__(self, pod: Manifest, storage: Storage | None) -> None:
+        self._everywhere: list[str] = []
+        self._bound: list[Manifest] = []
+        self._waiting: list[tuple[Manifest, list[Manifest]]] = []
+        if storage is not None:
+            for name in claim_names(pod):
+                self._take(name, storage.claims.get(name), storage)
+
+    def _take(self, name: str, claim: Manifest | None, storage: Storage) -> None:
+        if claim is None:
+            self._everywhere.append(f"claim {name} does not exist")
+        elif claim["metadata"].get("deletionTimestamp"):
+            self._everywhere.append(f"claim {name} is being deleted")
+        elif status(claim).get("phase") == "Lost":
+            self._everywhere.append(f"claim {name} has lost its volume")
+        elif is_bound(claim):
+            volume = storage.volumes.get(spec(claim)["volumeName"])
+            if volume is None:
+                self._everywhere.append(f"volume {spec(claim)['volumeName']} of claim {name} does not exist")
+            else:
+                self._bound.append(volume)
+        elif storage.waits(claim):
+            self._waiting.append((claim, storage.of_class(claim)))
+        else:
+            self._everywhere.append(f"claim {name} is bound to no volume")
+
+    def objections(self, node: Manifest) -> Iterator[str]:
+        """Why the pod's volumes keep it off a node."""
+        yield from self._everywhere
+        for volume in self._bound:
+            if not _reaches(volume, node):
+                yield f"volume {_name(volume)} cannot be used there, by its node affinity"
+            yield from _elsewhere(volume, node)
+        for claim, volumes in self._waiting:
+            if not _can_be_had(claim, volumes, node):
+                yield f"no volume that can be used there meets claim {namespace(claim)}/{_name(claim)}"
+
+
+def claim_names(pod: Manifest) -> list[str]:
+    """`namespace/name` of the claims that a pod uses."""
+    used = [volume["persistentVolumeClaim"] for volume in spec(pod).get("volumes") or () if _is_claim(volume)]
+    return list(dict.fromkeys(f"{namespace(pod)}/{claim['claimName']}" for claim in used))
+
+
+def _is_claim(volume: Manifest) -> bool:
+    return bool(volume.get("persistentVolumeClaim"))
+
+
+def is_bound(claim: Manifest) -> bool:
+    """Whether claim and volume know each other: a volumeName alone is but what the claim asks for."""
+    annotations = claim["metadata"].get("annotations") or {}
+    return bool(spec(claim).get("volumeName")) and BIND_COMPLETED in annotations
+
+
+def gaps(pod: Manifest, storage: Storage) -> Iterator[str]:
+    """What a pod's claims bring into use that is not modelled here: short names."""
+    claims = [storage.claims[name] for name in claim_names(pod) if name in storage.claims]
+    waiting = [claim for claim in claims if not is_bound(claim) and storage.waits(claim)]
+    if len(waiting) > 1:  # which of them gets which volume is a matter of order
+        yield "several claims that wait for their first consumer"
+    for claim in waiting:
+        found = storage.classes[_class_of(claim)]
+        if found.get("provisioner") != NO_PROVISIONER or SELECTED_NODE in (claim["metadata"].get("annotations") or {}):
+            yield f"volumes that {found.get('provisioner')} provides"
+    for claim in claims:
+        if "ReadWriteOncePod" in (spec(claim).get("accessModes") or ()):
+            yield "accessModes ReadWriteOncePod"
+        bound = storage.volumes.get(spec(claim).get("volumeName") or "")
+        for volume in storage.of_class(claim) if bound is None else [bound]:
+            sources = sorted(spec(volume).keys() - _VOLUME - _FREE_SOURCES)
+            yield from (f"PersistentVolume.spec.{source}" for source in sources)
+
+
+def _can_be_had(claim: Manifest, volumes: list[Manifest], node: Manifest) -> bool:
+    """Whether a claim can be bound to one of the volumes of its class for a pod on this node.
+
+    One that is reserved for the claim is the only one to be taken.
+    """
+    possible = [volume for volume in volumes if _may_be_bound(claim, volume)]
+    reserved = [volume for volume in possible if spec(volume).get("claimRef")]
+    if reserved:
+        return _reaches(reserved[0], node)
+    return any(_is_free(claim, volume) and _reaches(volume, node) for volume in possible)
+
+
+def _may_be_bound(claim: Manifest, volume: Manifest) -> bool:
+    wanted, offered = spec(claim), spec(volume)
+    return (
+        _is_for(claim, offered.get("claimRef"))
+        and _size(offered.get("capacity")) >= _size((wanted.get("resources") or {}).get("requests"))
+        and (wanted.get("volumeMode") or "Filesystem") == (offered.get("volumeMode") or "Filesystem")
+        and (wanted.get("volumeAttributesClassName") or "") == (offered.get("volumeAttributesClassName") or "")
+        and not volume["metadata"].get("deletionTimestamp")
+    )
+
+
+def _is_for(claim: Manifest, reference: Manifest | None) -> bool:
+    """Whether a volume is reserved for no other claim."""
+    if not reference:
+        return True
+    mine = claim["metadata"]
+    named = (reference.get("namespace") or "", reference.get("name")) == (namespace(claim), mine["name"])
+    return named and reference.get("uid") in (None, "", mine.get("uid"))
+
+
+def _is_free(claim: Manifest, volume: Manifest) -> bool:
+    selector = spec(claim).get("selector")
+    return (
+        status(volume).get("phase") == "Available"
+        and (selector is None or selects(selector, labels(volume)))
+        and set(spec(claim).get("accessModes") or ()) <= set(spec(volume).get("accessModes") or ())
+    )
+
+
+def _reaches(volume: Manifest, node: Manifest) -> bool:
+    """Whether a volume can be used on a node, by its node affinity: of that, only labels count, and not the name."""
+    required = (spec(volume).get("nodeAffinity") or {}).get("required")
+    nameless = {"metadata": {"name": "", "labels": labels(node)}}
+    return required is None or any(selects_node(term, nameless) for term in required.get("nodeSelectorTerms") or ())
+
+
+def _elsewhere(volume: Manifest, node: Manifest) -> Iterator[str]:
+    """Places that a volume's labels name, and at which a node is not; one that is at no place is at any."""
+    own = labels(node)
+    if not own.keys() & _PLACES.keys():
+        return
+    for label, name in _PLACES.items():
+        # Several are separated by __.
+        places = {place.strip() for place in labels(volume).get(label, "").split("__")}
+        if "" not in places and own.get(label, own.get(name)) not in places:
+            yield f"volume {_name(volume)} is at {label}={labels(volume)[label]}"
+
+
+def _class_of(manifest: Manifest) -> str:
+    """Of a claim, or of a volume."""
+    annotations = manifest["metadata"].get("annotations") or {}
+    return str(annotations.get(_CLASS, spec(manifest).get("storageClassName") or ""))
+
+
+def _size(amounts: Manifest | None) -> Fraction:
+    return parse_quantity((amounts or {}).get("storage") or "0")
+
+
+def _name(manifest: Manifest) -> str:
+    return str(manifest["metadata"]["name"])

@@ -1,0 +1,207 @@
+"""What a case does to the candidate itself: its processes, its line to the apiserver, its Bindings."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from schedproof.candidates.deploy.scheduler_config import NO_LEADER_ELECTION
+from schedproof.clusters.api import NotFound
+from schedproof.foundation.deadlines import CANDIDATE_READY
+from schedproof.foundation.errors import CandidateError
+from schedproof.foundation.waiting import NotYet, until
+from schedproof.history.acts import Election, Halted, Resumed
+from schedproof.history.observations import ApiRequest, LeaseHolder
+from schedproof.judge.reconnecting import MOST_VERSIONS, VERSIONS, versions_to
+from schedproof.stimulus.binding_webhook import BindingGate
+from schedproof.stimulus.second_apiserver import LineToSecond, cut_off
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.expectations import Expectations
+
+__all__ = ["LEASE", "CandidateChanges"]
+
+LEASE = "kube-scheduler"
+"""The name of the Lease of a cluster's own scheduler; Kubernetes' own roles give schedulers rights on it."""
+_STEPS_DOWN = 13.0
+"""Seconds for which a leader that was frozen may go on once it wakes: client-go's default RenewDeadline (10) and
+RetryPeriod (2), and a second to end."""
+
+
+class CandidateChanges:
+    """Contexts, at whose end the candidate is as it was."""
+
+    def __init__(self, context: Context, expect: Expectations) -> None:
+        self._context, self._expect = context, expect
+        self._clause, self._trial, self._recorder = context.clause, context.trial, context.recorder
+        self._had_trouble = False
+
+    @contextlib.contextmanager
+    def down(self) -> Iterator[None]:
+        """A context in which the candidate's processes do not run."""
+        attachment = self._trial.attachment
+        attachment.halt()
+        self._recorder.add(Halted(case=self._clause))
+        yield
+        # Before it is started: what it asks for from its start on is behind the mark.
+        mark = self._recorder.mark()
+        attachment.resume()
+        self._recorder.add(Resumed(case=self._clause, mark=mark))
+
+    def restart(self) -> None:
+        """End its processes, and start it anew."""
+        with self.down():
+            pass
+
+    def try_to_restart(self) -> None:
+        """Start it anew; where it does not start as things are, it is left so, and pods wait for it in vain."""
+        try:
+            self.restart()
+        except CandidateError:
+            self._trial.attachment.report_exits()
+
+    @contextlib.contextmanager
+    def second_instance(self) -> Iterator[None]:
+        """A context in which a second instance of the candidate runs, and has asked the apiserver something.
+
+        At its end both are ended, and the first is started anew: the lease of the one that led may have to run out.
+        """
+        attachment = self._trial.attachment
+        attachment.start_second()
+        self._note_election("second-started")
+        try:
+            user = attachment.second_user
+
+            def heard() -> None:
+                self._recorder.catch_up()
+                if not any(isinstance(one, ApiRequest) and one.user == user for one in self._recorder.records):
+                    raise NotYet(f"{user} has made no request")
+
+            if not self._expect.patiently(heard, CANDIDATE_READY, "the second instance to ask something"):
+                self._expect.unseen("its second instance asked the apiserver nothing")
+                self._expect.end_early()
+            yield
+            self._note_election("second-ends")
+        finally:
+            attachment.halt()
+            attachment.resume()
+
+    @contextlib.contextmanager
+    def first_frozen(self) -> Iterator[None]:
+        """A context in which the first instance is halted as it is; it knows nothing of it.
+
+        Returns when it has had the time to heed what happened meanwhile, and to find out that it leads no more.
+        """
+        with self._trial.attachment.first_frozen():
+            self._note_election("first-frozen")
+            yield
+        self._note_election("first-thawed")
+        timing = self._trial.candidate.claims.timing
+        # Its RenewDeadline is shorter than a lease, which has to run out before another one takes over.
+        claimed = 0.0 if timing.is_default("takeover") else timing.takeover
+        until(time.monotonic() + max(self._context.freshness, _STEPS_DOWN, claimed))
+        self._note_election("first-awake")
+
+    def _note_election(self, event: str) -> None:
+        self._recorder.add(Election(case=self._clause, event=event, user=self._trial.attachment.second_user))
+
+    @contextlib.contextmanager
+    def electing(self, **election: Any) -> Iterator[None]:
+        """A context in which it is configured to elect a leader, by default by a Lease that is free.
+
+        It is started anew at both ends. At the end the holder of the Lease is recorded. Only a compiled scheduler is
+        configured so.
+        """
+        attachment, namespace = self._trial.attachment, self._trial.namespace
+        attachment.leader_election = election or {
+            "leaderElect": True, "resourceName": LEASE, "resourceNamespace": namespace,
+        }  # fmt: skip
+        try:
+            self.restart()
+            yield
+        finally:
+            if not election:
+                holder = self._holder_of(namespace)
+                self._recorder.add(LeaseHolder(case=self._clause, name=f"{namespace}/{LEASE}", holder=holder))
+            attachment.leader_election = NO_LEADER_ELECTION
+            with self.down():
+                self._context.api.delete_if_there("leases", LEASE, namespace)
+
+    @contextlib.contextmanager
+    def profiles_turned(self) -> Iterator[None]:
+        """A context in which the profiles of its configuration stand in the opposite order.
+
+        It is started anew at both ends. Only a compiled scheduler has several.
+        """
+        attachment = self._trial.attachment
+        attachment.profiles_turned = True
+        try:
+            self.restart()
+            yield
+        finally:
+            attachment.profiles_turned = False
+            self.restart()
+
+    def _holder_of(self, namespace: str) -> str:
+        try:
+            return str(self._context.api.get("leases", LEASE, namespace)["spec"].get("holderIdentity") or "")
+        except NotFound:
+            return ""
+
+    @contextlib.contextmanager
+    def apiserver_away(self) -> Iterator[None]:
+        """A context in which the candidate cannot reach the apiserver: see `cut_off`. Needs `cut-apiserver`."""
+        line = self._trial.attachment.apiserver
+        assert line is not None
+        self._had_trouble = True
+        with cut_off(line, self._recorder, self._clause):
+            yield
+
+    @contextlib.contextmanager
+    def second_apiserver(self) -> Iterator[LineToSecond]:
+        """A context in which there is a second apiserver, which can take over. Needs `second-apiserver`.
+
+        Returns when it has ended: its watches did before it, without an error, and can be begun anew at the first one.
+        """
+        line = self._trial.attachment.apiserver
+        assert line is not None
+        second = LineToSecond(self._trial.cluster.second_apiserver(), line, self._recorder, self._clause)
+        self._had_trouble = True
+        try:
+            yield second
+        finally:
+            second.end()
+
+    @contextlib.contextmanager
+    def versions_grow(self) -> Iterator[None]:
+        """A context whose resourceVersions have one digit less than those after it. Needs `advance-versions`.
+
+        Where that takes too many of them, nothing happens.
+        """
+        now = self._trial.cluster.advance_versions(0)
+        missing = versions_to(now)
+        power, possible = now + missing, missing <= MOST_VERSIONS
+        if possible:
+            self._trial.cluster.advance_versions(power - VERSIONS)
+        self._had_trouble = True
+        yield
+        if possible:
+            self._trial.cluster.advance_versions(power)
+
+    def hold_bindings(self, *, statuses: bool = False) -> BindingGate:
+        """A context in which Bindings can be held or refused; so can writes of `statuses`. Needs `hold-bindings`."""
+
+        def record(kind: str, **fields: Any) -> None:
+            self._recorder.note(kind, case=self._clause, **fields)
+
+        patience = self._expect.due(self._context.deadlines.bind)
+        return BindingGate(self._trial.cluster, self._trial.namespace, patience, record, statuses=statuses)
+
+    def undo(self) -> None:
+        """Give it new watches, where it has missed a deadline since something happened to those it had."""
+        if self._had_trouble and self._expect.over:
+            self.restart()

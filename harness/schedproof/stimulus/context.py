@@ -1,0 +1,52 @@
+"""What the parts of a case share."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.timing import ClaimedDeadlines
+
+if TYPE_CHECKING:
+    from schedproof.clusters.api import Api
+    from schedproof.stimulus.recorder import Recorder
+    from schedproof.stimulus.trial import Trial
+
+__all__ = ["Context"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Context:
+    """One clause, tried on one candidate.
+
+    `random` is seeded by the run's seed and the clause; `deadlines` are those that the candidate claims.
+    """
+
+    trial: Trial
+    clause: str
+    random: random.Random
+    deadlines: ClaimedDeadlines
+
+    @classmethod
+    def of(cls, trial: Trial, clause: str) -> Context:
+        source = random.Random(f"{trial.seed}:{clause}")  # noqa: S311 - reproducible by its seed
+        return cls(trial, clause, source, ClaimedDeadlines.of(trial.candidate.claims.timing))
+
+    @property
+    def recorder(self) -> Recorder:
+        return self.trial.recorder
+
+    @property
+    def api(self) -> Api:
+        return self.trial.cluster.api
+
+    @property
+    def prefix(self) -> str:
+        """How the names of all objects of the clause begin."""
+        return self.clause.replace("/", "-")
+
+    @property
+    def freshness(self) -> float:
+        """Seconds within which the candidate claims to heed a change that it was told of."""
+        return self.trial.candidate.claims.timing.freshness

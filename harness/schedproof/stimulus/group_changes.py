@@ -1,0 +1,106 @@
+"""Groups of pods that are to be bound whole or not at all, as the candidate knows them by its claim."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import TYPE_CHECKING, Any
+
+from schedproof.candidates.deploy.placeholders import fill
+from schedproof.clusters.objects import AppliedObjects
+from schedproof.foundation.waiting import NotYet, until
+from schedproof.history.acts import GroupCreated
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.candidates.claims import GangClaims
+    from schedproof.clusters.api import Manifest
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.expectations import Expectations
+    from schedproof.stimulus.pod_changes import PodChanges
+    from schedproof.stimulus.pods import Pod
+
+__all__ = ["GroupChanges"]
+
+_SIZE = "{size}"
+
+
+class GroupChanges:
+    """What a case does to groups. `undo` removes what was made for them besides their pods."""
+
+    def __init__(self, context: Context, gang: GangClaims, pods: PodChanges, expect: Expectations) -> None:
+        self._context, self._recorder = context, context.recorder
+        self._gang = gang
+        self._pods, self._expect = pods, expect
+        self._count = 0
+        self._objects = AppliedObjects(context.api, mine=context.trial.cluster.name != "existing")
+
+    def create(self, count: int, size: int, **spec: Any) -> list[list[Pod]]:
+        """Create so many groups of `size` pods, in turns: one member of each, then the next, and so on."""
+        named = [self._values(size) for _ in range(count)]
+        for values in named:
+            objects = [fill(_with_number(one, size), values) for one in self._gang.objects]
+            self._objects.apply(objects, self._context.trial.namespace, source="claims.gang.objects")
+        templates = [fill(dict(self._gang.pods), values) for values in named]
+        rounds = [
+            [self._pods.create("member", role="member", template=template, **spec) for template in templates]
+            for _ in range(size)
+        ]  # fmt: skip
+        groups = [list(members) for members in zip(*rounds, strict=True)]
+        for values, members in zip(named, groups, strict=True):
+            uids = [pod.uid for pod in members]
+            self._recorder.add(GroupCreated(case=self._context.clause, name=values["group"], pods=uids))
+        return groups
+
+    def _values(self, size: int) -> dict[str, str]:
+        self._count += 1
+        return {"group": f"{self._context.prefix}-{self._count}", "size": str(size)}
+
+    def expect_whole(self, groups: Sequence[Sequence[Pod]]) -> None:
+        """Give the candidate its time to bind one of these groups whole, whichever it likes.
+
+        Where several contend, those that were tried together may have to time out first.
+        """
+
+        def whole() -> None:
+            if not any(all(map(self._pods.node_of, group)) for group in groups):
+                raise NotYet("of each group some members are not bound")
+
+        requeue = self._expect.due(self._context.deadlines.requeue)
+        due = dataclasses.replace(requeue, seconds=requeue.seconds + self._gang.timeout)
+        in_time = self._expect.patiently(whole, due, "a group to be bound whole")
+        first = max(groups, key=lambda group: (sum(map(bool, map(self._pods.node_of, group))), self._holding(group)))
+        self._expect.record("bound", first, due)
+        if not in_time and not all(map(self._holding, groups)):
+            self._expect.end_early()
+
+    def _holding(self, group: Sequence[Pod]) -> int:
+        """How many members have a node for which they are nominated: where all groups have such, they may lack room."""
+        pods = (self._recorder.pods.get(pod.uid, {}) for pod in group)
+        return sum(bool(pod.get("status", {}).get("nominatedNodeName")) for pod in pods)
+
+    def await_timeout(self) -> None:
+        """Fence, and wait until what was bound without its group must be gone, by the candidate's claim."""
+        self._expect.fence()
+        patience = self._gang.timeout + 2 * self._context.freshness
+        # Whatever was bound meanwhile has its time as well.
+        while (left := self._recorder.placed_at + patience - self._recorder.now()) > 0:
+            until(time.monotonic() + left)
+
+    def undo(self) -> None:
+        self._objects.remove()
+
+
+def _with_number(value: Any, size: int) -> Manifest:
+    """With the size as a number where nothing else is written: fields of objects want one, labels a text."""
+
+    def numbered(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: item if key == "metadata" else numbered(item) for key, item in part.items()}
+        if isinstance(part, (list, tuple)):
+            return [numbered(item) for item in part]
+        return size if part == _SIZE else part
+
+    found: Manifest = numbered(dict(value))
+    return found

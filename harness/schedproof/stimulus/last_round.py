@@ -1,0 +1,30 @@
+"""What is left to see before a run is over."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from schedproof.stimulus.expectations import CaseOver
+from schedproof.stimulus.standing import PATIENT
+
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
+
+__all__ = ["last_round"]
+
+
+def last_round(case: Case) -> None:
+    """Two pods to bind, in case that nothing else was tried; why those pend that have been there since the start.
+
+    And those of these for which there is a place at last.
+    """
+    with contextlib.suppress(CaseOver):
+        case.expect_bound([case.pod("last", cpu="100m") for _ in range(2)])
+    patients = case.trial.patients
+    waiting = [*case.trial.waiters.values(), *patients]
+    case.status.await_condition(waiting, "PodScheduled", case.deadlines.reaction)
+    if "change-nodes" in case.trial.cluster.capabilities and not case.is_over:
+        case.nodes.change(case.trial.cluster.nodes[0], labels=PATIENT["nodeSelector"])
+        with contextlib.suppress(CaseOver):
+            case.expect_bound(patients, case.deadlines.requeue)

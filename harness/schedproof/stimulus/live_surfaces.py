@@ -1,0 +1,252 @@
+"""Where a candidate's scoring can be asked while it runs: readings are made its own, then it is asked."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.kinds import ExtenderSpec, PluginSpec
+from schedproof.foundation.deadlines import REACTION
+from schedproof.foundation.errors import CandidateError, DeadlineExceededError, UsageError
+from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.history.observations import ExtenderCall
+from schedproof.normalization.surfaces.extender import ExtenderSurface
+from schedproof.normalization.surfaces.life import Lives
+from schedproof.normalization.surfaces.scheduler import (
+    ExtenderScores,
+    Outcome,
+    SchedulerSurface,
+    confined,
+    plugin_scores,
+)
+from schedproof.stimulus.load import sample_step, scripted_past
+from schedproof.stimulus.scores import ScoreTail
+from schedproof.traffic.script import Script
+from schedproof.traffic.series import Counter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from schedproof.candidates.deploy.component import Component
+    from schedproof.normalization.answer import Readings, Surface
+    from schedproof.normalization.surfaces.scheduler import Scores
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.load import LoadChanges
+    from schedproof.stimulus.pod_changes import PodChanges
+    from schedproof.stimulus.pods import Pod
+    from schedproof.stimulus.status import PodStatus
+
+__all__ = ["HIGHEST_RATE", "LiveSurfaces", "counter_of"]
+
+HIGHEST_RATE = 1e305
+"""Bytes per second up to which a counter stays below float64's end for the ten minutes that it is scripted."""
+
+_HORIZON = 600.0
+_PANIC = re.compile(r"Observed a panic|^(panic|fatal error): ", re.MULTILINE)
+
+
+class LiveSurfaces:
+    """An extender's verb, and pods that a scheduler scores. `close` ends them."""
+
+    def __init__(self, context: Context, load: LoadChanges, pods: PodChanges, status: PodStatus) -> None:
+        self._context, self._trial, self._recorder = context, context.trial, context.recorder
+        self._load, self._pods, self._status = load, pods, status
+        self.script_readings: Callable[[Readings], None] = self.script_prometheus
+        """Makes readings the candidate's; returns when its next question to Prometheus is answered with them. Another
+        way may be put in the place of this one, also after the surfaces were made."""
+        self.asked_nodes = tuple(context.trial.cluster.nodes)
+        """Which nodes questions are about."""
+        self._log: _Log | None = None
+        self._surfaces: list[Surface] | None = None
+
+    @property
+    def surfaces(self) -> list[Surface]:
+        """Those that the candidate offers while it runs; made at the first call."""
+        if self._surfaces is None:
+            self._surfaces = [surface for surface in (self._extender(), self._scheduler()) if surface is not None]
+        return self._surfaces
+
+    def _extender(self) -> ExtenderSurface | None:
+        spec = self._trial.candidate.spec
+        if not isinstance(spec, ExtenderSpec) or not spec.config.prioritize_verb:
+            return None
+        return self._load.asking(self.asked_nodes, self._script)
+
+    def _scheduler(self) -> SchedulerSurface | None:
+        scores = self._scores()
+        nodes = self.asked_nodes
+        if scores is None or len(nodes) < SchedulerSurface.fewest:
+            return None
+        return SchedulerSurface(
+            nodes, scores, script=self._script, schedule=self._schedule,
+            life=Lives(self._trial.attachment),
+        )  # fmt: skip
+
+    def _scores(self) -> Scores | None:
+        """Where the candidate's scores are on record, if they are anywhere."""
+        spec, attachment = self._trial.candidate.spec, self._trial.attachment
+        if isinstance(spec, ExtenderSpec) and spec.config.prioritize_verb and attachment.extender is not None:
+            return ExtenderScores(spec.config)
+        if isinstance(spec, PluginSpec) and attachment.configuration is not None and attachment.start_error is None:
+            return plugin_scores(attachment.configuration, self._trial.candidate.scheduler_name, spec.name)
+        return None
+
+    # -- readings
+
+    def _script(self, readings: Readings) -> None:
+        self.script_readings(readings)
+
+    @property
+    def news_takes_time(self) -> bool:
+        """Whether the candidate must be waited for until it has new readings, as where it polls or caches them."""
+        if self._trial.waits_for_news is None:
+            self._trial.waits_for_news = self._load.claims.staleness > 0 and not self._load.news.come_at_once()
+        return self._trial.waits_for_news
+
+    def script_prometheus(self, readings: Readings) -> None:
+        """Put the candidate on a real Prometheus of its own, from which a rate over its window is these readings."""
+        server = self._load.new_prometheus()
+        # In whole seconds: then counters are exact at every sample whose step is a binary fraction of a second.
+        begin = math.floor(time.time() - scripted_past(self._load.claims))
+        step = round(sample_step(self._load.claims), 3)
+        counters = {node: counter_of(reading, begin) for node, reading in readings if reading is not None}
+        server.script(Script(self._load.both_ways(counters), step, self._load.targets))
+        self._load.use(server.url)
+        self._load.end_others(server)
+
+    # -- pods
+
+    def _schedule(self, nodes: Sequence[str]) -> Outcome:
+        for surface in self._surfaces or ():
+            if isinstance(surface, ExtenderSurface):
+                surface.close()  # some extenders serve one connection at a time, which is kube-scheduler's now
+        log = self._scheduler_log()
+        log.skip()
+        with self._recorder.changed:
+            begin = len(self._recorder.records)
+        pod = self._pods.create("scored", role="scored", cpu="100m", affinity=confined(nodes))
+        self._status.await_decision(pod, self._context.deadlines.bind)
+        outcome = self._outcome(pod, log, begin)
+        self._pods.delete([pod])
+        return outcome
+
+    def _outcome(self, pod: Pod, log: _Log, begin: int) -> Outcome:
+        """What is on record of a pod once it was decided on: its scores were logged, its calls answered before."""
+        name = f"{self._trial.namespace}/{pod.name}"
+        with self._recorder.changed:
+            later = self._recorder.records[begin:]
+        calls = [r for r in later if isinstance(r, ExtenderCall) and r.by == "scheduler" and r.pod == name]
+        life = Lives(self._trial.attachment)
+        failing = any(call.status != HTTPStatus.OK for call in calls)
+        unwilling = self._status.unwillingness(pod)
+        node = self._pods.node_of(pod)
+        self._trial.attachment.catch_up()
+        # The line of its Binding follows those of its scores: where it has arrived, so have they. A container's log may
+        # be behind what its process has written, also where the pod is bound.
+        feasible = log.feasible(name, self._trial.attachment.components) if node else None
+        scores = log.scores(name)
+        # A goroutine of scoring that panics is counted as done, and the cycle may go on to a Binding before the process
+        # has ended. What it told of the panic came before that (apimachinery, util/runtime, HandleCrash).
+        doomed = log.tells_of_panic()
+        ended = life.wait_end if doomed else life.watch_end if failing else life.last_words
+        return Outcome(
+            node=node,
+            said=unwilling.get("message", ""),
+            # Whatever fails on the way has the reason SchedulerError (pkg/scheduler/schedule_one.go).
+            unschedulable=not node and unwilling.get("reason") == "Unschedulable",
+            scores=scores,
+            calls=[call.as_dict() for call in calls],
+            feasible=feasible,
+            crash=ended(),
+        )
+
+    def _scheduler_log(self) -> _Log:
+        """Of the scheduler that runs now: one that was started again may write another."""
+        path = self._trial.attachment.scheduler_log
+        assert path is not None
+        if self._log is None or self._log.path != path:
+            self._close_log()
+            self._log = _Log(path, self._trial.attachment.catch_up)
+        return self._log
+
+    def _close_log(self) -> None:
+        if self._log is not None:
+            self._log.close()
+
+    def close(self) -> None:
+        for surface in self._surfaces or ():
+            surface.close()
+        self._close_log()
+
+
+def counter_of(reading: float, begin: float) -> Counter:
+    """The counter of a node whose traffic is `reading` since `begin` (seconds since the epoch).
+
+    It counts from 0, so that equal readings have equal samples. NaN and the infinities are what every sample shows. A
+    counter that falls is what Prometheus takes for one that restarts at every sample: that is a negative reading.
+
+    Raises:
+        UsageError: float64 ends before such a counter does.
+    """
+    if not math.isfinite(reading):
+        return Counter(reading, ((begin, 0.0),))
+    if abs(reading) > HIGHEST_RATE:
+        raise UsageError(
+            f"a counter that grows by {reading:g} a second leaves float64 within minutes",
+            remedy=f"readings of a live Prometheus are at most {HIGHEST_RATE:g}",
+        )
+    return Counter(max(0.0, -reading * 2 * _HORIZON), ((begin, reading),))
+
+
+class _Log:
+    """What a scheduler has logged of a pod."""
+
+    def __init__(self, path: Path, catch_up: Callable[[], None]) -> None:
+        self.path = path
+        self._tail = ScoreTail(path)
+        self._catch_up = catch_up
+        self._end = 0
+
+    def skip(self) -> None:
+        """What was logged before is of no interest any more."""
+        self._end = self.path.stat().st_size
+        for _ in self._tail.read():
+            pass
+
+    def scores(self, pod: str) -> list[dict[str, object]]:
+        return [score.as_dict() for score in self._tail.read() if score.pod == pod]
+
+    def tells_of_panic(self) -> bool:
+        return _PANIC.search(self._read()) is not None
+
+    def _read(self) -> str:
+        """What was logged since `skip`."""
+        with self.path.open("rb") as file:
+            file.seek(self._end)
+            return file.read().decode(errors="replace")
+
+    def feasible(self, pod: str, components: Sequence[Component]) -> int | None:
+        """How many nodes a bound pod could have been bound to; None: it does not say, or one of `components` ended.
+
+        The line follows the Binding (pkg/scheduler/schedule_one.go, bindingCycle), so it may still be on its way.
+        """
+        line = re.compile(rf'"Successfully bound pod to node" pod="{re.escape(pod)}" .*feasibleNodes=(\d+)')
+
+        def told() -> int:
+            self._catch_up()
+            found = line.search(self._read())
+            if found is None:
+                raise NotYet(f"nothing of {pod} being bound")
+            return int(found[1])
+
+        try:
+            return wait_for(told, REACTION, what=f"{self.path.name} to tell of {pod}", watching=components)
+        except (DeadlineExceededError, CandidateError):
+            return None
+
+    def close(self) -> None:
+        self._tail.close()

@@ -1,0 +1,443 @@
+"""The load of the nodes as the candidate reads it: scripted, or sent in packets; and faults of its readings."""
+
+from __future__ import annotations
+
+import math
+import time
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.claims import NetworkClaims
+from schedproof.candidates.deploy.taps import Fault
+from schedproof.candidates.kinds import ExtenderSpec
+from schedproof.daemons.scrape import opposite
+from schedproof.foundation.deadlines import SCRAPED
+from schedproof.foundation.waiting import NotYet, until, wait_for
+from schedproof.history.acts import LineFault, NodesLoad
+from schedproof.judge.preference import ROTATIONS
+from schedproof.normalization.surfaces.extender import ExtenderSurface
+from schedproof.normalization.surfaces.life import Lives
+from schedproof.stimulus.news import News
+from schedproof.stimulus.pods import pod_manifest
+from schedproof.traffic.readings import NODE_LABEL, traffic_query
+from schedproof.traffic.script import Script
+from schedproof.traffic.series import Bursts, Counter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from schedproof.clusters.cluster import ScriptedMetrics
+    from schedproof.normalization.answer import Readings
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.node_changes import NodeChanges
+    from schedproof.stimulus.sight import Sight
+
+__all__ = ["UNCLAIMED", "LoadChanges", "sample_step", "scripted_past"]
+
+_QUIETEST, _LOUDEST = 100_000.0, 20_000_000.0
+"""Bytes per second at the quietest, or hardly less, and at most at the loudest node; Python can send some 100 MB/s."""
+_QUIETEST_REAL = 1_000_000.0
+"""At the quietest node with a kubelet, whose own traffic (some 40 kB/s, seen) must not matter."""
+
+UNCLAIMED = NetworkClaims("node_network_receive_bytes_total", "receive", window=30, resolution=0.1)
+"""Of a candidate that is asked for its scores only, whatever they are about."""
+
+
+def scripted_past(claims: NetworkClaims) -> float:
+    """For how many seconds scripted series reach back: windows that are full at the time of every query."""
+    return 2 * claims.window + 5
+
+
+def sample_step(claims: NetworkClaims) -> float:
+    """Seconds between two samples of scripted series: several in each window."""
+    return min(max(claims.window / 8, 0.1), 1.0)
+
+
+def opposed(load: Mapping[str, float]) -> dict[str, float]:
+    """A hundred times as much as this load, the most where there is the least."""
+    return {node: 100 * max(load.values()) * min(load.values()) / rate for node, rate in load.items()}
+
+
+def _margin(resolution: float) -> float:
+    """How far loads are from the claimed resolution, as a share of the smaller one: a twentieth of it, or 1e-4.
+
+    Readings are far more exact than that. All counters have samples at the same moments, so that rate() extrapolates
+    them by the same factor, and windows begin and end in the same places. What is left is the rounding of totals (up to
+    1e12, to 1.2e-4 bytes: 2.4e-9 of the smallest load in a window of a second), and that of candidates that count in
+    whole bytes per second (1e-5 of the smallest load).
+    """
+    return max(resolution / 20, 1e-4)
+
+
+class LoadChanges:
+    """What a case does to the load, and to the readings of it. `heal` and `undo` take it back.
+
+    Each load is a phase of the case, by whose number probes refer to it.
+
+    Attributes:
+        claims: how the candidate reads the load.
+        device: the nodes' device that it reads.
+        query: what gives these readings.
+        joins: other queries that must give the same ones.
+        phases: the loads so far, node to bytes per second.
+        sends_packets: whether there has been real traffic.
+    """
+
+    def __init__(self, context: Context, claims: NetworkClaims, nodes: NodeChanges, sight: Sight) -> None:
+        self._context, self._trial, self._recorder = context, context.trial, context.recorder
+        self._nodes, self._sight = nodes, sight
+        self.claims = claims
+        self.device = claims.device.format(device=context.trial.cluster.device)
+        self.query = traffic_query(claims.metric, self.device, claims.window)
+        self.joins: list[str] = []
+        self.phases: list[dict[str, float]] = []
+        self.sends_packets = False
+        self.broken_at = math.inf
+        """When the candidate's line to Prometheus was broken last, on the run's clock."""
+        self._servers: list[ScriptedMetrics] = []
+        self._burst: Bursts | None = None
+        """When to ask about pods; None: at any time."""
+
+    @property
+    def targets(self) -> Mapping[str, Mapping[str, str]]:
+        """The labels that readings have of idle nodes."""
+        return self._nodes.targets
+
+    def add_named(self, addresses: Mapping[str, str]) -> list[str]:
+        """Let idle nodes join; their names. Their readings are joined with these in all the usual ways."""
+        names = self._nodes.add_named(addresses)
+        rate = f'rate({self.claims.metric}{{device="{self.device}"}}[{round(self.claims.window * 1000)}ms])'
+        named = f"{rate} * on(instance) group_left(nodename) node_uname_info"
+        self.joins = [
+            f'sum by ({NODE_LABEL}) (label_replace({named}, "{NODE_LABEL}", "$1", "nodename", "(.*)"))',
+            f"sum by ({NODE_LABEL}) (sum by (instance) ({rate}) * on(instance) group_right() (up == 1))",
+        ]
+        return names
+
+    def traffic(
+        self, quietest: str, *, packets: bool = False, step: float = 0.0, among: Sequence[str] = ()
+    ) -> dict[str, float]:
+        """Loads with one node the quietest: the next carries more by just over the claimed resolution, and so on.
+
+        For real `packets` the steps are larger, because readings are then only as exact as clocks; `step` is a factor
+        that they have at least. They start over after six, so that the loudest of many nodes stays within reach. Where
+        readings are scripted there are `ROTATIONS` steps, and all other nodes are on the last one.
+
+        The quietest mostly has one digit less than the next: compared as texts they would be in another order.
+        """
+        resolution = self.claims.resolution
+        step = max(step, 1 + (max(4 * resolution, 0.5) if packets else resolution + _margin(resolution)))
+        others = [node for node in among or self._nodes.names if node != quietest]
+        quiet = _QUIETEST_REAL if packets and "real-pods" in self._trial.cluster.capabilities else _QUIETEST
+        steps = [1 + n % 6 if packets else min(1 + n, ROTATIONS) for n in range(len(others))]
+        least = min(quiet / step**0.5, _LOUDEST / step ** max(steps, default=0))
+        return {quietest: least, **{node: least * step**n for node, n in zip(others, steps, strict=True)}}
+
+    def await_burst(self) -> None:
+        """Where traffic comes in bursts: wait until a sample shows one, and enough of it is left for a decision."""
+        if (burst := self._burst) is None:
+            return
+        now = time.time()
+        shown = burst.begin * burst.period + sample_step(self.claims)
+        over = (burst.begin + burst.end) / 2 * burst.period + sample_step(self.claims)
+        passed = (now - burst.start) % burst.period
+        if not shown <= passed < over:
+            until(time.monotonic() + (shown - passed) % burst.period)
+
+    def even_out(self) -> None:
+        """Let all nodes have the same readings: what is chosen then is chosen for another reason."""
+        self.script(dict.fromkeys(self._nodes.names, _QUIETEST))
+
+    def undecided(self, first: str, second: str) -> dict[str, float]:
+        """Loads of which the two least differ by just less than the claimed resolution: either node is right.
+
+        All others differ from the second by less as well, and from the first by more.
+        """
+        load = self.traffic(first)
+        resolution = self.claims.resolution
+        least = max(load.values())
+        load = {node: least * (1 + resolution + _margin(resolution)) for node in load}
+        return load | {first: least, second: least * (1 + max(0.0, resolution - _margin(resolution)))}
+
+    def script(
+        self,
+        load: Mapping[str, float],
+        *,
+        before: Mapping[str, float] | None = None,
+        changed: float = 0.0,
+        totals: Mapping[str, float] = MappingProxyType({}),
+        rebooted: Collection[str] = (),
+        devices: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
+        other_way: Mapping[str, float] = MappingProxyType({}),
+        lost: Mapping[str, float] = MappingProxyType({}),
+        nan: bool = False,
+        replicated: Collection[str] = (),
+        bursts: Mapping[str, tuple[float, float]] = MappingProxyType({}),
+    ) -> int:
+        """Put the candidate on a Prometheus of its own, and return the number of this phase of the load.
+
+        Args:
+            load: node to bytes per second, from now on. Scrapes of a node that is left out fail: `up` is 0.
+            before: the load until then, for as long as twice the claimed window looks back; the same, if not given.
+            changed: how many seconds ago the load changed.
+            totals: what the counters showed when the series begin, of nodes that are not to have any total.
+            rebooted: nodes whose counters started over at zero within the window, whenever that is asked for.
+            devices: other devices of the nodes, and the load on each.
+            other_way: the load in the other direction; as in `both_ways`, if not given.
+            lost: nodes that had this load, and of which there have been no samples since before the claimed window.
+            nan: whether each sample is NaN: then nothing can be read, and no load is noted.
+            replicated: nodes of which two replicas of Prometheus have written every series.
+            bursts: node to the shares of each period, which is a window long, from which to which its load flows: then
+                `load` is its mean. The first of these is when pods are asked about.
+        """
+        server = self.new_prometheus()
+        now = time.time()
+        past = now - changed - scripted_past(self.claims)
+        # Where nothing is known of the others any more, nothing is of the harness's own node.
+        gone = {*lost, *(self._trial.reserved_nodes if not load else ())}
+
+        def counters(asked: Mapping[str, float]) -> dict[str, Counter]:
+            rates, earlier = self._with_reserved(asked), self._with_reserved(before or asked)
+            drawn = self._totals(rates)
+            return {
+                node: Counter(
+                    math.nan if nan else totals.get(node, drawn[node]),
+                    ((past, earlier[node]), (now - changed, rate)),
+                    now - self.claims.window / 4 if node in rebooted else math.inf,
+                    self.claims.window,
+                    now - self.look_back - sample_step(self.claims) if node in gone else math.inf,
+                    Bursts(now, self.claims.window, *bursts[node]) if node in bursts else None,
+                )
+                for node, rate in rates.items()
+            }
+
+        scripted = self.both_ways(counters({**self._with_reserved(load), **lost}))
+        if other_way:
+            scripted[opposite(self.claims.metric), self.device] = counters(other_way)
+        for device, rates in devices.items():
+            scripted |= self.both_ways(counters(rates), device)
+        server.script(Script(scripted, sample_step(self.claims), self.targets, frozenset(replicated)))
+        self._burst = Bursts(now, self.claims.window, *next(iter(bursts.values()))) if bursts else None
+        self.use(server.url)
+        return self._note_load({} if nan else load, "scripted")
+
+    def both_ways(
+        self, counters: Mapping[str, Counter], device: str = ""
+    ) -> dict[tuple[str, str], Mapping[str, Counter]]:
+        """The claimed metric of a device, and the same the other way, in which each node counts what another one does.
+
+        The device is the claimed one, if not given. The quietest has what the loudest has, and so on: to read the wrong
+        direction is to choose wrongly, and a world without traffic has none in either.
+        """
+        device = device or self.device
+        scripted: dict[tuple[str, str], Mapping[str, Counter]] = {(self.claims.metric, device): counters}
+        if other := opposite(self.claims.metric):
+            order = sorted(counters, key=lambda node: counters[node].phases[-1][1])
+            scripted[other, device] = {node: counters[its] for node, its in zip(order, reversed(order), strict=True)}
+        return scripted
+
+    def new_prometheus(self) -> ScriptedMetrics:
+        """A server that can be scripted, and is ready: what is to happen within the window is not over by then."""
+        server = self._trial.cluster.scripted_metrics()
+        self._servers.append(server)
+        server.wait_ready()
+        return server
+
+    def end_others(self, server: ScriptedMetrics) -> None:
+        """End all servers but this one, which the candidate reads by now."""
+        for other in self._servers:
+            if other is not server:
+                other.close()
+        self._servers = [server]
+
+    def _with_reserved(self, load: Mapping[str, float]) -> dict[str, float]:
+        """The harness's own node is as loud as the loudest: so it changes nothing about the others' ranks or scale.
+
+        Where `load` has a rate of it already, that one holds.
+
+        Where nothing is known of the others, nothing is of it.
+        """
+        return {**dict.fromkeys(self._trial.reserved_nodes, max(load.values())), **load} if load else {}
+
+    def empty_prometheus(self) -> None:
+        """Put the candidate on a Prometheus that answers, but has nothing, as after its restart."""
+        self.use(self.new_prometheus().url)
+        self._note_load({}, "scripted")
+        self.note_fault("empty")
+
+    def lose_all_nodes(self) -> None:
+        """Put the candidate on a Prometheus all of whose scrapes of the nodes fail."""
+        self.script({})
+        self.note_fault("no node")
+
+    def take_replicas_for_one(self) -> None:
+        """Read several series of a node as one counter, which several replicas of Prometheus have seen."""
+        self.query = self.query.replace("sum by", "max by", 1)
+
+    def spoil_readings(self) -> None:
+        """Put the candidate on a Prometheus whose every sample of the nodes' traffic is NaN."""
+        self.script(self.traffic(self._nodes.names[0]), nan=True)
+        self.note_fault("NaN")
+
+    def end_readings(self, load: Mapping[str, float]) -> int:
+        """Put the candidate on a Prometheus that had this load until just before the claimed window. Its phase."""
+        phase = self.script({}, lost=load)
+        self.note_fault("stale")
+        return phase
+
+    def note_fault(self, fault: str) -> None:
+        """Record that from here on there is nothing to be read from Prometheus; "": that there is again."""
+        self._recorder.add(LineFault(case=self._context.clause, line="prometheus", fault=fault, on=bool(fault)))
+
+    def break_prometheus(self, fault: Fault) -> None:
+        """Break the candidate's line to Prometheus until `heal_prometheus`.
+
+        Returns when its readings are older than it claims to go without asking: from then on it must know.
+        """
+        self.broken_at = self._recorder.now()
+        self._trial.attachment.prometheus.inject(fault)
+        until(time.monotonic() + self.claims.staleness)
+        self.note_fault(fault.value)
+
+    def outlast_readings(self, fault: Fault) -> None:
+        """As `break_prometheus`; returns when no reading from before may be used any more, by window and refresh.
+
+        A candidate that polls, and whose request hangs, may not know of any trouble before its time-out. It is given as
+        long as it claims to take for a pod.
+        """
+        begin = time.monotonic()
+        self.break_prometheus(fault)
+        self.wait_claimed(begin)
+        if fault is Fault.HANG and self.claims.refresh:
+            until(begin + self._context.deadlines.bind.seconds)
+
+    def heal_prometheus(self) -> None:
+        """End what `break_prometheus` began. A request that was never answered is not answered now: see `Tap.heal`."""
+        self._trial.attachment.prometheus.heal()
+        self.note_fault("")
+
+    def send(self, load: Mapping[str, float]) -> int:
+        """Put real packets on the nodes, and wait until a window holds nothing older. Returns the phase's number."""
+        self.use(self._trial.cluster.prometheus_url)
+        self.sends_packets = True
+        self._trial.cluster.set_load(self._with_reserved(load), self.claims.direction)
+        phase = self._note_load(load, "packets")
+        # The window must have passed, and the scrape that closes it must have been taken.
+        self.wait_claimed(time.monotonic() + 2 * self._trial.cluster.scrape_interval)
+        self._await_scrapes()
+        return phase
+
+    def _await_scrapes(self) -> None:
+        """Wait for a window in which no scrape has failed: on a busy machine an exporter may answer too late."""
+        query = f"min by ({NODE_LABEL}) (min_over_time(up[{round(self.claims.window * 1000)}ms]))"
+
+        def probe() -> None:
+            up = self.reading(query)
+            if missed := [node for node in self._trial.cluster.nodes if up.get(node, 1.0) < 1]:
+                raise NotYet(f"scrapes have failed of {', '.join(missed)}")
+
+        wait_for(probe, SCRAPED, what="a window in which all scrapes succeed", poll=0.1)
+
+    def _totals(self, load: Mapping[str, float]) -> dict[str, float]:
+        """What the counters have counted so far, drawn by lot: real nodes have been up for different times.
+
+        The quietest node has neither the smallest total nor (from three nodes on) the largest: a scheduler that ranks
+        by totals never does right by chance.
+        """
+        if not load:
+            return {}
+        values = sorted(self._context.random.uniform(1e9, 1e12) for _ in load)
+        quietest = min(load, key=lambda node: load[node])
+        totals = {quietest: values.pop(len(values) // 2)}
+        self._context.random.shuffle(values)
+        return totals | dict(zip((node for node in load if node != quietest), values, strict=True))
+
+    def reversed_totals(self, load: Mapping[str, float]) -> dict[str, float]:
+        """What counters could have counted so far: the quieter a node is now, the more, by factors of ten."""
+        order = sorted(load, key=lambda node: load[node], reverse=True)
+        return {node: 1e9 * 10.0**number for number, node in enumerate(order)}
+
+    @property
+    def other_devices(self) -> tuple[str, ...]:
+        """Names of devices that are not claimed: the first ends like the claimed one, the second begins like it.
+
+        In the order of labels, the first mostly comes before it, and the second after it. The last is loopback.
+        """
+        return f"br-{self.device}", f"{self.device}1", "lo"
+
+    @property
+    def look_back(self) -> float:
+        """Seconds after which a change of the load is the only thing that counts: window plus refresh."""
+        return self.claims.look_back
+
+    def wait_claimed(self, since: float) -> None:
+        """Until window plus refresh have passed since a moment of the monotonic clock: then the claim is due."""
+        until(since + self.look_back)
+
+    def _note_load(self, load: Mapping[str, float], source: str) -> int:
+        phase = len(self.phases)
+        self._recorder.add(NodesLoad(case=self._context.clause, phase=phase, traffic=dict(load), source=source))
+        self.phases.append(dict(load))
+        self._sight.use_one_of(load)
+        return phase
+
+    def reading(self, query: str, moment: float | None = None) -> Mapping[str, float]:
+        """What the candidate's Prometheus answers to a query; as of `moment`, seconds since the epoch, or now."""
+        return self._trial.readers.at(self._trial.attachment.prometheus.upstream).traffic(query, moment)
+
+    def use(self, url: str) -> None:
+        """Exchange the server behind the candidate's tap; return when it has no older readings any more."""
+        self._trial.attachment.prometheus.upstream = url
+        self.news.wait()
+
+    @property
+    def news(self) -> News:
+        """What tells whether the candidate has new readings."""
+        # A candidate that counts its own placements may take each question for a placement.
+        counts = self.claims.own_placements == "counted"
+        asked = self.asking(self._trial.cluster.nodes, lambda _: None) if self.claims.staleness and not counts else None
+
+        def nudge() -> None:
+            assert asked is not None
+            asked.ask_for_nothing(tuple((node, None) for node in asked.nodes))
+            asked.close()
+
+        shows = self._trial.attachment.is_one_process
+        return News(self._recorder, self.claims, nudge if asked is not None else None, shows=shows)
+
+    def asking(self, nodes: Sequence[str], script: Callable[[Readings], None]) -> ExtenderSurface | None:
+        """Questions to the candidate about these nodes, past kube-scheduler; None where it is no extender."""
+        spec, tap = self._trial.candidate.spec, self._trial.attachment.extender
+        if not isinstance(spec, ExtenderSpec) or tap is None:
+            return None
+        pod = pod_manifest(
+            f"{self._context.prefix}-asked",
+            self._trial.candidate.scheduler_name,
+            image=self._trial.cluster.workload_image,
+            cpu="100m",
+        )
+        pod["metadata"]["namespace"] = self._trial.namespace
+        # Past the tap: what we ask is no part of what kube-scheduler asked, and there may be thousands of questions.
+        return ExtenderSurface(
+            tap.connect, spec.config,
+            nodes={node: self._recorder.nodes[node] for node in nodes if node in self._recorder.nodes}, pod=pod,
+            script=script, life=Lives(self._trial.attachment),
+        )  # fmt: skip
+
+    def heal(self) -> None:
+        """Mend the candidate's line to Prometheus, whatever was done to it."""
+        if self._trial.attachment.asks_prometheus:
+            self._trial.attachment.prometheus.heal()
+            # One that waits for ever has failed this case, and not all the others.
+            self._trial.attachment.prometheus.release()
+
+    def undo(self) -> None:
+        """Put the candidate back on the cluster's Prometheus, and silence the nodes."""
+        attachment, cluster = self._trial.attachment, self._trial.cluster
+        if attachment.asks_prometheus:
+            attachment.prometheus.upstream = cluster.prometheus_url
+        if self.sends_packets:
+            silence = dict.fromkeys((*cluster.nodes, *self._trial.reserved_nodes), 0.0)
+            cluster.set_load(silence, self.claims.direction)
+        for server in self._servers:
+            server.close()

@@ -1,0 +1,110 @@
+"""Objects that pods and terms refer to: namespaces, classes of pods, budgets, owners."""
+
+from __future__ import annotations
+
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from schedproof.clusters.api import ApiError
+from schedproof.foundation.deadlines import BUDGET_IN_FORCE, OBJECT_SHOWN
+from schedproof.foundation.waiting import NotYet, until, wait_for
+from schedproof.stimulus.pods import FILLER, owned_by, pod_manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from schedproof.stimulus.context import Context
+
+__all__ = ["ObjectChanges"]
+
+
+class ObjectChanges:
+    """What a case creates beside pods, nodes and storage. `undo` removes it, but for namespaces and what is in them."""
+
+    def __init__(self, context: Context) -> None:
+        self._trial, self._api = context.trial, context.api
+        self._prefix, self._freshness = context.prefix, context.freshness
+        self._classes: list[tuple[str, str]] = []
+        """Resource and name of RuntimeClasses and PriorityClasses that are to go."""
+        self._budgets: list[str] = []
+
+    def namespaces(self, **labels: Mapping[str, str]) -> list[str]:
+        """Let there be more namespaces, with these labels, which stay to the end of the run; their full names.
+
+        No binding shows that the candidate has seen them: it has the time within which it claims to heed changes.
+        """
+        full_names = []
+        for name, its_labels in labels.items():
+            full_name = self._trial.surroundings.namespace_beside(self._trial.namespace, name)
+            self._api.merge("namespaces", full_name, {"metadata": {"labels": dict(its_labels)}})
+            full_names.append(full_name)
+        until(time.monotonic() + self._freshness)
+        return full_names
+
+    def runtime_class(self, cpu: str) -> str:
+        """Let there be a RuntimeClass whose pods take so much CPU more than they ask for; its name."""
+        name = self._class_name()
+        overhead = {"podFixed": {"cpu": cpu}}
+        self._api.create("runtimeclasses", {"metadata": {"name": name}, "handler": "runc", "overhead": overhead})
+        self._classes.append(("runtimeclasses", name))
+        return name
+
+    def priority_class(self, value: int, *, preempts: bool = False) -> str:
+        """Let there be a PriorityClass of this value; its name. `preempts`: whether others are evicted for its pods."""
+        name = self._class_name()
+        policy = "PreemptLowerPriority" if preempts else "Never"
+        self._api.create("priorityclasses", {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy})
+        self._classes.append(("priorityclasses", name))
+        image = self._trial.cluster.workload_image
+        pod = pod_manifest(f"{self._prefix}-of-class", FILLER, image=image, priorityClassName=name)
+
+        def known() -> None:
+            # The apiserver's admission has its own watch of PriorityClasses, and refuses pods of those unknown to it.
+            try:
+                self._api.try_create("pods", pod, self._trial.namespace)
+            except ApiError as error:
+                if error.status != HTTPStatus.FORBIDDEN:
+                    raise
+                raise NotYet(str(error)) from error
+
+        wait_for(known, OBJECT_SHOWN, what=f"the apiserver to know the PriorityClass {name}")
+        return name
+
+    def daemon_set(self) -> dict[str, Any]:
+        """Let there be a DaemonSet, to the end of the run; the metav1.OwnerReference of its pods, which we make.
+
+        Needs the capability `idle-daemon-sets`.
+        """
+        labels = {"schedproof.dev/daemons": self._prefix}
+        containers = [{"name": "main", "image": self._trial.cluster.workload_image}]
+        template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+        spec = {"selector": {"matchLabels": labels}, "template": template}
+        document = {"metadata": {"generateName": f"{self._prefix}-daemons-"}, "spec": spec}
+        made = self._api.create("daemonsets", document, self._trial.namespace)
+        return owned_by("apps/v1", "DaemonSet", made)
+
+    def disruption_budget(self, app: str) -> None:
+        """Let a PodDisruptionBudget allow no disruption of the one pod that is labelled with this `app`, and runs."""
+        name = f"{self._prefix}-{app}"
+        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}
+        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}
+        self._api.create("poddisruptionbudgets", budget, self._trial.namespace)
+        self._budgets.append(name)
+
+        def in_force() -> None:
+            status = self._api.get("poddisruptionbudgets", name, self._trial.namespace).get("status") or {}
+            if status.get("currentHealthy") != 1 or status.get("disruptionsAllowed") != 0:
+                raise NotYet(f"its status is {status}")
+
+        wait_for(in_force, BUDGET_IN_FORCE, what=f"the PodDisruptionBudget {name}", poll=0.1)
+
+    def _class_name(self) -> str:
+        return f"{self._trial.namespace}-{self._prefix}-{len(self._classes)}"
+
+    def undo(self) -> None:
+        """Remove the budgets, then the classes."""
+        while self._budgets:
+            self._api.delete_if_there("poddisruptionbudgets", self._budgets.pop(), self._trial.namespace)
+        while self._classes:
+            self._api.delete_if_there(*self._classes.pop())

@@ -1,0 +1,162 @@
+"""What the candidate has seen of the world: shown by pods that it binds, or over once its claim to heed changes is."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.deadlines import FIRST_SCRAPE, LATE
+from schedproof.foundation.waiting import NotYet, until, wait_for
+from schedproof.history.acts import Aged, ShownSeen
+from schedproof.history.world import RESERVED
+from schedproof.stimulus.pods import TOLERATE_ALL
+from schedproof.stimulus.reserved import GENERATION
+from schedproof.traffic.readings import traffic_query
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from schedproof.candidates.claims import NetworkClaims
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.expectations import Expectations
+    from schedproof.stimulus.pod_changes import PodChanges
+    from schedproof.stimulus.pods import Pod
+    from schedproof.stimulus.reserved import Turn
+    from schedproof.stimulus.status import PodStatus
+
+__all__ = ["Sight"]
+
+_PROPAGATION = 2.0
+"""Seconds within which a watch has told everybody of a change, by far."""
+_TOO_LATE = 3
+"""Pods that are bound to nodes which are gone: so many show that the candidate is not merely catching up."""
+
+
+class Sight:
+    """Waits until the candidate, and not only the apiserver, has seen the world as it is."""
+
+    def __init__(self, context: Context, pods: PodChanges, expect: Expectations, status: PodStatus) -> None:
+        self._context, self._trial = context, context.trial
+        self._recorder, self._cluster = context.recorder, context.trial.cluster
+        self._pods, self._expect, self._status = pods, expect, status
+        self._node = self._cluster.nodes[0]
+        """By which it is shown what the candidate has seen, where there is no reserved node."""
+
+    def use_one_of(self, nodes: Mapping[str, float]) -> None:
+        """Show what the candidate has seen by one of these nodes, which have readings, from here on.
+
+        A candidate may claim to reject nodes that have none.
+        """
+        known = (node for node in self._cluster.nodes if node in nodes)
+        self._node = next(known, self._cluster.nodes[0])
+
+    def settle(self) -> None:
+        """Wait until the candidate, and not only the apiserver, has seen the world as it is now.
+
+        Nodes and pods reach it by watches (or polls) of their own, and both are shown: see `ReservedNode`. Who binds
+        the probe elsewhere has no regard for selectors, which is not what the case is about: such a candidate gets some
+        time. Where there is no such node, or it cannot be used, a label of another one shows the nodes (where nodes are
+        not to be changed: that pods are bound at all); the pods have been seen once the time has passed within which
+        the candidate claims to heed what it was told.
+        """
+        turn = self._turn()
+        node, selector = "", {}
+        if turn is not None:
+            node, selector = RESERVED, {GENERATION: turn.label}
+        elif "change-nodes" in self._cluster.capabilities:
+            node, selector = self._node, {GENERATION: self._trial.next_generation()}
+            self._context.api.merge("nodes", node, {"metadata": {"labels": selector}})
+        cpu = turn.cpu if turn is not None else ""
+        probe = self._pods.create("settle", role="settle", nodeSelector=selector, tolerations=TOLERATE_ALL, cpu=cpu)
+        due = self._expect.due(self._context.deadlines.bind)
+        in_time = self._expect.wait_bound([probe], due)
+        if not in_time and self._pods.remove_misplaced():
+            # One of them had its room.
+            in_time = self._expect.wait_bound([probe], due)
+        if not in_time:
+            selects = f"selects the newest label of {node}" if selector else "fits everywhere"
+            self._expect.unseen(f"{probe.name} {selects}, and was bound to no node", rv=probe.rv)
+            self._expect.record("bound", [probe], due)
+            self._expect.wait_bound([probe], LATE)
+            self._expect.end_early()
+        self._trial.schedules()
+        seen = (turn.nodes, turn.pods) if turn is not None else (probe.rv, probe.rv)
+        proof = probe.name
+        if selector and self._pods.node_of(probe) != node:
+            until(time.monotonic() + _PROPAGATION)
+            proof = f"{_PROPAGATION:g} s, as its selector was ignored"
+        elif turn is None:
+            self.await_heeded()
+            proof = f"{probe.name}, and {self._context.freshness:g} s, as claimed"
+        nodes, pods = seen
+        self._recorder.add(ShownSeen(rv=min(seen), nodes=nodes, pods=pods, shown_at_rv=self._recorder.rv, pod=proof))
+        self._pods.delete([probe])
+
+    def _turn(self) -> Turn | None:
+        """A turn of the turnstile; None where there is none, or none that this candidate would pass."""
+        reserved, network = self._trial.reserved, self._trial.candidate.claims.network
+        if reserved is None:
+            return None
+        if network is not None and network.on_missing == "reject" and RESERVED not in self._readings(network):
+            return None
+        return reserved.turn(self._trial.next_generation())
+
+    def _readings(self, claims: NetworkClaims) -> Mapping[str, float]:
+        """What the candidate can read of the nodes' traffic now."""
+        query = traffic_query(claims.metric, claims.device.format(device=self._cluster.device), claims.window)
+        return self._trial.readers.at(self._trial.attachment.prometheus.upstream).traffic(query)
+
+    def joined(self, node: str, *, left: float | None = None) -> None:
+        """Wait until the candidate can use a node that has just joined, where it takes none without readings.
+
+        By its claim (`on-missing: reject`) it does not use the node before Prometheus has readings of it, and only a
+        change of the cluster makes kube-scheduler try again. Where another one of its name `left`, at this moment of
+        the monotonic clock, that one's readings, which are of another address, must be over first.
+        """
+        network = self._trial.candidate.claims.network
+        if network is None or network.on_missing != "reject":
+            return
+
+        def probe() -> None:
+            if node not in self._readings(network):
+                raise NotYet(f"Prometheus has no traffic of {node}")
+
+        if left is not None:
+            until(left + self._cluster.scrape_interval + network.window)
+        wait_for(probe, FIRST_SCRAPE, what=f"Prometheus to know of {node}")
+        until(time.monotonic() + network.staleness)
+        self.settle()
+
+    def age(self, node: str) -> None:
+        """Wait until the candidate must have heeded, by its claim, what the watch has shown of a node by now."""
+        rv = int(self._recorder.nodes[node]["metadata"]["resourceVersion"])
+        self.await_heeded()
+        self._recorder.add(Aged(case=self._context.clause, node=node, rv=rv, seconds=self._context.freshness))
+
+    def await_heeded(self) -> None:
+        """Wait until the candidate must have heeded, by its claim, whatever the watch has shown by now."""
+        until(time.monotonic() + self._context.freshness)
+
+    def nowhere_pod(self, name: str, **spec: Any) -> Pod:
+        """A pod, where all nodes are gone, that waits.
+
+        The candidate's watch of nodes may be behind ours, and a pod be bound to one that is gone: so another is
+        created, until the candidate has caught up, or has missed by its claim to do so.
+        """
+        freshness = self._context.freshness
+        due = time.monotonic() + freshness
+
+        def decided() -> Pod:
+            pod = self._pods.create(name, **spec)
+            self._status.await_decision(pod, self._context.deadlines.reaction)
+            return pod
+
+        late, pod = 0, decided()
+        while self._pods.node_of(pod) and late < _TOO_LATE:
+            late += time.monotonic() > due
+            self._pods.delete([pod])  # or they would fill what the candidate takes for nodes
+            pod = decided()
+        if self._pods.node_of(pod):
+            self._expect.unseen(f"{late} pods were bound to nodes that had been gone for more than {freshness:g} s")
+            self._expect.end_early()
+        return pod

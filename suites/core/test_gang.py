@@ -1,0 +1,32 @@
+"""core: groups of pods that are of use only together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
+
+SLOT = "schedproof.dev/slot"
+
+
+@pytest.mark.clause("core/gang")
+def test_gang(case: Case) -> None:
+    """Four slots, of which each pod asks for one: a group of three, a group of five, and then two groups of three.
+
+    The members of these two come in turns: a scheduler that takes each pod by itself gives two slots to either.
+    """
+    case.nodes.add("node-gang", **{SLOT: "4"})
+    case.settle()
+    spec = {"extended": {SLOT: "1"}, "nodeSelector": {"kubernetes.io/hostname": "node-gang"}}
+    (small,) = case.groups.create(1, 3, **spec)
+    case.groups.expect_whole([small])
+    case.delete(small)
+    (large,) = case.groups.create(1, 5, **spec)
+    case.groups.await_timeout()
+    case.delete(large)
+    rivals = case.groups.create(2, 3, **spec)
+    case.groups.expect_whole(rivals)
+    case.groups.await_timeout()

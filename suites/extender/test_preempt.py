@@ -1,0 +1,37 @@
+"""extender: what it makes of the victims that kube-scheduler has chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from schedproof.stimulus.case import Case
+
+SLOT = "schedproof.dev/slot"
+
+
+@pytest.mark.clause("extender/preempt")
+def test_preempt(case: Case) -> None:
+    """Three nodes with one slot each, held by pods of different lower priorities. Two pods come that want one.
+
+    The pod of the lowest priority is all that there is of its application, which a PodDisruptionBudget protects.
+    """
+    for number in range(3):
+        case.nodes.add(f"node-preempt-{number}", **{SLOT: "1"})
+    case.settle()
+    slot = {"extended": {SLOT: "1"}}
+    holders = [
+        case.pod(
+            "holder", role="holder", priorityClassName=case.objects.priority_class(priority), labels=labels, **slot
+        )
+        for priority, labels in ((10, {"app": "alone"}), (20, {}), (30, {}))
+    ]
+    case.expect_bound(holders)
+    case.objects.disruption_budget("alone")
+    case.sight.await_heeded()
+    for _ in range(2):
+        high = case.objects.priority_class(1000, preempts=True)
+        preemptor = case.pod("preemptor", role="preemptor", priorityClassName=high, **slot)
+        case.expect_bound([preemptor], case.deadlines.requeue)

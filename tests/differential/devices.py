@@ -1,0 +1,148 @@
+"""Devices at random: ResourceSlices, DeviceClasses, and ResourceClaims, of which a pod uses some."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Manifest = dict[str, Any]
+
+_DRIVERS = ("example.com", "gpu.example.com")
+_COLORS = ("red", "blue")
+
+
+def _cel(expression: str) -> Manifest:
+    return {"cel": {"expression": expression}}
+
+
+_RED, _LARGE = (f'device.attributes["example.com"].{rest}' for rest in ('color == "red"', "size == 2"))
+_SELECTORS = (
+    [], [], [_cel(_RED)], [_cel(_LARGE)], [_cel(f"{_RED} && {_LARGE}")], [_cel(_RED), _cel(_LARGE)],
+    [_cel('device.driver == "gpu.example.com"')], [_cel(f'device.driver == "example.com" && {_RED}')],
+    [_cel('device.attributes["example.com"].ready == true')],
+)  # fmt: skip
+_CLASSES = [
+    {"metadata": {"name": "any"}, "spec": {}},
+    {"metadata": {"name": "red"}, "spec": {"selectors": [_cel(_RED)]}},
+    {"metadata": {"name": "gpu"}, "spec": {"selectors": [_cel('device.driver == "gpu.example.com"')]}},
+]
+_OWNER = {"apiVersion": "v1", "kind": "Pod"}
+
+
+class DeviceWorlds:
+    """A series of them; the same seed gives the same ones."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(f"{seed}: devices")
+
+    def wanted(self) -> bool:
+        """Whether there are to be any in the next world."""
+        return self._chance(0.25)
+
+    def draw(self, pod: Manifest, nodes: Sequence[Manifest]) -> Manifest:
+        """`resourceClaims`, `resourceSlices` and `deviceClasses`; the pod is given its entries for the claims."""
+        names = [node["metadata"]["name"] for node in nodes]
+        slices = [one for number in range(self._random.randint(1, 5)) for one in self._pool(f"pool-{number}", names)]
+        claims = [self._claim(f"device-{number}", pod, slices, names) for number in range(self._random.randint(1, 4))]
+        classes = _CLASSES if self._chance(0.97) else _CLASSES[1:]
+        self._use(pod, claims)
+        return {"resourceClaims": claims, "resourceSlices": slices, "deviceClasses": classes}
+
+    def _chance(self, part: float) -> bool:
+        return self._random.random() < part
+
+    def _pool(self, name: str, nodes: Sequence[str]) -> list[Manifest]:
+        """Its slices, of which one may be missing."""
+        count = self._random.choice((1, 1, 1, 2))
+        driver = self._random.choice(_DRIVERS)
+        pool = {"name": name, "generation": 1, "resourceSliceCount": count}
+        where = self._where(nodes)
+        slices = [
+            {
+                "metadata": {"name": f"{name}-{number}"},
+                "spec": {
+                    "driver": driver, "pool": pool, **(where if self._chance(0.8) else self._where(nodes)),
+                    "devices": [self._device(f"d{number}{at}") for at in range(self._random.randint(0, 3))],
+                },
+            }
+            for number in range(count)
+        ]  # fmt: skip
+        return slices if self._chance(0.95) else slices[1:]
+
+    def _where(self, nodes: Sequence[str]) -> Manifest:
+        if self._chance(0.7):
+            return {"nodeName": self._random.choice((*nodes, "gone"))}
+        if self._chance(0.3):
+            return {"allNodes": True}
+        values = self._random.sample(nodes, self._random.randint(1, len(nodes)))
+        operator = self._random.choice(("In", "NotIn"))
+        term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": operator, "values": values}]}
+        return {"nodeSelector": {"nodeSelectorTerms": [term]}}
+
+    def _device(self, name: str) -> Manifest:
+        """Rarely one without an attribute, by which a selector fails."""
+        attributes = {
+            "example.com/color": {"string": self._random.choice(_COLORS)},
+            "example.com/size": {"int": self._random.choice((1, 2))},
+            "example.com/ready": {"bool": self._chance(0.8)},
+        }
+        if self._chance(0.01):
+            attributes.popitem()
+        return {"name": name, "attributes": attributes}
+
+    def _claim(self, name: str, pod: Manifest, slices: Sequence[Manifest], nodes: Sequence[str]) -> Manifest:
+        owner = pod["metadata"]
+        metadata: Manifest = {"name": name, "namespace": owner["namespace"], "uid": f"uid-of-{name}"}
+        if self._chance(0.2):
+            uid = owner["uid"] if self._chance(0.9) else "another"
+            metadata["ownerReferences"] = [{**_OWNER, "name": owner["name"], "uid": uid, "controller": True}]
+        if self._chance(0.02):
+            metadata |= {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+        requests = [self._request(f"r{number}") for number in range(self._random.choice((1, 1, 2)))]
+        claim: Manifest = {"metadata": metadata, "spec": {"devices": {"requests": requests}}}
+        if self._chance(0.35):
+            claim["status"] = self._status(slices, nodes, owner["uid"])
+        return claim
+
+    def _request(self, name: str) -> Manifest:
+        exactly: Manifest = {"deviceClassName": self._random.choice(("any", "any", "any", "red", "gpu"))}
+        if self._chance(0.5):
+            exactly |= {"allocationMode": "ExactCount", "count": self._random.choice((1, 2, 2, 3))}
+        if selectors := self._random.choice(_SELECTORS):
+            exactly["selectors"] = selectors
+        return {"name": name, "exactly": exactly}
+
+    def _status(self, slices: Sequence[Manifest], nodes: Sequence[str], uid: str) -> Manifest:
+        """Allocated, whatever it asks for, and on whichever node: no rule looks at that again."""
+        there = [
+            {"request": "r0", "driver": one["spec"]["driver"], "pool": one["spec"]["pool"]["name"], "device": name}
+            for one in slices
+            for name in (device["name"] for device in one["spec"]["devices"])
+        ]
+        status: Manifest = {"allocation": {"devices": {"results": self._random.sample(there, min(len(there), 2))}}}
+        if self._chance(0.8):
+            here = {"key": "metadata.name", "operator": "In", "values": [self._random.choice(nodes)]}
+            status["allocation"]["nodeSelector"] = {"nodeSelectorTerms": [{"matchFields": [here]}]}
+        consumers = [{"resource": "pods", "name": "other", "uid": f"other-{number}"} for number in range(256)]
+        count = self._random.choice((0, 1, 255, 256))
+        mine = [{"resource": "pods", "name": "probe", "uid": uid}] if self._chance(0.3) else []
+        status["reservedFor"] = [*mine, *consumers[: count - len(mine)]] if count else []
+        return status
+
+    def _use(self, pod: Manifest, claims: Sequence[Manifest]) -> None:
+        used = self._random.sample(claims, min(len(claims), self._random.choice((1, 1, 2))))
+        entries, statuses = [], []
+        for number, claim in enumerate(used):
+            entry = {"name": f"e{number}", "resourceClaimName": claim["metadata"]["name"]}
+            if claim["metadata"].get("ownerReferences"):
+                entry = {"name": entry["name"], "resourceClaimTemplateName": "template"}
+                made = {"resourceClaimName": claim["metadata"]["name"]} if self._chance(0.95) else {}
+                statuses += [{"name": entry["name"], **made}] if self._chance(0.95) else []
+            elif self._chance(0.03):
+                entry["resourceClaimName"] = "none"
+            entries.append(entry)
+        pod["spec"]["resourceClaims"] = entries
+        pod["status"]["resourceClaimStatuses"] = statuses

@@ -1,0 +1,179 @@
+"""core/dra: where pods with ResourceClaims go, and that these are allocated and reserved before."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from .histories import CLAIMS, NAMESPACE, HistoryBuilder, told
+
+CASE = "core/dra"
+CLAIMED = dataclasses.replace(CLAIMS, features=("dra",))
+DRIVER = "example.com"
+
+
+def published(**nodes: int) -> HistoryBuilder:
+    """So many devices on each node, in a pool of the node's name."""
+    h = HistoryBuilder(CASE, claims=CLAIMED)
+    store(h, "deviceclasses", "any", spec={})
+    for node, count in (nodes or {"node_1": 1}).items():
+        name = node.replace("_", "-")
+        devices = [{"name": f"d{number}"} for number in range(count)]
+        pool = {"name": name, "generation": 1, "resourceSliceCount": 1}
+        store(h, "resourceslices", name, spec={"driver": DRIVER, "nodeName": name, "pool": pool, "devices": devices})
+    return h
+
+
+def store(h: HistoryBuilder, resource: str, name: str, metadata: dict[str, Any] | None = None, **body: Any) -> None:
+    h.happens(resource, "MODIFIED", {"metadata": {"name": name, "uid": name, **(metadata or {})}, **body})
+
+
+def claim(
+    h: HistoryBuilder, name: str = "claim", *devices: str, count: int = 1, pod: str = "", gone: bool = False
+) -> None:
+    """A claim for so many devices. `devices`: those that it has, as POOL/NAME; `pod`: for which it is reserved."""
+    results = [
+        {"request": "wanted", "driver": DRIVER, "pool": pool, "device": device}
+        for pool, device in (one.split("/") for one in devices)
+    ]
+    status: dict[str, Any] = {}
+    if devices:
+        here = {"key": "metadata.name", "operator": "In", "values": [results[0]["pool"]]}
+        selector = {"nodeSelectorTerms": [{"matchFields": [here]}]}
+        status["allocation"] = {"devices": {"results": results}, "nodeSelector": selector}
+    if pod:
+        status["reservedFor"] = [{"resource": "pods", "name": pod, "uid": h.uid(pod)}]
+    request = {"name": "wanted", "exactly": {"deviceClassName": "any", "count": count}}
+    manifest = {
+        "metadata": {"name": name, "namespace": NAMESPACE, "uid": name}, "status": status,
+        "spec": {"devices": {"requests": [request]}},
+    }  # fmt: skip
+    h.happens("resourceclaims", "DELETED" if gone else "MODIFIED", manifest)
+
+
+def pod(h: HistoryBuilder, name: str = "p", claimed: str = "claim", **spec: Any) -> None:
+    h.pod(name, resourceClaims=[{"name": "devices", "resourceClaimName": claimed}], **spec)
+
+
+def land(h: HistoryBuilder, node: str = "node-1", name: str = "p") -> HistoryBuilder:
+    h.bind(name, node)
+    h.expect(name, "bound")
+    return h
+
+
+def test_a_pod_that_is_where_its_device_is_allocated_and_reserved_passes() -> None:
+    h = published()
+    claim(h)
+    pod(h)
+    claim(h, "claim", "node-1/d0", pod="p")
+    told(land(h).verdict(), "passed")
+
+
+def test_a_pod_where_its_claim_cannot_be_met_fails() -> None:
+    h = published()
+    claim(h)
+    pod(h)
+    told(land(h, "node-2").verdict(), "failed", "infeasible-node", "node-2")
+    h = published()
+    claim(h)
+    pod(h)
+    claim(h, "claim", "node-1/d0", pod="p")
+    told(land(h, "node-2").verdict(), "failed", "infeasible-node", "node-2")
+
+
+def test_a_claim_is_allocated_before_its_pod_is_bound() -> None:
+    h = published()
+    claim(h)
+    pod(h)
+    land(h)
+    claim(h, "claim", "node-1/d0", pod="p")
+    told(h.verdict(), "failed", "unallocated-resource-claim", "p", "node-1")
+
+
+def test_a_claim_is_reserved_before_its_pod_is_bound() -> None:
+    h = published()
+    claim(h)
+    pod(h)
+    claim(h, "claim", "node-1/d0")
+    land(h)
+    claim(h, "claim", "node-1/d0", pod="p")
+    told(h.verdict(), "failed", "unreserved-resource-claim", "p", "node-1")
+
+
+def test_a_shared_claim_is_reserved_for_each_pod() -> None:
+    h = published()
+    claim(h)
+    pod(h)
+    claim(h, "claim", "node-1/d0", pod="p")
+    land(h)
+    pod(h, "q")
+    told(land(h, name="q").verdict(), "failed", "unreserved-resource-claim", "q")
+
+
+def test_what_is_allocated_is_what_was_asked_for_on_the_pods_node() -> None:
+    for devices, count, fact in (
+        (["node-1/d0"], 2, "1"),
+        (["node-1/d0", "node-1/d9"], 2, "d9"),
+        (["node-1/d0", "node-2/d0"], 2, "node-2"),
+    ):
+        h = published(node_1=2, node_2=1)
+        claim(h, count=count)
+        pod(h)
+        claim(h, "claim", *devices, count=count, pod="p")
+        told(land(h).verdict(), "failed", "wrong-allocation", fact)
+
+
+def test_a_device_that_two_claims_have_at_a_time_fails() -> None:
+    h = published(node_1=2)
+    claim(h, "other", "node-1/d0")
+    claim(h)
+    pod(h)
+    claim(h, "claim", "node-1/d0", pod="p")
+    told(land(h).verdict(), "failed", "device-allocated-twice", "d0", "other", "claim")
+    h = published(node_1=2)
+    claim(h)
+    pod(h)
+    claim(h, "claim", "node-1/d0", "node-1/d0", count=2, pod="p")
+    told(land(h).verdict(), "failed", "device-allocated-twice", "d0", "claim")
+
+
+def test_a_device_may_be_allocated_again_once_it_was_given_back() -> None:
+    for gone in (False, True):
+        h = published()
+        claim(h, "other", "node-1/d0")
+        claim(h, "other", gone=gone)
+        claim(h)
+        pod(h)
+        claim(h, "claim", "node-1/d0", pod="p")
+        told(land(h).verdict(), "passed")
+
+
+def test_a_pod_waits_while_its_claim_cannot_be_met_and_no_longer() -> None:
+    h = published()
+    claim(h, "other", "node-1/d0")
+    claim(h)
+    pod(h)
+    h.fence()
+    h.expect("p", "pending")
+    told(h.verdict(), "invalid", "not-tried")
+    store(h, "resourceslices", "late", spec={
+        "driver": DRIVER, "nodeName": "node-2", "devices": [{"name": "d0"}],
+        "pool": {"name": "node-2", "generation": 1, "resourceSliceCount": 1},
+    })  # fmt: skip
+    h.expect("p", "bound")
+    told(h.verdict(), "failed", "not-bound-in-time", "p", "node-2")
+
+
+def test_pods_without_claims_prove_nothing() -> None:
+    h = published()
+    h.pod("p")
+    told(land(h).verdict(), "invalid", "not-tried")
+
+
+def test_what_the_oracle_does_not_model_is_not_held_against_a_candidate() -> None:
+    h = published()
+    store(h, "deviceclasses", "any", spec={"selectors": [{"cel": {"expression": "device.driver != 'x'"}}]})
+    claim(h)
+    pod(h)
+    claim(h, "claim", "node-1/d0", pod="p")
+    told(land(h).verdict(), "invalid", "oracle-gap")

@@ -1,0 +1,144 @@
+"""A compiled scheduler among others: replicas of its own, the cluster's scheduler, and in the place of that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedproof.history.acts import Halted, Resumed
+from schedproof.history.observations import LeaseHolder
+
+from .histories import CANDIDATE_USER, CONTROL, CONTROL_USER, HistoryBuilder, told
+
+ELECTION, SECOND, DEFAULT = "plugin/leader-election-off-on", "plugin/second-scheduler", "plugin/replaces-default"
+LEASE = "sp-tested/kube-scheduler"
+
+
+def elected(
+    holder: str | None = "tested_1", *, bound: bool = True, writes: str = "", code: int = 201
+) -> HistoryBuilder:
+    """It is started with leader election; the holder of its Lease then, and which Lease it `writes`."""
+    h = HistoryBuilder(ELECTION)
+    h.pod("off-1")
+    h.bind("off-1", "node-1")
+    h.expect("off-1", "bound")
+    h.add(Halted(case=h.case))
+    h.add(Resumed(case=h.case, mark=h.mark()))
+    if writes:
+        h.request("create", "leases", writes, code=code, body={})
+    h.pod("on-1")
+    if bound:
+        h.bind("on-1", "node-1")
+    h.expect("on-1", "bound")
+    if holder is not None:
+        h.add(LeaseHolder(case=h.case, name=LEASE, holder=holder))
+    return h
+
+
+def test_who_takes_its_lease_and_schedules_passes() -> None:
+    assert elected().verdict().outcome == "passed"
+
+
+def test_who_schedules_without_its_lease_fails() -> None:
+    told(elected("").verdict(), "failed", "lease-not-taken", LEASE)
+
+
+def test_who_elects_by_a_lease_of_another_name_is_not_blamed() -> None:
+    assert elected("", writes="my-lease").verdict().outcome == "passed"
+    told(elected("", writes="my-lease", code=403).verdict(), "failed", "lease-not-taken", LEASE)
+
+
+def test_who_does_not_schedule_with_leader_election_fails() -> None:
+    told(elected(bound=False).verdict(), "failed", "not-bound-in-time", "on-1")
+
+
+def test_who_was_not_started_with_leader_election_shows_nothing() -> None:
+    told(elected(None).verdict(), "invalid", "not-tried")
+
+
+def beside(
+    *, own: str = CANDIDATE_USER, other: str = CONTROL_USER, election: dict[str, Any] | None = None
+) -> HistoryBuilder:
+    """A pod of its own and one of the stock scheduler's, and what binds them; "": nothing does."""
+    h = HistoryBuilder(SECOND)
+    h.records[0]["candidate"]["schedulerConfig"] = {"leaderElection": election} if election is not None else None
+    h.pod("probe-1")
+    h.pod("other-1", role="other", scheduler=CONTROL)
+    for pod, user in (("probe-1", own), ("other-1", other)):
+        if user:
+            h.bind(pod, "node-1", by=user)
+    h.expect("probe-1", "bound")
+    return h
+
+
+def test_each_schedules_its_own() -> None:
+    assert beside().verdict().outcome == "passed"
+
+
+def test_who_binds_a_pod_of_the_stock_scheduler_fails() -> None:
+    told(beside(other=CANDIDATE_USER).verdict(), "failed", "foreign-pod", "other-1")
+
+
+def test_an_attempt_that_was_refused_is_one() -> None:
+    h = beside()
+    h.attempt("other-1", "node-2", code=409)
+    told(h.verdict(), "failed", "foreign-pod", "other-1")
+
+
+def test_who_leaves_its_own_pods_to_others_fails() -> None:
+    told(beside(own=CONTROL_USER).verdict(), "failed", "bound-without-binding", "probe-1")
+    told(beside(own="").verdict(), "failed", "not-bound-in-time", "probe-1")
+
+
+@pytest.mark.parametrize(
+    ("election", "named"),
+    [
+        ({}, False),
+        ({"leaderElect": True}, True),
+        ({"resourceName": "kube-scheduler"}, True),
+        ({"leaderElect": True, "resourceName": "mine"}, False),
+        ({"leaderElect": True, "resourceNamespace": "mine"}, False),
+        ({"leaderElect": False, "resourceName": "kube-scheduler"}, False),
+    ],
+)
+def test_a_lease_that_it_shares_with_the_clusters_own_is_named(election: dict[str, Any], *, named: bool) -> None:
+    verdict = beside(own="", election=election).verdict()
+    assert (verdict.outcome, "kube-system/kube-scheduler" in verdict.summary) == ("failed", named)
+
+
+def test_a_stock_scheduler_that_does_nothing_shows_nothing() -> None:
+    told(beside(other="").verdict(), "invalid", "harness-trouble")
+
+
+def replacing(*served: str, bound: bool = True) -> HistoryBuilder:
+    h = HistoryBuilder(DEFAULT)
+    h.records[0]["scheduler_names"] = [*served]
+    h.configuration()
+    h.pod("probe-1", scheduler="default-scheduler")
+    if bound:
+        h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    return h
+
+
+def test_who_schedules_pods_that_name_no_scheduler_replaces_the_default_one() -> None:
+    assert replacing("tested", "default-scheduler").verdict().outcome == "passed"
+
+
+def test_who_serves_that_name_and_does_not_schedule_them_fails() -> None:
+    told(replacing("default-scheduler", bound=False).verdict(), "failed", "not-bound-in-time", "probe-1")
+
+
+def test_neither_is_claimed_by_who_is_for_the_other() -> None:
+    assert replacing("tested").verdict().outcome == "not-claimed"
+    h = beside()
+    h.records[0]["scheduler_names"].append("default-scheduler")
+    assert h.verdict().outcome == "not-claimed"
+
+
+def test_who_replaces_the_default_one_and_was_tried_on_nothing_shows_nothing() -> None:
+    h = HistoryBuilder(DEFAULT)
+    h.records[0]["scheduler_names"] = ["default-scheduler"]
+    h.configuration()
+    told(h.verdict(), "invalid", "nothing-expected")

@@ -1,0 +1,104 @@
+"""core/volume-node-affinity: where pods with claims go, and that their claims are bound before they are."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from .histories import CLAIMS, NAMESPACE, HistoryBuilder, told
+
+CASE = "core/volume-node-affinity"
+CLAIMED = dataclasses.replace(CLAIMS, features=("volumes",))
+
+
+def storage(node: str = "node-1", *, waits: bool = False) -> HistoryBuilder:
+    """A volume that can be used on a node, and a claim to it, which is bound unless it waits."""
+    h = HistoryBuilder(CASE, claims=CLAIMED)
+    mode = "WaitForFirstConsumer" if waits else "Immediate"
+    store(h, "storageclasses", "class", provisioner="kubernetes.io/no-provisioner", volumeBindingMode=mode)
+    term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    spec = {
+        "storageClassName": "class", "capacity": {"storage": "1Gi"}, "accessModes": ["ReadWriteMany"],
+        "local": {"path": "/"}, "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+    }  # fmt: skip
+    store(h, "persistentvolumes", "volume", spec=spec, status={"phase": "Available"})
+    claim(h, bound=not waits)
+    return h
+
+
+def claim(h: HistoryBuilder, *, bound: bool) -> None:
+    metadata = {"namespace": NAMESPACE, "annotations": {"pv.kubernetes.io/bind-completed": "yes"} if bound else {}}
+    spec = {
+        "storageClassName": "class", "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}},
+        **({"volumeName": "volume"} if bound else {}),
+    }  # fmt: skip
+    store(h, "persistentvolumeclaims", "claim", metadata, spec=spec, status={"phase": "Bound" if bound else "Pending"})
+
+
+def store(h: HistoryBuilder, resource: str, name: str, metadata: dict[str, Any] | None = None, **body: Any) -> None:
+    h.happens(resource, "MODIFIED", {"metadata": {"name": name, **(metadata or {})}, **body})
+
+
+def pod(h: HistoryBuilder, name: str = "p", **spec: Any) -> None:
+    volume = {"name": "data", "persistentVolumeClaim": {"claimName": "claim"}}
+    h.pod(name, volumes=[volume], **spec)
+
+
+def land(h: HistoryBuilder, node: str = "node-1") -> HistoryBuilder:
+    h.bind("p", node)
+    h.expect("p", "bound")
+    return h
+
+
+def test_a_pod_that_is_where_its_volume_can_be_used_passes() -> None:
+    h = storage()
+    pod(h)
+    told(land(h).verdict(), "passed")
+
+
+def test_a_pod_elsewhere_fails() -> None:
+    h = storage()
+    pod(h)
+    told(land(h, "node-2").verdict(), "failed", "infeasible-node")
+
+
+def test_a_pod_that_waits_where_its_volume_leaves_no_node_passes() -> None:
+    h = storage()
+    pod(h)
+    land(h)
+    pod(h, "q", nodeSelector={"kubernetes.io/hostname": "node-2"})
+    h.fence()
+    h.expect("q", "pending")
+    told(h.verdict(), "passed")
+
+
+def test_a_claim_that_waits_is_bound_before_its_pod() -> None:
+    h = storage(waits=True)
+    pod(h)
+    claim(h, bound=True)
+    told(land(h).verdict(), "passed")
+    h = storage(waits=True)
+    pod(h)
+    land(h)
+    claim(h, bound=True)
+    told(h.verdict(), "failed", "unbound-volume-claim")
+
+
+def test_a_pod_that_could_have_its_claim_bound_and_is_not_fails() -> None:
+    h = storage(waits=True)
+    pod(h)
+    h.expect("p", "bound")
+    told(h.verdict(), "failed", "not-bound-in-time")
+
+
+def test_without_a_pod_with_a_claim_nothing_is_shown() -> None:
+    h = storage()
+    h.pod("p")
+    told(land(h).verdict(), "invalid", "not-tried")
+
+
+def test_volumes_that_are_not_modelled_show_nothing() -> None:
+    h = storage()
+    store(h, "persistentvolumes", "volume", spec={"storageClassName": "class", "csi": {"driver": "d"}}, status={})
+    pod(h)
+    told(land(h).verdict(), "invalid", "oracle-gap")

@@ -1,0 +1,63 @@
+"""Codes of findings and of problems: each that is used is in its table, and each in a table is used."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import schedproof
+from schedproof.documents import problems
+from schedproof.judge import codes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+PACKAGE = Path(schedproof.__file__).parent
+JUDGES = [path for path in (PACKAGE / "judge").glob("*.py") if path.name != "codes.py"]
+READERS = [
+    path
+    for room in ("documents", "candidates", "clusters", "benchmark", "cli")
+    for path in (PACKAGE / room).rglob("*.py")
+    if path.name != "problems.py"
+]
+FIRST = {"failed": 0, "invalid": 0, "complain": 0, "_invalid": 2, "Problem": 2}
+"""Which argument is the code."""
+TABLES = pytest.mark.parametrize(
+    ("table", "modules"), [(codes.CODES, JUDGES), (problems.CODES, READERS)], ids=["findings", "problems"]
+)
+
+
+def used(modules: Iterable[Path]) -> Iterator[str]:
+    """What is written as a code; what is taken from another finding has been found there."""
+    for path in modules:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                named = [keyword.value for keyword in node.keywords if keyword.arg == "code"]
+                name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+                place = FIRST.get(name, len(node.args))
+                for value in (*node.args[place : place + 1], *named):
+                    found = (one.value for one in ast.walk(value) if isinstance(one, ast.Constant))
+                    yield from (one for one in found if isinstance(one, str))
+
+
+@TABLES
+def test_codes_that_are_used_are_listed(table: Mapping[str, str], modules: list[Path]) -> None:
+    assert {*used(modules)} <= table.keys()
+
+
+@TABLES
+def test_codes_that_are_listed_are_used(table: Mapping[str, str], modules: list[Path]) -> None:
+    text = "".join(path.read_text() for path in modules)
+    assert [code for code in table if f'"{code}"' not in text] == []
+
+
+@TABLES
+def test_codes_are_short_words_in_order_with_one_line_each(table: Mapping[str, str], modules: list[Path]) -> None:
+    assert modules
+    assert list(table) == sorted(table)
+    assert all(re.fullmatch(r"[a-z]+(-[a-z]+){,3}", code) for code in table)
+    assert not any("\n" in text or text.endswith(".") for text in table.values())

@@ -1,0 +1,68 @@
+"""One request and its answer."""
+
+from __future__ import annotations
+
+import http.client
+import http.server
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from schedproof.foundation.http import connect, exchange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """Answers a POST with a header, its body and a byte that is no UTF-8, and a GET with half of an answer."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(418)
+            self.end_headers()
+            self.wfile.write(self.headers["X-Said"].encode() + body + b"\xff")
+
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b"half")
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as serving:
+        thread = threading.Thread(target=serving.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{serving.server_port}"
+        serving.shutdown()
+        thread.join()
+
+
+def test_what_was_sent_and_answered(server: str) -> None:
+    answer = exchange(connect(server, 5), "POST", "/", b" body ", {"X-Said": "this"})
+    assert answer == (418, "this body \N{REPLACEMENT CHARACTER}")
+
+
+def test_half_an_answer_is_none(server: str) -> None:
+    status, text = exchange(connect(server, 5), "GET", "/")
+    assert status == 0
+    assert text.startswith("IncompleteRead: ")
+
+
+def test_where_nobody_listens() -> None:
+    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as closed:
+        port = closed.server_port
+    assert exchange(connect(f"http://127.0.0.1:{port}", 5), "GET", "/") == (
+        0,
+        "ConnectionRefusedError: [Errno 111] Connection refused",
+    )
+
+
+def test_the_scheme_says_whether_it_is_encrypted() -> None:
+    assert isinstance(connect("https://127.0.0.1:1", 5), http.client.HTTPSConnection)
+    assert not isinstance(connect("http://127.0.0.1:1", 5), http.client.HTTPSConnection)

@@ -1,0 +1,149 @@
+"""Volumes of a pod's claims: which nodes they leave, one world for each rule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedproof.oracle.coverage import unmodelled
+from schedproof.oracle.feasibility import check
+from schedproof.oracle.volumes import Storage
+
+Manifest = dict[str, Any]
+ZONE, OLD_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
+NODES = [
+    {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": {"allocatable": {"pods": "9"}}}
+    for name, labels in {
+        "a1": {"disk": "ssd", ZONE: "a"}, "b1": {"disk": "hdd", ZONE: "b"}, "nowhere": {"disk": "ssd"},
+    }.items()
+]  # fmt: skip
+EVERYWHERE = ["a1", "b1", "nowhere"]
+CLASSES = {
+    "now": {"metadata": {"name": "now"}, "volumeBindingMode": "Immediate"},
+    "later": {
+        "metadata": {"name": "later"}, "volumeBindingMode": "WaitForFirstConsumer",
+        "provisioner": "kubernetes.io/no-provisioner",
+    },
+    "made": {
+        "metadata": {"name": "made"}, "volumeBindingMode": "WaitForFirstConsumer", "provisioner": "example.com/disks",
+    },
+}  # fmt: skip
+BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
+
+
+def pod(*claims: str) -> Manifest:
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    metadata = {"name": "probe", "namespace": "default", "uid": "probe"}
+    return {"metadata": metadata, "spec": {"containers": [], "volumes": volumes}, "status": {"phase": "Pending"}}
+
+
+def volume(storage_class: str = "later", *, disk: str = "", size: str = "1Gi", **more: Any) -> Manifest:
+    """On nodes with this `disk`, else anywhere. `more`: of its metadata, its spec, and its `phase`."""
+    terms = [{"matchExpressions": [{"key": "disk", "operator": "In", "values": [disk]}]}]
+    metadata = {"name": "v", **{key: more.pop(key) for key in ("labels", "deletionTimestamp") if key in more}}
+    return {
+        "metadata": metadata, "status": {"phase": more.pop("phase", "Available")},
+        "spec": {
+            "storageClassName": storage_class, "capacity": {"storage": size}, "accessModes": ["ReadWriteOnce"],
+            "local": {"path": "/"}, **({"nodeAffinity": {"required": {"nodeSelectorTerms": terms}}} if disk else {}),
+            **more,
+        },
+    }  # fmt: skip
+
+
+def claim(storage_class: str = "later", *, phase: str = "Bound", **more: Any) -> Manifest:
+    metadata = {"name": "c", "namespace": "default", "uid": "c"}
+    metadata |= {key: more.pop(key) for key in ("annotations", "deletionTimestamp") if key in more}
+    spec = {"storageClassName": storage_class, "accessModes": ["ReadWriteOnce"]}
+    spec["resources"] = {"requests": {"storage": "1Gi"}}
+    return {"metadata": metadata, "spec": {**spec, **more}, "status": {"phase": phase}}
+
+
+def bound(**more: Any) -> Manifest:
+    return claim("now", volumeName="v", annotations=BOUND, **more)
+
+
+def left(claimed: Manifest | None, *volumes: Manifest) -> list[str]:
+    claims = {} if claimed is None else {"default/c": claimed}
+    numbered = {f"v{number or ''}": one for number, one in enumerate(volumes)}
+    found = check(pod("c"), NODES, (), storage=Storage(claims, numbered, CLASSES))
+    return sorted(name for name, why in found.items() if not why)
+
+
+def test_a_bound_volume_leaves_the_nodes_that_its_affinity_selects() -> None:
+    assert left(bound(), volume("now", disk="hdd")) == ["b1"]
+    assert left(bound(), volume("now")) == EVERYWHERE
+
+
+@pytest.mark.parametrize("label", [ZONE, OLD_ZONE])
+def test_a_bound_volume_leaves_the_nodes_of_its_zones_and_those_of_none(label: str) -> None:
+    """By the old name of the label, too."""
+    assert left(bound(), volume("now", labels={label: "a"})) == ["a1", "nowhere"]
+    assert left(bound(), volume("now", labels={label: "a__ b"})) == EVERYWHERE
+    assert left(bound(), volume("now", labels={label: "c"})) == ["nowhere"]
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        None, claim("now"), claim("gone"), claim("", volumeName="v"), claim(volumeName="v"), bound(phase="Lost"),
+        bound(deletionTimestamp="2026-01-01T00:00:00Z"), claim(volumeName="other", annotations=BOUND),
+    ],
+    ids=["missing", "unbound", "of no class", "asks for one", "later, and asks for one", "lost", "going", "dangling"],
+)  # fmt: skip
+def test_a_claim_without_its_volume_leaves_no_node(claimed: Manifest | None) -> None:
+    assert left(claimed, volume("now"), volume()) == []
+
+
+def test_a_claim_that_waits_leaves_the_nodes_where_a_volume_can_be_used() -> None:
+    assert left(claim()) == []
+    assert left(claim(), volume(disk="hdd")) == ["b1"]
+    assert left(claim(), volume(disk="hdd"), volume(disk="ssd")) == EVERYWHERE
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        volume("now"), volume(size="1Mi"), volume(phase="Released"), volume(accessModes=["ReadOnlyMany"]),
+        volume(volumeMode="Block"), volume(claimRef={"name": "c", "namespace": "other"}),
+        volume(claimRef={"name": "c", "namespace": "default", "uid": "earlier"}), volume(volumeAttributesClassName="x"),
+        volume(deletionTimestamp="2026-01-01T00:00:00Z"),
+    ],
+    ids=["class", "size", "phase", "modes", "mode", "another's", "an earlier one's", "attributes", "going"],
+)  # fmt: skip
+def test_a_claim_that_waits_takes_no_volume_that_does_not_meet_it(other: Manifest) -> None:
+    assert left(claim(), other) == []
+
+
+def test_a_claim_may_select_volumes_by_labels() -> None:
+    selector = {"matchLabels": {"tier": "gold"}}
+    assert left(claim(selector=selector), volume(), volume(disk="hdd", labels={"tier": "gold"})) == ["b1"]
+
+
+def test_a_volume_that_is_reserved_for_a_claim_is_the_only_one_for_it() -> None:
+    reserved = volume(disk="hdd", phase="Bound", claimRef={"name": "c", "namespace": "default"})
+    assert left(claim(), volume(), reserved) == ["b1"]
+
+
+@pytest.mark.parametrize(
+    ("claims", "volumes", "named"),
+    [
+        ([claim("made")], [], "volumes that example.com/disks provides"),
+        ([claim(), claim()], [], "several claims that wait for their first consumer"),
+        ([claim(accessModes=["ReadWriteOncePod"])], [], "accessModes ReadWriteOncePod"),
+        ([bound()], [volume("now", csi={"driver": "d"})], "PersistentVolume.spec.csi"),
+        ([claim()], [volume(csi={"driver": "d"})], "PersistentVolume.spec.csi"),
+    ],
+    ids=["provisioned", "several", "of one pod", "bound to CSI", "waits for CSI"],
+)  # fmt: skip
+def test_what_is_not_modelled_is_named(claims: list[Manifest], volumes: list[Manifest], named: str) -> None:
+    by_name = {f"default/c{number}": one for number, one in enumerate(claims)}
+    storage = Storage(by_name, dict(zip("v", volumes, strict=False)), CLASSES)
+    assert unmodelled(pod(*(f"c{number}" for number in range(len(claims)))), (), NODES, {}, storage) == (named,)
+
+
+def test_of_other_claims_nothing_is_named() -> None:
+    storage = Storage({"default/c": bound()}, {"v": volume("now")}, CLASSES)
+    assert unmodelled(pod("c"), (), NODES, {}, storage) == ()
+    assert unmodelled(pod("missing"), (), NODES, {}, storage) == ()

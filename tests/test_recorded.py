@@ -1,0 +1,55 @@
+"""Of planted defects that CI does not try, the histories that `make defects` has recorded are judged."""
+
+from __future__ import annotations
+
+import itertools
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.foundation.content import content
+from schedproof.report.run.rejudge import rejudge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+ROWS = yaml.safe_load((FIXTURES / "defects.yaml").read_text())
+
+
+def recordings(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Name of each recorded candidate, and where its histories are: one candidate's at a time, in `folder`."""
+    with tarfile.open(FIXTURES / "recorded.tar.xz", "r|xz") as archive:
+        for name, members in itertools.groupby(archive, lambda member: member.name.split("/")[0]):
+            for member in members:
+                archive.extract(member, folder, filter="data")
+            yield name, folder / name
+            for file in (folder / name).rglob("history.jsonl"):
+                file.unlink()
+
+
+def test_recorded_defects_fail_the_clauses_that_must_catch_them(tmp_path: Path) -> None:
+    expected = {name_of(row): set(row["fails"]) for row in ROWS if row.get("recorded")}
+    missed = {}
+    for name, home in recordings(tmp_path):
+        (result,) = rejudge(home).candidates.values()
+        outcomes = {verdict.clause: f"{verdict.outcome}: {verdict.summary}" for verdict in result.verdicts}
+        missed[name] = {
+            clause: outcomes.get(clause)
+            for clause in expected[name]
+            if not outcomes.get(clause, "").startswith("failed")
+        }
+    assert missed.keys() == expected.keys()
+    assert not {name: clauses for name, clauses in missed.items() if clauses}
+
+
+def test_each_clause_that_catches_a_recorded_defect_is_tried_on_one_by_ci() -> None:
+    tried = {clause for row in ROWS if not row.get("recorded") for clause in row["fails"]}
+    assert {clause for row in ROWS for clause in row["fails"]} == tried
+
+
+def name_of(row: dict[str, Any]) -> str:
+    return load_candidate(content("fixtures", "candidates", row["candidate"])).name
