@@ -1,17 +1,20 @@
 # make run    judge the stock kube-scheduler and the reference extender on an embedded cluster
-# make test   everything that CI checks
+# make test   the gate: what CI checks, in ten minutes
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 BIN := .venv/bin
 # The tests start hundreds of Python processes: each would compile what it imports, and rewrite every test's assertions.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test check docs planted live kind browser defects scores parity differential mutants benchmark bounds lock clean
+.PHONY: help setup run test test-all gate-soak check docs planted described live kind browser fast defects scores parity
+.PHONY: differential mutants benchmark bounds lock clean
 
 help:
 	@echo "make run        judge the stock kube-scheduler and the reference extender (sets everything up first)"
-	@echo "make test       lint, types, layers, fast tests, then the site, planted defects, live embedded clusters, kind, and a browser"
-	@echo "make check      the same without the live tests: seconds"
+	@echo "make check      lint, types, layers, fast tests: two minutes"
+	@echo "make test       the gate, which CI runs: make check, and a little of all live tests: ten minutes"
+	@echo "make test-all   everything, in parts (ARGS='planted kind': these), each once for a commit: two hours"
+	@echo "make gate-soak  the gate N times (N=6), every second time beside a busy core, and a table"
 	@echo "make docs       the site, into build/site: open build/site/index.html"
 	@echo "make fields     the tables of fields in docs/, from the schemas"
 	@echo "make defects    judge every planted defect, and write docs/defects.md, failures.yaml and fixtures/recorded.tar.xz: an hour"
@@ -27,35 +30,29 @@ help:
 setup:
 	@tools/setup "$(PYTHON)"
 
+# A first look at what is tried: a few clauses of each kind. All that the two claim takes five minutes.
+FIRST_LOOK := core/binds core/fit-cpu core/node-affinity core/taint-noschedule core/pod-affinity core/preemption-lower \
+    network/least-traffic network/flip network/real-traffic network/zero-traffic extender/prioritize-range normalize/order
 run: setup
-	$(BIN)/schedproof run stock least-traffic-extender $(ARGS)
+	$(BIN)/schedproof run stock least-traffic-extender $(or $(ARGS),$(FIRST_LOOK:%=--clause=%))
+	@echo "to try all that they claim: $(BIN)/schedproof run stock least-traffic-extender"
 
 check: setup
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports --no-cache
-	$(BIN)/python -m pytest -m "not live and not browser" -n auto --maxprocesses 8 --dist worksteal --benchmark-disable
+	$(BIN)/python tools/test_parts.py --again check
 
-# Two parts at a time: each mostly waits, or judges on clusters of its own.
-test: check
-	$(MAKE) --no-print-directory --keep-going --jobs=2 --output-sync=target docs planted live kind browser
+test: setup
+	$(BIN)/python tools/test_parts.py --again gate
 
-# Warnings are errors: links between pages and to their headings hold.
-docs: setup
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+test-all: setup
+	$(BIN)/python tools/test_parts.py $(ARGS)
 
-planted: setup
-	$(BIN)/python -m pytest --durations=15 -m planted
+N ?= 6
+gate-soak: setup
+	$(BIN)/python tools/gate_soak.py $(N)
 
-live: setup
-	$(BIN)/python -m pytest --durations=25 -m "live and not planted and not kind"
-
-kind: setup
-	$(BIN)/python -m pytest --durations=10 -m kind
-
-browser: setup
-	$(BIN)/python -m pytest -m browser
+# Parts of `make test-all`.
+docs fast browser planted described live kind: setup
+	$(BIN)/python tools/test_parts.py --again $@
 
 # Compared by a fast test.
 .PHONY: fields

@@ -15,7 +15,7 @@ from .referee import built
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 WORLDS = 3_000
 DECIDED_BY = (

@@ -8,6 +8,8 @@ import fcntl
 import functools
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import slots
 
 from schedproof.binaries.resolve import resolve
 from schedproof.clusters.kind import cluster as kind
-from schedproof.clusters.kind.docker import require_docker
+from schedproof.clusters.kind.docker import docker, require_docker
 from schedproof.clusters.node_image.image_choice import obtain_images
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError, SchedproofError
@@ -40,6 +43,8 @@ LONG_RUNS = {
 }  # fmt: skip
 _NS_GET_PARENT = 0xB702
 """<linux/nsfs.h>: a descriptor of the PID namespace that this one is in."""
+FAILED = Path(__file__).parents[2] / "build" / "failed"
+ALL_SLOTS = 1_000
 _TAIL = 40
 """Lines: a conclusion, and the verdicts before it."""
 NOTHING_LEFT = Deadline("nothing left", 60, "the kernel ends some processes, then process 1 removes some MB")
@@ -67,7 +72,9 @@ class Ended:
 class Running:
     """A command that may still run; its output goes to files."""
 
-    def __init__(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], log: Path) -> None:
+    def __init__(
+        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], log: Path, inherited: Sequence[int] = ()
+    ) -> None:
         self._files = log.with_suffix(".out"), log.with_suffix(".err")
         with self._files[0].open("wb") as out, self._files[1].open("wb") as err:
             # Its own process group, as a shell's job has.
@@ -75,6 +82,7 @@ class Running:
                 argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, process_group=0,
                 # A CI server may have started us with signals ignored, which children inherit.
                 preexec_fn=_mind_signals,
+                pass_fds=inherited,
             )  # fmt: skip
 
     @property
@@ -135,9 +143,10 @@ class Shell:
         self._namespaces: dict[int, int] = {}
         """PID namespaces of ours: inode number to a descriptor. The number of one that has gone is given again."""
 
-    def start(self, *argv: str) -> Running:
+    def start(self, *argv: str, inherited: Sequence[int] = ()) -> Running:
+        """Begin a Python module as a command; it has the descriptors `inherited` until it ends."""
         log = self.home / f"command-{len(self.commands)}"
-        command = Running([*self.prefix, self.python, "-m", *argv], self.work, self.env, log)
+        command = Running([*self.prefix, self.python, "-m", *argv], self.work, self.env, log, inherited)
         self.commands.append(command)
         return command
 
@@ -235,6 +244,39 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     _prepare_kind()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Of a test that failed, what its commands printed and reported stays in build/failed."""
+    report = yield
+    if report.failed:
+        kept = FAILED / re.sub(r"[^\w.-]+", "-", item.nodeid.rpartition("/")[2])
+        shutil.rmtree(kept, ignore_errors=True)
+        for number, shell in enumerate(_shells_of(item)):
+            shutil.copytree(
+                shell.home,
+                kept / str(number),
+                symlinks=True,
+                ignore_dangling_symlinks=True,
+                copy_function=_copy_if_there,
+                ignore=shutil.ignore_patterns("tmp"),
+            )
+    return report
+
+
+def _shells_of(item: pytest.Item) -> list[Shell]:
+    """Those that a test has been given, also together with something that ended in them."""
+    found: list[Shell] = []
+    for value in getattr(item, "funcargs", {}).values():
+        found += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Shell)]
+    return found
+
+
+def _copy_if_there(source: str, target: str) -> None:
+    # What still runs may remove it meanwhile.
+    with contextlib.suppress(OSError):
+        shutil.copyfile(source, target)
+
+
 @functools.cache
 def _no_docker() -> str:
     try:
@@ -249,6 +291,13 @@ def _prepare_kind() -> None:
     """Have all that is built once: that takes minutes, which no test should have to wait for."""
     resolve(kind.BINARIES, kubernetes=KUBERNETES, progress=ConsoleProgress())
     obtain_images(None, KUBERNETES, ConsoleProgress())
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _slot() -> Iterator[None]:
+    """One for all that a process tries in a module: tests run one after the other."""
+    with slots.take():
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -274,7 +323,9 @@ def _long_runs(request: pytest.FixtureRequest, shells: Any) -> dict[str, tuple[S
     for name, arguments in LONG_RUNS.items():
         if name in wanted:
             shell = shells()
-            runs[name] = shell, shell.start("schedproof", "run", *arguments, "--report", "report")
+            with slots.take() as slot:
+                command = shell.start("schedproof", "run", *arguments, "--report", "report", inherited=slot)
+            runs[name] = shell, command
     return runs
 
 
@@ -302,13 +353,23 @@ def shell(shells: Any) -> Iterator[Shell]:
     one.forget()
 
 
+@pytest.fixture
+def docker_left_as_found() -> Iterator[None]:
+    """No container that was not there before; nothing else may use Docker meanwhile."""
+    before = set(docker("ps", "--all", "--format={{.Names}}").split())
+    yield
+    assert set(docker("ps", "--all", "--format={{.Names}}").split()) == before
+
+
 @pytest.fixture(scope="session")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dict[str, str]]]:
     """Planted candidates, judged by tools/judge_defects.py: candidate to clause to what report.json says of it."""
     report = tmp_path_factory.mktemp("planted")
     tool = Path(__file__).parents[2] / "tools" / "judge_defects.py"
-    command = [sys.executable, str(tool), "--quick", "--all", f"--report={report}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    with slots.take(ALL_SLOTS) as held:
+        # Two clusters each: most of the time is spent waiting for a candidate that does not do what it should.
+        command = [sys.executable, str(tool), "--quick", "--all", f"--jobs={2 * len(held)}", f"--report={report}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (report / "report.json").exists(), done.stdout + done.stderr
     document = json.loads((report / "report.json").read_text())
     return {one["name"]: {clause["id"]: clause for clause in one["clauses"]} for one in document["candidates"]}

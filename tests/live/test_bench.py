@@ -32,7 +32,7 @@ from schedproof.foundation.progress import ConsoleProgress
 if TYPE_CHECKING:
     from conftest import Ended, Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 SUITE = Path(__file__).parents[2] / "suites" / "benchmark"
 RIGHT = ("stock", "stock-again", "least-traffic-extender")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.cluster import Cluster
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 ASKS = """
 import json, pathlib, threading

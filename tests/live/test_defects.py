@@ -16,7 +16,7 @@ from .verdicts import others
 if TYPE_CHECKING:
     from conftest import Shell
 
-pytestmark = [pytest.mark.live, pytest.mark.planted]
+pytestmark = [pytest.mark.live, pytest.mark.planted, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 ROWS = [row for row in yaml.safe_load((ROOT / "fixtures" / "defects.yaml").read_text()) if not row.get("recorded")]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.api import Api
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 NODES = tuple(f"node-{n}" for n in range(10))
 SIZE = {"cpu": "4", "memory": "32Gi", "pods": "110"}

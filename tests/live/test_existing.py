@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.existing.access import Access
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 NODE_CHANGED = Deadline("node changed", 240, "the first clauses of a run take a second each on an idle machine")
 NAMED = (

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from conftest import Ended, Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 TOKEN, PASSWORD = "t0ken-Of-The-Environment", "pa55word-Of-The-URL"
 

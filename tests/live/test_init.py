@@ -11,7 +11,7 @@ from schedproof.cli.init import KINDS
 if TYPE_CHECKING:
     from conftest import Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 
 SCORING = ("--clause=core/binds", "--profile=network-aware", "--profile=normalization")

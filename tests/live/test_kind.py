@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.clusters.kind.docker import docker
 from schedproof.foundation.deadlines import Deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from conftest import Shell
 
-pytestmark = [pytest.mark.live, pytest.mark.kind]
+pytestmark = [
+    pytest.mark.live, pytest.mark.kind, pytest.mark.slow, pytest.mark.usefixtures("docker_left_as_found"),
+]  # fmt: skip
 
 KIND_ENDS = Deadline("command on kind ends", 1800, "the reference controller takes five minutes on an idle machine")
 NETWORK = ("least-traffic", "missing-node", "prometheus-down", "joins", "real-traffic")
@@ -39,13 +38,6 @@ LACKING = {
 }
 """What kind cannot show, and why: its nodes are machines, which join again as soon as they are taken away, and pods
 reach the apiserver directly."""
-
-
-@pytest.fixture(autouse=True)
-def _nothing_left_in_docker() -> Iterator[None]:
-    before = set(docker("ps", "--all", "--format={{.Names}}").split())
-    yield
-    assert set(docker("ps", "--all", "--format={{.Names}}").split()) == before
 
 
 def verdicts(candidate: dict[str, Any]) -> dict[str, tuple[str, str]]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.cluster import Cluster
 
-pytestmark = [pytest.mark.live, pytest.mark.kind]
+pytestmark = [pytest.mark.live, pytest.mark.kind, pytest.mark.slow]
 
 TOLERANCE = 0.05
 SECONDS = 5.0

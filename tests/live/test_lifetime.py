@@ -21,7 +21,7 @@ from schedproof.foundation.waiting import NotYet, until, wait_for
 if TYPE_CHECKING:
     from conftest import Ended, Running, Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 CASE_BEGINS = Deadline("case begins", 900, "a cluster starts in 4 s on an idle machine")
 PROCESSES = Deadline("processes", 60, "the sandbox is the first thing that a run starts, and ends with its process 1")

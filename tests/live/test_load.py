@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.cluster import Cluster
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 TOLERANCE = 0.02
 SECONDS = 5

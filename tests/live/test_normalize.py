@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 REFERENCES = ("least-traffic-extender", "least-traffic-plugin")
 DEFECTIVE = "described/d1-network-traffic/divides-by-zero"

@@ -12,7 +12,7 @@ from schedproof.foundation.content import content
 if TYPE_CHECKING:
     from conftest import Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 EXAMPLES = content("suites").parent / "docs" / "examples"
 

@@ -11,7 +11,7 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 SUITES = Path(__file__).parents[2] / "suites"
 STOCK_CLAUSES = ("core/no-nodes", "core/fit-cpu", "core/taint-noschedule", "core/restart", "core/freshness")

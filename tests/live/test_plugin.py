@@ -17,7 +17,7 @@ from schedproof.foundation.progress import SilentProgress
 if TYPE_CHECKING:
     from conftest import Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 REFERENCE = content("fixtures", "candidates", "least-traffic-plugin")
 BUILDS = "build the scheduler of least-traffic-plugin"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from schedproof.candidates.descriptor.descriptor import Candidate
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 KUBERNETES = "1.36"
 D1 = "described/d1-network-traffic/"

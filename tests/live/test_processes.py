@@ -10,7 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from conftest import Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 CANDIDATES = Path(__file__).parents[2] / "fixtures" / "candidates"
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from conftest import Ended, Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 SUITES = Path(__file__).parents[2] / "suites"
 KEEPS = {"stock": {"core"}, "least-traffic-extender": {"core", "network", "extender", "normalize"}}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.cluster import Cluster
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 RATE = f'rate({RECEIVED}{{device="eth0"}}[10s])'
 LOADS = (1e5, 4e5, 2e5)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Opened = Callable[..., dict[str, Surface]]
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from schedproof.foundation.content import content
 
 from .verdicts import others
 
-pytestmark = [pytest.mark.live, pytest.mark.planted]
+pytestmark = [pytest.mark.live, pytest.mark.planted, pytest.mark.slow]
 
 ROOT = Path(__file__).parents[2]
 ROWS = yaml.safe_load((ROOT / "fixtures" / "unusual.yaml").read_text())

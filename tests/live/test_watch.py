@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from conftest import Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 CLAUSE = "extender/prioritize-range"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from conftest import Ended, Running, Shell
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 STOCK = Path(__file__).parents[2] / "fixtures" / "candidates" / "stock" / "candidate.yaml"
 

@@ -1,0 +1,54 @@
+"""Run the gate several times, every second time with one core kept busy by something else: `make gate-soak N=6`."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+TOOL = Path(__file__).with_name("test_parts.py")
+
+
+@contextlib.contextmanager
+def busy_core(wanted: bool) -> Iterator[None]:
+    """A loop that wants a whole core, as long as this lasts; it ends with us, however we end."""
+    if not wanted:
+        yield
+        return
+    loop = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(1_000_000))"
+    process = subprocess.Popen([sys.executable, "-c", loop])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def main(argv: list[str]) -> int:
+    count = int(argv[0]) if argv else 6
+    lines = ["| run | one core busy | time | result |", "|---|---|---|---|"]
+    failed = 0
+    for number in range(1, count + 1):
+        busy = number % 2 == 0
+        began = time.monotonic()
+        with busy_core(busy):
+            done = subprocess.run([sys.executable, str(TOOL), "--again", "gate"], check=False)
+        seconds = time.monotonic() - began
+        failed += done.returncode != 0
+        result = "passed" if done.returncode == 0 else "failed"
+        lines.append(
+            f"| {number} | {'yes' if busy else 'no'} | {seconds // 60:.0f} min {seconds % 60:02.0f} s | {result} |"
+        )
+        sys.stdout.write("\n".join(lines) + "\n")
+        sys.stdout.flush()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

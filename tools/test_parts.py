@@ -1,0 +1,225 @@
+"""Run parts of all tests, and say what came of each: `make test` is the part `gate`, `make test-all` all of them.
+
+A part that passed on a commit, with nothing uncommitted, leaves the hash of that tree in build/passed/PART, and is not
+run on it again unless `--again` is given; so what was interrupted goes on where it was. What a part prints is kept in
+build/logs/PART.log. The last lines say what failed, and why.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import IO
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+PYTHON = sys.executable
+SAID = 30
+"""Lines at the end that say what failed."""
+
+
+def tests(*arguments: str) -> tuple[str, ...]:
+    """A command of pytest; the slowest tests are shown."""
+    return (PYTHON, "-m", "pytest", "--durations=10", *arguments)
+
+
+def tool(name: str, *arguments: str) -> tuple[str, ...]:
+    """A command that was installed beside this Python."""
+    return (str(Path(PYTHON).parent / name), *arguments)
+
+
+SIDE_BY_SIDE = ("-n2", "--dist=worksteal")
+CHECK = (
+    tool("ruff", "check", "."),
+    tool("ruff", "format", "--check", "."),
+    tool("mypy"),
+    tool("lint-imports", "--no-cache"),
+    tests(
+        "-m", "not live and not browser and not slow", "-nauto", "--maxprocesses=8", "--dist=worksteal",
+        "--benchmark-disable",
+    ),
+)  # fmt: skip
+PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "check": CHECK,
+    "gate": (*CHECK, tests("tests/live", "tests/report", "-m", "(live or browser) and not slow", *SIDE_BY_SIDE)),
+    "fast": (tests("-m", "slow and not live and not browser", *SIDE_BY_SIDE, "--benchmark-disable"),),
+    "docs": (tool("mkdocs", "build", "--strict"),),
+    "browser": (tests("tests/report", "-m", "slow and browser"),),
+    "differential": (tests("tests/differential", "-m", "slow"),),
+    "planted": (
+        tests("tests/live/test_defects.py", "tests/live/test_unusual.py", "-m", "slow", "-k", "not described"),
+    ),
+    "described": (tests("tests/live/test_defects.py", "-m", "slow", "-k", "described"),),
+    "live": (tests("tests/live", "-m", "slow and not planted and not kind"),),
+    "kind": (tests("tests/live", "-m", "slow and kind"),),
+    "bounds": ((str(ROOT / "tools" / "bounds"), "python3"),),
+}
+"""What each part runs, in the order in which all are run."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    """A test, or a command, that failed, and the end of what it said."""
+
+    name: str
+    said: str
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What came of a part."""
+
+    part: str
+    seconds: float = 0.0
+    tests: int = 0
+    failures: list[Failure] = dataclasses.field(default_factory=list)
+    result: str = "passed"
+
+
+def tree() -> str:
+    """The hash of what is committed; empty where something is not."""
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else "unknown"
+
+    return "" if git("status", "--porcelain") else git("rev-parse", "HEAD^{tree}")
+
+
+def passed(part: str) -> Path:
+    """The file that has the tree on which a part passed last."""
+    return BUILD / "passed" / part
+
+
+def run(part: str) -> Outcome:
+    """Run a part's commands, until one fails."""
+    outcome = Outcome(part)
+    began, before = time.monotonic(), tree()
+    passed(part).unlink(missing_ok=True)
+    log = BUILD / "logs" / f"{part}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text("")
+    for command in PARTS[part]:
+        junit = BUILD / "logs" / f"{part}.xml"
+        junit.unlink(missing_ok=True)
+        is_pytest = command[:3] == tests()[:3]
+        extended = (*command, f"--junit-xml={junit}") if is_pytest else command
+        try:
+            status = _tee(extended, log)
+        except KeyboardInterrupt:
+            outcome.result = "interrupted"
+            break
+        found = _failures(junit, outcome) if junit.exists() else []
+        if status != 0:
+            # pytest's junit.xml lacks what went wrong outside tests.
+            said = log.read_text(errors="replace").splitlines()[-SAID:]
+            outcome.failures += found or [Failure(shlex.join(_shown(command)), "\n".join(said))]
+            outcome.result = "failed"
+            break
+    outcome.seconds = time.monotonic() - began
+    if outcome.result == "passed" and before and tree() == before:
+        passed(part).parent.mkdir(parents=True, exist_ok=True)
+        passed(part).write_text(f"{before}\n")
+    return outcome
+
+
+def _shown(command: tuple[str, ...]) -> list[str]:
+    return [Path(command[0]).name, *command[1:]]
+
+
+def _tee(command: tuple[str, ...], log: Path) -> int:
+    """Print what a command prints, and keep it. An interrupt goes to the command as well, which ends by itself."""
+    line = f"$ {shlex.join(_shown(command))}\n"
+    sys.stdout.write(line)
+    sys.stdout.flush()
+    # Python writes bytecode, and pytest the assertions that it has rewritten, or hundreds of processes do it again.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    environment["NO_MKDOCS_2_WARNING"] = "1"
+    with log.open("ab") as kept:
+        kept.write(line.encode())
+        kept.flush()
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        assert process.stdout is not None
+        with process:
+            try:
+                _copy(process.stdout, kept)
+            except KeyboardInterrupt:
+                # A terminal has sent it to the command as well, which now unwinds; others, such as make, have not.
+                process.send_signal(signal.SIGINT)
+                _copy(process.stdout, kept)
+                process.wait()
+                raise
+    return process.returncode
+
+
+def _copy(source: IO[bytes], kept: IO[bytes]) -> None:
+    for line in source:
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+        kept.write(line)
+
+
+def _failures(junit: Path, outcome: Outcome) -> list[Failure]:
+    """Failed tests of a junit.xml of pytest, whose number of tests is added to the outcome's."""
+    found = []
+    for case in ET.parse(junit).iter("testcase"):  # noqa: S314 - our own pytest has just written it
+        outcome.tests += case.find("skipped") is None
+        for problem in (*case.iter("failure"), *case.iter("error")):
+            name = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
+            found.append(Failure(name, problem.get("message") or problem.text or ""))
+    return found
+
+
+def summary(outcomes: list[Outcome]) -> str:
+    """A table of the parts, and what failed, in few lines."""
+    lines = [f"{'part':<14}{'time':>8}{'tests':>8}{'failed':>8}  result"]
+    for one in outcomes:
+        clock = f"{one.seconds / 60:.0f}m{one.seconds % 60:02.0f}s"
+        lines.append(f"{one.part:<14}{clock:>8}{one.tests:>8}{len(one.failures):>8}  {one.result}")
+    failures = [failure for one in outcomes for failure in one.failures]
+    if failures:
+        each = max(1, (SAID - len(lines)) // len(failures) - 1)
+        for failure in failures[:SAID]:
+            said = [line for line in failure.said.splitlines() if line.strip()][:each]
+            lines += [f"FAILED {failure.name}", *(textwrap.shorten(f"    {line}", 200) for line in said)]
+        lines.append(f"logs: {BUILD / 'logs'}; what live tests left: {BUILD / 'failed'}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)} (default: all)")
+    parser.add_argument("--again", action="store_true", help="also what has passed on this tree")
+    arguments = parser.parse_args()
+    if unknown := [part for part in arguments.parts if part not in PARTS]:
+        parser.error(f"no part {', '.join(unknown)}: name some of {', '.join(PARTS)}")
+    shutil.rmtree(BUILD / "failed", ignore_errors=True)
+    outcomes = []
+    # What is checked is the first half of the gate.
+    for part in arguments.parts or [part for part in PARTS if part != "check"]:
+        now = tree()
+        if not arguments.again and now and passed(part).exists() and passed(part).read_text().strip() == now:
+            outcomes.append(Outcome(part, result="passed before, on this tree"))
+            continue
+        outcomes.append(run(part))
+        if outcomes[-1].result == "interrupted":
+            break
+    sys.stdout.write(f"\n{summary(outcomes)}\n")
+    return 0 if all(one.result.startswith("passed") for one in outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
