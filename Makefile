@@ -38,13 +38,13 @@ run: setup
 	@echo "to try all that they claim: $(BIN)/schedproof run stock least-traffic-extender"
 
 check: setup
-	$(BIN)/python tools/test_parts.py --again check
+	$(BIN)/python tools/run_tests.py --again check
 
 test: setup
-	$(BIN)/python tools/test_parts.py --again gate
+	$(BIN)/python tools/run_tests.py --again gate
 
 test-all: setup
-	$(BIN)/python tools/test_parts.py $(ARGS)
+	$(BIN)/python tools/run_tests.py $(ARGS)
 
 N ?= 6
 gate-soak: setup
@@ -52,7 +52,7 @@ gate-soak: setup
 
 # Parts of `make test-all`.
 docs fast browser planted described live kind: setup
-	$(BIN)/python tools/test_parts.py --again $@
+	$(BIN)/python tools/run_tests.py --again $@
 
 # Compared by a fast test.
 .PHONY: fields

@@ -615,6 +615,7 @@ def test_threads_break_and_heal_while_others_ask(line: Line) -> None:
             line.tap.inject(fault)
         line.tap.heal()
     done.set()
+    line.tap.release()
     for asker in askers:
         asker.join()
     assert wrong == []

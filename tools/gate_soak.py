@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-TOOL = Path(__file__).with_name("test_parts.py")
+TOOL = Path(__file__).with_name("run_tests.py")
 
 
 @contextlib.contextmanager

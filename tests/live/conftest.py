@@ -241,7 +241,6 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         if "SCHEDPROOF_REQUIRE_KIND" in os.environ:
             pytest.fail(f"SCHEDPROOF_REQUIRE_KIND is set: {obstacle}")
         pytest.skip(f"kind clusters are not tried here: {obstacle}")
-    _prepare_kind()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -294,9 +293,12 @@ def _prepare_kind() -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _slot() -> Iterator[None]:
+def _slot(request: pytest.FixtureRequest) -> Iterator[None]:
     """One for all that a process tries in a module: tests run one after the other."""
     with slots.take():
+        of_kind = (item for item in request.session.items if item.get_closest_marker("kind"))
+        if any(request.node in item.listchain() for item in of_kind) and not _no_docker():
+            _prepare_kind()
         yield
 
 
