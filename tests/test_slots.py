@@ -19,11 +19,11 @@ sys.path.insert(0, sys.argv[1])
 import slots
 
 slots.fitting_jobs = lambda: 2
-with slots.take(int(sys.argv[2])) as held:
-    print(len(held), flush=True)
+with slots.take():
+    print("held", flush=True)
     sys.stdin.read()
 """
-SOON = Deadline("slot free", 0.5, "tests see that it is not")
+SOON = Deadline("slot free", 0.5, "tests see that none is")
 
 
 @pytest.fixture(autouse=True)
@@ -32,45 +32,29 @@ def _two_slots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slots, "fitting_jobs", lambda: 2)
 
 
-def holder(count: int) -> subprocess.Popen[str]:
-    """A process that holds so many slots until its standard input ends."""
-    command = [sys.executable, "-c", HOLDER, str(Path(slots.__file__).parent), str(count)]
+def holder() -> subprocess.Popen[str]:
+    """A process that holds a slot until its standard input ends."""
+    command = [sys.executable, "-c", HOLDER, str(Path(slots.__file__).parent)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    assert process.stdout.readline() == f"{count}\n"
+    assert process.stdout.readline() == "held\n"
     return process
 
 
-def test_there_are_as_many_as_fit_and_no_more_are_waited_for() -> None:
-    with slots.take(10) as held:
-        assert len(held) == 2
-
-
-def test_a_request_for_more_than_are_free_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_all_are_taken_the_next_process_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slots, "SLOT_FREE", SOON)
-    with holder(1) as process:
-        with slots.take(1) as held:
-            assert len(held) == 1
-        with pytest.raises(DeadlineExceededError, match="1 of 2 slots are free"), slots.take(2):
+    with holder() as first, holder() as second:
+        with pytest.raises(DeadlineExceededError, match="all 2 are taken"), slots.take():
             pass
-        process.communicate()
-    with slots.take(2) as held:
-        assert len(held) == 2
+        first.communicate()
+        with slots.take():
+            pass
+        second.communicate()
 
 
 def test_a_killed_holder_has_none() -> None:
-    with holder(2) as process:
-        process.kill()
-    with slots.take(2) as held:
-        assert len(held) == 2
-
-
-def test_a_child_that_inherits_a_slot_holds_it_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "SLOT_FREE", SOON)
-    with slots.take(2) as held:
-        child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, pass_fds=held)
-    with pytest.raises(DeadlineExceededError), slots.take(1):
-        pass
-    child.communicate(b"\n")
-    with slots.take(1) as held:
-        assert len(held) == 1
+    with holder() as first, holder() as second:
+        first.kill()
+        with slots.take():
+            pass
+        second.communicate()

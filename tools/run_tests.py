@@ -61,7 +61,8 @@ PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
         tests("tests/live/test_defects.py", "tests/live/test_unusual.py", "-m", "slow", "-k", f"not {DESCRIBED}"),
     ),
     "described": (tests("tests/live/test_defects.py", "-m", "slow", "-k", DESCRIBED),),
-    "live": (tests("tests/live", "-m", "slow and not planted and not kind"),),
+    # By file, because fixtures of a session or a module bring up what takes minutes.
+    "live": (tests("tests/live", "-m", "slow and not planted and not kind", "-n2", "--dist=loadfile"),),
     "kind": (tests("tests/live", "-m", "slow and kind"),),
     "bounds": ((str(ROOT / "tools" / "bounds"), "python3"),),
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -26,48 +25,21 @@ SLOT_FREE = Deadline("slot free", 7200, "others' tests and builds come first: th
 
 
 @contextlib.contextmanager
-def take(count: int = 1) -> Iterator[tuple[int, ...]]:
-    """Hold that many slots (at most all that there are); gives their descriptors.
-
-    A child process that inherits a descriptor holds the slot until it ends as well.
-    """
+def take() -> Iterator[None]:
+    """Hold a slot: wait until one is free, and free it at the end."""
     folder = cache_dir() / "slots"
     folder.mkdir(parents=True, exist_ok=True)
-    total = fitting_jobs()
     with contextlib.ExitStack() as closing:
-        # The queue: otherwise two that need several would each hold what the other waits for.
-        turn = closing.enter_context((folder / "turn.lock").open("a"))
-        wait_for(_lock(turn.fileno()), SLOT_FREE, what="those before us to have their slots", poll=0.1)
-        held: list[int] = []
+        files = [closing.enter_context((folder / f"{number}.lock").open("a")) for number in range(fitting_jobs())]
 
         def probe() -> None:
-            for number in range(total):
-                if len(held) == min(count, total):
-                    return
-                file = os.open(folder / f"{number}.lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC)
-                try:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    os.close(file)
-                else:
-                    closing.callback(os.close, file)
-                    held.append(file)
-            if len(held) < min(count, total):
-                raise NotYet(f"{len(held)} of {total} slots are free")
+            for file in files:
+                with contextlib.suppress(BlockingIOError):
+                    return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            raise NotYet(f"all {len(files)} are taken")
 
         wait_for(probe, SLOT_FREE, what="a free slot", poll=0.1)
-        fcntl.flock(turn.fileno(), fcntl.LOCK_UN)
-        yield tuple(held)
-
-
-def _lock(file: int):
-    def probe() -> None:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise NotYet("another process waits for slots") from None
-
-    return probe
+        yield
 
 
 def main(argv: list[str]) -> int:

@@ -34,17 +34,13 @@ if TYPE_CHECKING:
 KUBERNETES = "1.36"
 SAYS = Deadline("command says", 900, "a cluster starts in 4 s on an idle machine; who has ended says so at once")
 ENDS = Deadline("command ends", 1800, "the longest of them judge two candidates in some minutes on an idle machine")
-LONG_RUNS = {
-    "kept": ("stock", "least-traffic-extender"),
-    # Their core is kube-scheduler's, which is tried there.
-    "broken": (
-        "defects/stock-claims-network", "defects/constant-scores", "--clause=core/binds", "--profile=network-aware",
-    ),
-}  # fmt: skip
+SLOT = pytest.StashKey[contextlib.ExitStack]()
+"""What of tools/slots.py this process holds."""
+OPENED = pytest.StashKey[int]()
+"""How many shells had been opened when a test began."""
 _NS_GET_PARENT = 0xB702
 """<linux/nsfs.h>: a descriptor of the PID namespace that this one is in."""
 FAILED = Path(__file__).parents[2] / "build" / "failed"
-ALL_SLOTS = 1_000
 _TAIL = 40
 """Lines: a conclusion, and the verdicts before it."""
 NOTHING_LEFT = Deadline("nothing left", 60, "the kernel ends some processes, then process 1 removes some MB")
@@ -72,9 +68,7 @@ class Ended:
 class Running:
     """A command that may still run; its output goes to files."""
 
-    def __init__(
-        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], log: Path, inherited: Sequence[int] = ()
-    ) -> None:
+    def __init__(self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], log: Path) -> None:
         self._files = log.with_suffix(".out"), log.with_suffix(".err")
         with self._files[0].open("wb") as out, self._files[1].open("wb") as err:
             # Its own process group, as a shell's job has.
@@ -82,7 +76,6 @@ class Running:
                 argv, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=out, stderr=err, process_group=0,
                 # A CI server may have started us with signals ignored, which children inherit.
                 preexec_fn=_mind_signals,
-                pass_fds=inherited,
             )  # fmt: skip
 
     @property
@@ -143,10 +136,9 @@ class Shell:
         self._namespaces: dict[int, int] = {}
         """PID namespaces of ours: inode number to a descriptor. The number of one that has gone is given again."""
 
-    def start(self, *argv: str, inherited: Sequence[int] = ()) -> Running:
-        """Begin a Python module as a command; it has the descriptors `inherited` until it ends."""
+    def start(self, *argv: str) -> Running:
         log = self.home / f"command-{len(self.commands)}"
-        command = Running([*self.prefix, self.python, "-m", *argv], self.work, self.env, log, inherited)
+        command = Running([*self.prefix, self.python, "-m", *argv], self.work, self.env, log)
         self.commands.append(command)
         return command
 
@@ -233,14 +225,34 @@ def _pid_namespaces(entry: Path) -> set[int]:
     return found
 
 
+_opened: list[Shell] = []
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tests of kind clusters are skipped where there is no Docker, and say so. CI must not get away with that."""
-    if not item.get_closest_marker("kind"):
-        return
-    if obstacle := _no_docker():
+    """Take a slot before the first fixture of a module brings something up.
+
+    Tests of kind clusters are skipped where there is no Docker, and say so. CI must not get away with that.
+    """
+    item.stash[OPENED] = len(_opened)
+    is_kind = item.get_closest_marker("kind") is not None
+    if is_kind and (obstacle := _no_docker()):
         if "SCHEDPROOF_REQUIRE_KIND" in os.environ:
             pytest.fail(f"SCHEDPROOF_REQUIRE_KIND is set: {obstacle}")
         pytest.skip(f"kind clusters are not tried here: {obstacle}")
+    if SLOT not in item.config.stash:
+        item.config.stash[SLOT] = contextlib.ExitStack()
+        item.config.stash[SLOT].enter_context(slots.take())
+    if is_kind:
+        _prepare_kind()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Free the slot once the fixtures of the module are gone."""
+    if SLOT in item.config.stash and (nextitem is None or nextitem.path != item.path):
+        item.config.stash[SLOT].close()
+        del item.config.stash[SLOT]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -250,30 +262,13 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     if report.failed:
         kept = FAILED / re.sub(r"[^\w.-]+", "-", item.nodeid.rpartition("/")[2])
         shutil.rmtree(kept, ignore_errors=True)
-        for number, shell in enumerate(_shells_of(item)):
-            shutil.copytree(
-                shell.home,
-                kept / str(number),
-                symlinks=True,
-                ignore_dangling_symlinks=True,
-                copy_function=_copy_if_there,
-                ignore=shutil.ignore_patterns("tmp"),
-            )
+        given = [value for value in getattr(item, "funcargs", {}).values() if isinstance(value, tuple)]
+        shells = {*_opened[item.stash[OPENED] :], *(part for pair in given for part in pair if isinstance(part, Shell))}
+        for shell in shells:
+            # What still runs may remove files meanwhile.
+            with contextlib.suppress(OSError):
+                shutil.copytree(shell.home, kept / shell.home.name, symlinks=True, ignore=shutil.ignore_patterns("tmp"))
     return report
-
-
-def _shells_of(item: pytest.Item) -> list[Shell]:
-    """Those that a test has been given, also together with something that ended in them."""
-    found: list[Shell] = []
-    for value in getattr(item, "funcargs", {}).values():
-        found += [part for part in (value if isinstance(value, tuple) else (value,)) if isinstance(part, Shell)]
-    return found
-
-
-def _copy_if_there(source: str, target: str) -> None:
-    # What still runs may remove it meanwhile.
-    with contextlib.suppress(OSError):
-        shutil.copyfile(source, target)
 
 
 @functools.cache
@@ -292,57 +287,35 @@ def _prepare_kind() -> None:
     obtain_images(None, KUBERNETES, ConsoleProgress())
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _slot(request: pytest.FixtureRequest) -> Iterator[None]:
-    """One for all that a process tries in a module: tests run one after the other."""
-    with slots.take():
-        of_kind = (item for item in request.session.items if item.get_closest_marker("kind"))
-        if any(request.node in item.listchain() for item in of_kind) and not _no_docker():
-            _prepare_kind()
-        yield
-
-
 @pytest.fixture(scope="session")
 def shells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[type[Shell]]:
     """Gives a shell with a home of its own at each call; ends what a failed test left running in it."""
-    opened = []
 
     def shell() -> Shell:
-        opened.append(Shell(tmp_path_factory.mktemp("shell")))
-        return opened[-1]
+        _opened.append(Shell(tmp_path_factory.mktemp("shell")))
+        return _opened[-1]
 
     yield shell
-    for one in opened:
+    for one in _opened:
         one.close()
         one.forget()
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _long_runs(request: pytest.FixtureRequest, shells: Any) -> dict[str, tuple[Shell, Running]]:
-    """Runs that several tests look at; begun before the first test, because they take more than a minute."""
-    wanted = {name for item in request.session.items for name in getattr(item, "fixturenames", ())}
-    runs = {}
-    for name, arguments in LONG_RUNS.items():
-        if name in wanted:
-            shell = shells()
-            with slots.take() as slot:
-                command = shell.start("schedproof", "run", *arguments, "--report", "report", inherited=slot)
-            runs[name] = shell, command
-    return runs
-
-
 @pytest.fixture(scope="session")
-def kept(_long_runs: dict[str, tuple[Shell, Running]]) -> tuple[Shell, Ended]:
+def kept(shells: Any) -> tuple[Shell, Ended]:
     """The run of candidates that keep their promises, over. Its report is in the shell's folder `report`."""
-    shell, command = _long_runs["kept"]
-    return shell, command.ends()
+    return _long_run(shells(), "stock", "least-traffic-extender")
 
 
 @pytest.fixture(scope="session")
-def broken(_long_runs: dict[str, tuple[Shell, Running]]) -> tuple[Shell, Ended]:
-    """Likewise of those that have no preference."""
-    shell, command = _long_runs["broken"]
-    return shell, command.ends()
+def broken(shells: Any) -> tuple[Shell, Ended]:
+    """Likewise of those that have no preference. Their core is kube-scheduler's, which is tried in `kept`."""
+    candidates = ("defects/stock-claims-network", "defects/constant-scores")
+    return _long_run(shells(), *candidates, "--clause=core/binds", "--profile=network-aware")
+
+
+def _long_run(shell: Shell, *arguments: str) -> tuple[Shell, Ended]:
+    return shell, shell.schedproof("run", *arguments, "--report=report")
 
 
 @pytest.fixture
@@ -368,10 +341,8 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, dic
     """Planted candidates, judged by tools/judge_defects.py: candidate to clause to what report.json says of it."""
     report = tmp_path_factory.mktemp("planted")
     tool = Path(__file__).parents[2] / "tools" / "judge_defects.py"
-    with slots.take(ALL_SLOTS) as held:
-        # Two clusters each: most of the time is spent waiting for a candidate that does not do what it should.
-        command = [sys.executable, str(tool), "--quick", "--all", f"--jobs={2 * len(held)}", f"--report={report}"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, str(tool), "--quick", "--all", f"--report={report}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (report / "report.json").exists(), done.stdout + done.stderr
     document = json.loads((report / "report.json").read_text())
     return {one["name"]: {clause["id"]: clause for clause in one["clauses"]} for one in document["candidates"]}
