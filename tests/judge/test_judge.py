@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from schedproof.candidates.claims import CLAUSE_PROFILES
+from schedproof.cli import main as cli
 from schedproof.history.acts import RunCluster
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import Clause
-from schedproof.judge.judge import applies, judge
+from schedproof.judge.judge import applies, judge, judge_all
 from schedproof.judge.verdict import Finding, Verdict, failed, invalid, passed
 
 from .histories import CAPABILITIES, CLAIMS, EXTENDER, NO_RIGHTS, NODES, HistoryBuilder, told
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from schedproof.history.history import History
 
 CASE = "core/fit-cpu"
 CLUSTER = RunCluster(name="embedded", nodes=list(NODES), device="eth0", capabilities=sorted(CAPABILITIES))
@@ -299,3 +305,27 @@ def test_a_verdict_as_json_says_only_where_it_is_stale_that_it_is() -> None:
     }  # fmt: skip
     assert verdict.as_dict() == plain
     assert dataclasses.replace(verdict, stale=True).as_dict() == {**plain, "stale": True}
+
+
+def test_a_judge_that_raises_leaves_its_own_clause_unproved_and_the_others_are_judged(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def raises(history: History, case: str) -> Finding:
+        raise LookupError("a planted bug")
+
+    # Recommended clauses otherwise never fail a run.
+    broken = dataclasses.replace(CATALOGUE["core/fit-cpu"], judge=raises, level="recommended")
+    monkeypatch.setitem(CATALOGUE, "core/fit-cpu", broken)
+    h = HistoryBuilder("core/fit-cpu")
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    h.end()
+    h.over()
+    next(record for record in h.records if record["kind"] == "selected")["clauses"] = ["core/fit-cpu", "core/alive"]
+    verdicts = {verdict.clause: verdict for verdict in judge_all({0: h.history()})}
+    assert (verdicts["core/fit-cpu"].outcome, verdicts["core/fit-cpu"].code) == ("invalid", "judge-raised")
+    assert "LookupError: a planted bug (test_judge.py:" in verdicts["core/fit-cpu"].summary
+    assert verdicts["core/alive"].outcome == "passed"
+    h.save(tmp_path)
+    assert cli.main(["judge", str(tmp_path)]) == 3
+    assert "core/fit-cpu" in capsys.readouterr().out

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from schedproof.candidates.claims import Claims
+from schedproof.candidates.claims import Claims, Exclusion
 from schedproof.foundation.errors import UsageError
 from schedproof.history import acts, observations  # noqa: F401 - without them no kinds are known
 from schedproof.history.record import KINDS, Record
@@ -77,7 +77,7 @@ def load_records(folder: Path) -> Sequence[Record]:
         try:
             record = read_record(fields)
             if isinstance(record, acts.Run):
-                _check_claims(record.candidate.claims)
+                _check_candidate(record.candidate)
             records.append(record)
         except DamagedRecordError as error:
             raise UsageError(
@@ -105,13 +105,18 @@ def read_record(fields: dict[str, Any]) -> Record:
         raise DamagedRecordError(_described(error)) from error
 
 
-def _check_claims(claims: dict[str, Any]) -> None:
+def _check_candidate(candidate: acts.RunCandidate) -> None:
     """Claims are what everything is judged by, and shown by: their types are checked to the last field."""
-    read = Claims.from_dict(claims)
+    within = ("candidate", "claims")
     try:
+        read = Claims.from_dict(candidate.claims)
         _claims_adapter().validate_python(dataclasses.asdict(read))
+        within = ("candidate", "exclusions")
+        _exclusions_adapter().validate_python(candidate.exclusions)
     except ValidationError as error:
-        raise DamagedRecordError(_described(error, within=("candidate", "claims"))) from error
+        raise DamagedRecordError(_described(error, within=within)) from error
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise DamagedRecordError(f"the field candidate.claims cannot be read: {error!r}") from error
     if "network-aware" in read.profiles and read.network is None:
         raise DamagedRecordError("the field candidate.claims.network is empty, although network-aware is claimed")
 
@@ -119,6 +124,11 @@ def _check_claims(claims: dict[str, Any]) -> None:
 @functools.cache
 def _claims_adapter() -> TypeAdapter[Claims]:
     return TypeAdapter(Claims)
+
+
+@functools.cache
+def _exclusions_adapter() -> TypeAdapter[tuple[Exclusion, ...]]:
+    return TypeAdapter(tuple[Exclusion, ...])
 
 
 def _described(error: ValidationError, *, within: tuple[str, ...] = ()) -> str:

@@ -57,6 +57,7 @@ CODES: Mapping[str, str] = {
     "harness-trouble": "the harness, or the cluster, failed during the trial",
     "infeasible-node": "a pod was bound to a node on which it cannot run",
     "insecure-call-answered": "the extender answered over plain HTTP, or to a client without a certificate",
+    "judge-raised": "the judge of the clause raised an exception: a bug of schedproof, to be reported with the record",
     "lease-not-taken": "pods were scheduled with leader election, and its Lease was not taken",
     "load-not-distinct": "the nodes' traffic did not differ by more than the claimed resolution",
     "load-not-shown": "Prometheus did not show the traffic that the trial is about",

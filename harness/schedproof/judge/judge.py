@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import traceback
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.claims import OWN, profile_of
@@ -12,7 +14,7 @@ from schedproof.history.acts import Selected, Trouble
 from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.judge.verdict import Verdict, invalid
+from schedproof.judge.verdict import JUDGE_RAISED, Verdict, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,7 +71,7 @@ def _judge(history: History, clause_id: str) -> Verdict:
     finding = _unfinished(history, clause)
     if finding is not None:
         return Verdict(clause.id, clause.level, finding.outcome, finding.summary, code=finding.code)
-    finding = clause.judge(history.up_to_end("" if clause.last else clause_id), clause_id)
+    finding = _safely(clause, history.up_to_end("" if clause.last else clause_id))
     if finding.outcome == "passed" and not clause.last and history.ended_early(clause_id):
         # The judge must find what was missed. Where it does not, its record is not all that was to be tried.
         finding = invalid("cut-short", "a deadline was missed, and the rest of the trial left out", **finding.evidence)
@@ -86,6 +88,19 @@ def _judge(history: History, clause_id: str) -> Verdict:
         summary = f"holds, but candidate.yaml excludes it ({exclusion.reason}): remove the exclusion"
         return dataclasses.replace(verdict, summary=summary, code="outdated-exclusion", stale=True)
     return verdict
+
+
+def _safely(clause: Clause, history: History) -> Finding:
+    """What a clause's judge finds. A judge that raises leaves its own clause unproved, and the others are judged."""
+    try:
+        return clause.judge(history, clause.id)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        return invalid(
+            JUDGE_RAISED,
+            f"its judge raised {type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno}, in "
+            f"{place.name}): a bug of schedproof; please report it, with the folder of this run",
+        )
 
 
 def _unfinished(history: History, clause: Clause) -> Finding | None:

@@ -6,7 +6,10 @@ import dataclasses
 import json
 from typing import Any, Literal
 
-__all__ = ["Finding", "Outcome", "Verdict", "failed", "invalid", "not_claimed", "passed"]
+__all__ = ["JUDGE_RAISED", "Finding", "Outcome", "Verdict", "failed", "invalid", "not_claimed", "passed"]
+
+JUDGE_RAISED = "judge-raised"
+"""The code of what a bug of a judge leaves unproved."""
 
 Outcome = Literal["passed", "failed", "excluded", "not-claimed", "skipped", "invalid"]
 
@@ -70,7 +73,7 @@ class Verdict:
 
     @property
     def unproved(self) -> bool:
-        return self.outcome == "invalid" and self.level == "required"
+        return self.outcome == "invalid" and (self.level == "required" or self.code == JUDGE_RAISED)
 
     def as_dict(self) -> dict[str, Any]:
         result: dict[str, Any] = {

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +17,7 @@ from schedproof.judge.judge import judge_all
 from schedproof.report.run.result import CandidateResult, RunResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 __all__ = ["instance_folders", "rejudge"]
 
@@ -41,15 +39,14 @@ def rejudge(folder: Path) -> RunResult:
         )
     result: RunResult | None = None
     for home in homes:
-        with _naming_damage(home):
-            histories = {number: History(load_records(path)) for number, path in instance_folders(home).items()}
-            history = next(iter(histories.values()))
-            _check_clauses(history, home)
-            result = result or _run_of(history, folder)
-            one = _candidate_of(histories, home)
-            result.candidates[one.candidate.name] = one
-            # Runs of before there was a choice let everything be skipped.
-            result.allow_skipped = all(record.allow_skipped for record in history.of(Selected))
+        histories = {number: History(load_records(path)) for number, path in instance_folders(home).items()}
+        history = next(iter(histories.values()))
+        _check_clauses(history, home)
+        result = result or _run_of(history, folder)
+        one = _candidate_of(histories, home)
+        result.candidates[one.candidate.name] = one
+        # Runs of before there was a choice let everything be skipped.
+        result.allow_skipped = all(record.allow_skipped for record in history.of(Selected))
     assert result is not None
     return result
 
@@ -86,20 +83,6 @@ def _check_clauses(history: History, home: Path) -> None:
                     f"{home / FILE}: the run was to judge {clause!r}, which is no clause of this version",
                     remedy="judge it with the version that wrote it",
                 )
-
-
-@contextlib.contextmanager
-def _naming_damage(home: Path) -> Iterator[None]:
-    """What a judge cannot read is no bug of the judge's: records are looked at before, but not to their last field."""
-    try:
-        yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        raise UsageError(
-            f"{home / FILE} cannot be judged: {type(error).__name__}: {error} (in {place.name}): a record has other "
-            "fields than a run writes",
-            remedy="judge an unchanged copy, or run the candidate again",
-        ) from error
 
 
 def instance_folders(home: Path) -> dict[int, Path]:
