@@ -12,6 +12,7 @@ import pytest
 import schedproof
 from schedproof.documents import problems
 from schedproof.judge import codes
+from schedproof.judge.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -60,4 +61,16 @@ def test_codes_are_short_words_in_order_with_one_line_each(table: Mapping[str, s
     assert modules
     assert list(table) == sorted(table)
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+){,3}", code) for code in table)
-    assert not any("\n" in text or text.endswith(".") for text in table.values())
+    texts = [text for entry in table.values() for text in ([entry] if isinstance(entry, str) else entry)]
+    assert all(text and "\n" not in text and not text.endswith(".") for text in texts)
+
+
+def test_the_codes_of_a_clause_are_those_of_its_judge_and_of_what_that_calls() -> None:
+    found = {clause.id: codes.codes_of(clause.judge) for clause in CATALOGUE.values()}
+    assert all(found.values())
+    assert found["extender/answers"] == ("call-failed", "not-called")
+    assert {"infeasible-node", "not-bound-in-time"} < set(found["core/fit-cpu"])
+    assert "probe-not-on-quietest" not in found["core/fit-cpu"]
+    assert {code for listed in found.values() for code in listed} | codes.OF_ANY_CLAUSE >= codes.CODES.keys() - {
+        "assertion-failed"  # of tests of one's own
+    }

@@ -48,6 +48,7 @@ from schedproof.history.observations import (
 )
 from schedproof.history.saved import FILE, SCHEMA, read_record
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.codes import OF_ANY_CLAUSE, codes_of
 from schedproof.judge.judge import judge
 from schedproof.normalization.answer import readings_to_json
 from schedproof.stimulus.pods import pod_manifest
@@ -205,7 +206,12 @@ class HistoryBuilder:
         if [record["phase"] for record in self.records if record["kind"] == "case"][-1] == "begin":
             whole.end()
         whole.over()
-        return judge(whole.history(), clause or self.case)
+        verdict = judge(whole.history(), clause or self.case)
+        own_judge = CATALOGUE[verdict.clause].judge
+        if getattr(own_judge, "func", own_judge).__module__.startswith("schedproof."):
+            # What `explain` and the docs list is all that there is.
+            assert verdict.code in ("", *OF_ANY_CLAUSE, *codes_of(own_judge)), verdict.code
+        return verdict
 
     def begin(self, case: str = "") -> None:
         self.case = case or self.case

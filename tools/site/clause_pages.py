@@ -11,6 +11,7 @@ from prose import ROOT, clause_page, escaped
 from schedproof.candidates.claims import PROFILES, profile_of
 from schedproof.cli.explain import Explanation, explain
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.codes import CODES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -94,6 +95,7 @@ def _lines(known: Explanation) -> Iterator[str]:
         yield f"finding:   {failure['finding']}\n```\n"
     yield f"## What breaks it\n\n{_defects(known)}"
     yield f"## How to fix it\n\n{escaped(known.to_fix)}\n"
+    yield f"{_codes(known)}\n"
     yield f"## Try yours\n\n```console\n$ schedproof run candidate.yaml --clause {clause.id}\n```"
 
 
@@ -115,6 +117,14 @@ def _facts(known: Explanation) -> dict[str, str]:
         "source": clause.source,
     }
     return {name: text for name, text in facts.items() if text}
+
+
+def _codes(known: Explanation) -> str:
+    """What a finding may be about. What any clause may have is on the page of all codes."""
+    rows = "".join(
+        f"| `{code}` | {escaped(CODES[code].meaning)} | {escaped(CODES[code].remedy)} |\n" for code in known.codes
+    )
+    return f"| code | what was found | what to do |\n|---|---|---|\n{rows}"
 
 
 def _defects(known: Explanation) -> str:

@@ -8,9 +8,12 @@ from prose import escaped
 
 from schedproof.documents.problems import CODES as PROBLEMS
 from schedproof.judge.codes import CODES as FINDINGS
+from schedproof.judge.codes import OF_ANY_CLAUSE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from schedproof.judge.codes import Code
 
 __all__ = ["code_pages"]
 
@@ -28,6 +31,12 @@ clauses, and the wording of summaries may change. The outcome beside a code says
 $ jq -r '.candidates[].clauses[] | select(.code == "infeasible-node") | .id' report.json
 ```
 
+Any clause may have these:
+
+{general}
+
+The others, by what was found; the page of a clause, and `schedproof explain CLAUSE`, list those that it may have:
+
 {findings}
 
 ## Problems
@@ -41,10 +50,17 @@ problems, each with `file`, `line`, `column`, `path` of the field, `code`, `mess
 
 def code_pages() -> dict[str, str]:
     """Paths, from the folder of all pages, to Markdown."""
-    return {"reference/codes.md": _PAGE.format(findings=_table(FINDINGS), problems=_table(PROBLEMS))}
+    general = {code: FINDINGS[code] for code in sorted(OF_ANY_CLAUSE)}
+    others = {code: found for code, found in FINDINGS.items() if code not in general}
+    problems = _table(("code", "meaning"), ((f"`{code}`", escaped(text)) for code, text in PROBLEMS.items()))
+    page = _PAGE.format(general=_findings(general), findings=_findings(others), problems=problems)
+    return {"reference/codes.md": page}
 
 
-def _table(codes: Mapping[str, str]) -> str:
-    return "\n".join(
-        ["| code | meaning |\n|---|---|", *(f"| `{code}` | {escaped(text)} |" for code, text in codes.items())]
-    )
+def _findings(codes: Mapping[str, Code]) -> str:
+    rows = ((f"`{code}`", escaped(found.meaning), escaped(found.remedy)) for code, found in codes.items())
+    return _table(("code", "what was found", "what to do"), rows)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))

@@ -15,6 +15,7 @@ from schedproof.candidates.claims import profile_of
 from schedproof.candidates.shipped import shipped_names
 from schedproof.foundation.content import content
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.codes import CODES, codes_of
 from schedproof.judge.hints import hint_for
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class Explanation:
     to_fix: str
     defects: tuple[tuple[str, str], ...]
     """Planted candidates that fail it, and what is wrong with them; those with one defect first."""
+    codes: tuple[str, ...]
+    """What its findings may be about; see `schedproof.judge.codes`."""
 
 
 def explain(clause: Clause) -> Explanation:
@@ -49,7 +52,7 @@ def explain(clause: Clause) -> Explanation:
     test, stimulus = _suite()[clause.id]
     return Explanation(
         clause, _claimed(clause), stimulus, test, _promise(clause), hint_for(clause.id),
-        tuple(_defects(clause.id)),
+        tuple(_defects(clause.id)), codes_of(clause.judge),
     )  # fmt: skip
 
 
@@ -76,6 +79,10 @@ def explanation(clause: Clause) -> Iterator[str]:
         first, *others = _wrapped(text, indent=" " * 10) or [""]
         yield f"{name + ':':<10}{first.strip()}"
         yield from others
+    yield "finds, if it does not pass:"
+    for code in known.codes:
+        yield from _wrapped(f"- {code}: {CODES[code].meaning}", indent="  ")
+        yield from _wrapped(f"fix: {CODES[code].remedy}", indent="      ")
     if known.defects:
         yield "breaks with, for example:"
         for candidate, defect in known.defects[:_DEFECTS]:

@@ -6,136 +6,579 @@ clauses: added or split, never renamed. The summary beside them is for people, a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+import types
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["CODES"]
+__all__ = ["CODES", "OF_ANY_CLAUSE", "Code", "codes_of"]
 
-CODES: Mapping[str, str] = {
-    "against-claimed-order": "a pod was bound before the one that is claimed to come first (claims.points.queue-sort)",
-    "against-on-missing": "a node without samples was treated otherwise than claimed (network.on-missing)",
-    "answered-late": "the machine was so busy that answers came late: the candidate may have gone on without them",
-    "answers-differ": "the extender answered the same question differently",
-    "arg-not-named": "a wrong arg ends the start, with an error that does not name it",
-    "args-refused": "the plugin does not accept the args of its own configuration",
-    "assertion-failed": "an assertion of a test of your own failed",
-    "backs-off-too-long": "its configuration lets a pod wait for longer than is claimed until it is tried again",
-    "best-node-unchanged": "too few different nodes were the best one: a scheduler with a fixed choice would pass",
-    "bound-against-claim": "a pod was bound although the candidate claims not to schedule such pods",
-    "bound-by-non-leader": "an instance that was not the leader posted a Binding",
-    "bound-during-outage": "a pod was bound while its readings or its extender were out of reach, and it had to wait",
-    "bound-without-binding": "a pod is on a node, and the candidate posted no Binding for it",
-    "burst-on-one-node": "all pods of a burst were bound to one node",
-    "call-failed": "the extender answered with an error, or with what kube-scheduler cannot read",
-    "call-too-slow": "the extender answered after its httpTimeout",
-    "call-unanswered": "the extender did not answer: the connection ended, or there was none",
-    "capability-missing": "the cluster lacks a capability that the clause needs",
-    "claim-contradicts-config": "the configuration is not in line with a claimed feature",
-    "condition-removed": "a condition that another controller had written to a pod is gone",
-    "config-version-not-served": "the configuration is of an API version that this Kubernetes does not serve",
-    "control-inconclusive": "the control did not show that a scheduler which ignores traffic fails",
-    "crash-without-args": "the plugin crashes where args are left out",
-    "cut-short": "the trial, or the run, ended before there was enough to judge",
-    "dangerous-right": "a right is declared that no scheduler needs",
-    "deleted-pod-tried": "a Binding was posted for a pod after its deletion had to be known",
-    "depends-on-failed": "the clause was not tried, because one that it depends on did not pass",
-    "device-allocated-twice": "a device was allocated to two claims at a time",
-    "does-not-start": "the candidate does not start",
-    "duplicate-node": "an answer of the extender has a node twice",
-    "empty-answers": "no answer of the extender had a node, or a score, that could be judged",
-    "evicted-despite-budget": "a pod was evicted that a PodDisruptionBudget protects, and another would have done",
-    "evicted-without-priority": "a pod was evicted, and no pod of a higher priority that may preempt was waiting",
-    "example-differs": "a worked example of the documentation does not have the documented scores",
-    "false-bind-success": "bind answered without an error, and the pod is not on the node of the call",
-    "forbidden-request": "a request that the candidate needs was refused: its declared rights do not suffice",
-    "foreign-pod": "a request, other than to read, concerned a pod of another scheduler",
-    "gated-pod-called-unschedulable": "a pod's condition said Unschedulable while it had scheduling gates",
-    "gated-pod-tried": "a Binding was posted for a pod that had scheduling gates",
-    "groups-block-each-other": "groups of pods hold room that each other lacks, for longer than claimed",
-    "harness-trouble": "the harness, or the cluster, failed during the trial",
-    "infeasible-node": "a pod was bound to a node on which it cannot run",
-    "insecure-call-answered": "the extender answered over plain HTTP, or to a client without a certificate",
-    "judge-raised": "the judge of the clause raised an exception: a bug of schedproof, to be reported with the record",
-    "lease-not-taken": "pods were scheduled with leader election, and its Lease was not taken",
-    "load-not-distinct": "the nodes' traffic did not differ by more than the claimed resolution",
-    "load-not-shown": "Prometheus did not show the traffic that the trial is about",
-    "lost-violations": "preempt answered with other numbers of violated PodDisruptionBudgets than it was asked about",
-    "lower-priority-first": "a pod was bound while one of a higher priority waited for the same room",
-    "malformed-call-accepted": "malformed input was answered as if it were valid",
-    "metrics-refused": "the metrics were refused, or not answered, to a client that may read them",
-    "needless-eviction": "a pod was evicted that could have stayed",
-    "no-binding-held": "no Binding was under way at the moment that the clause is about",
-    "no-binding-refused": "no Binding was refused as the clause needs it",
-    "no-choice": "pods did not have the choice between nodes, or of priorities, that the clause is about",
-    "no-disruption-target": "an evicted pod did not have the condition DisruptionTarget",
-    "no-failed-reason": "filter left out a node without a reason",
-    "no-outage": "the outage that the clause is about did not happen, or not while pods waited",
-    "no-request": "the candidate made no request to the apiserver",
-    "no-samples-seen": "the candidate asked Prometheus for nothing, or for nothing that has a value",
-    "no-scores": "no case of a property test was answered with scores",
-    "no-takeover": "the second instance was not seen to take over",
-    "node-left-out": "prioritize left out a node that deserves a score",
-    "node-name-written": "a pod's spec.nodeName was to be set by an update or a patch",
-    "not-all-nodes-scored": "the scheduler is configured to score only some of the nodes",
-    "not-applicable": "nothing that the clause is about exists in this candidate's configuration or behaviour",
-    "not-bound-during-outage": "a pod waited for the end of an outage during which pods are claimed to be scheduled",
-    "not-bound-in-time": "a pod that fits on a node was not bound within its deadline",
-    "not-called": "kube-scheduler did not call the extender as the clause needs it",
-    "not-claimed": "the candidate does not claim the profile, the feature or the value that the clause is about",
-    "not-configured": "a claimed feature is not configured",
-    "not-decided-on": "it could not be shown that the candidate had decided on a pod",
-    "not-healthy": "a path that tells whether the candidate is healthy was not answered positively",
-    "not-possible-here": "this claim cannot be tried on this cluster",
-    "not-tried": "what the clause is about did not happen in this trial",
-    "nothing-bound": "the candidate bound no pod",
-    "nothing-evicted": "no pod had to be evicted",
-    "nothing-expected": "the test created pods, or none, and expects nothing of them",
-    "nothing-started": "no process of the candidate was started",
-    "old-readings-used": "pods followed readings that were older than the claimed window",
-    "oracle-gap": "pods or nodes use something that the oracle does not model",
-    "outdated-binding": "a pod was bound by a Binding that was decided on for another pod of its name",
-    "outdated-exclusion": "candidate.yaml excludes a clause that holds: remove the exclusion",
-    "outdated-view": "a pod was bound by a view of the nodes that was older than the claimed freshness",
-    "outweighed": "kube-scheduler's plugins outweighed the candidate's scores: nodes differ in more than their traffic",
-    "partial-group-bound": "a pod of a group stayed bound, and the group was not bound whole",
-    "pending-without-event": "a pod that fits nowhere has no event, and events are claimed",
-    "pending-without-reason": "a pod that is pending lacks the condition PodScheduled=False with its reason",
-    "plugin-name-taken": "a plugin is registered under a name that is taken",
-    "plugin-not-enabled": "pluginConfig names a plugin that no profile enables",
-    "plugin-not-registered": "the configuration enables a plugin that is not registered",
-    "pod-created-with-node": "the candidate created a pod with spec.nodeName set",
-    "pod-removed": "the candidate deleted or evicted a pod, and none of higher priority could need its place",
-    "pods-not-counted": "the metrics do not count the pods that were scheduled",
-    "prebound-pod-touched": "a request, other than to read, concerned a pod that was created with its node set",
-    "preemptor-not-bound": "a pod was not bound in the place of pods of lower priority",
-    "preference-ignored": "a pod was bound to a node while another one meets its preferences better",
-    "probe-not-on-quietest": "a pod was not bound to the feasible node with the least traffic",
-    "process-exited": "a process of the candidate ended before the harness ended it",
-    "process-restarted": "a process of the candidate ended, and its own supervisor started it again",
-    "queries-grow-with-nodes": "a decision takes more queries the more nodes there are",
-    "queue-sorts-differ": "the profiles of the configuration do not share one queueSort plugin",
-    "random-chooser-passes": "a scheduler that chooses at random would pass with too high a probability",
-    "rights-not-recorded": "the record does not have the candidate's declared rights",
-    "score-not-integer": "prioritize answered with a score that is no integer",
-    "score-out-of-range": "prioritize answered with a score that is no integer from 0 to 10",
-    "second-binding": "a Binding was posted for a pod that was bound, which the candidate could have seen",
-    "surfaces-differ": "the same readings have different scores on two surfaces",
-    "ties-not-spread": "pods were not spread over equally quiet nodes",
-    "too-few": "there were too few pods, nodes or changes to prove anything",
-    "too-many-requests": "the candidate repeated requests too often while nothing happened",
-    "unallocated-resource-claim": "a pod was bound before a ResourceClaim of its was allocated",
-    "unasked-node": "the extender answered with a node that it was not asked about",
-    "unbound-volume-claim": "a pod was bound before a claim of its had a volume",
-    "unmanaged-pod-asked": "kube-scheduler asked the extender about a pod that uses none of its managed resources",
-    "unreserved-resource-claim": "a pod was bound before a ResourceClaim of its was reserved for it",
-    "unusable-victims": "preempt answered with victims that kube-scheduler cannot evict for the pod",
-    "unused-right": "a right is declared that was not used in this run",
-    "view-not-shown": "it could not be shown that the candidate had seen a change of the world",
-    "wrong-allocation": "a pod was bound whose ResourceClaim had devices that it does not ask for, or elsewhere",
-    "wrong-arg-accepted": "the scheduler starts with an arg that is unknown, or of another type",
-    "wrong-cache-mode": "the extender answered with names where nodes were due, or the other way round",
-    "wrong-expectation": "what the test expects of a pod is not possible, as the oracle sees it",
-    "wrong-scores": "scores break the rule that the clause states",
-}  # fmt: skip
+
+_PACKAGE = "schedproof.judge"
+
+
+class Code(NamedTuple):
+    """What was found, and what its author does about it: a line each."""
+
+    meaning: str
+    remedy: str
+
+
+CODES: Mapping[str, Code] = {
+    "against-claimed-order": Code(
+        "a pod was bound before the one that is claimed to come first (claims.points.queue-sort)",
+        "sort the queue as claims.points.queue-sort says, or correct the claim",
+    ),
+    "against-on-missing": Code(
+        "a node without samples was treated otherwise than claimed (network.on-missing)",
+        "treat nodes without samples as network.on-missing says, or claim what it does",
+    ),
+    "answered-late": Code(
+        "the machine was so busy that answers came late: the candidate may have gone on without them",
+        "try again on a machine with less to do",
+    ),
+    "answers-differ": Code(
+        "the extender answered the same question differently",
+        "answer from the request and the readings alone: keep no state between calls",
+    ),
+    "arg-not-named": Code(
+        "a wrong arg ends the start, with an error that does not name it",
+        "name the arg, and what was expected of it, in the error",
+    ),
+    "args-refused": Code(
+        "the plugin does not accept the args of its own configuration",
+        "compare pluginConfig with the type that the plugin decodes; `schedproof check` names what differs",
+    ),
+    "assertion-failed": Code(
+        "an assertion of a test of your own failed",
+        "see the assertion below the finding",
+    ),
+    "backs-off-too-long": Code(
+        "its configuration lets a pod wait for longer than is claimed until it is tried again",
+        "lower podMaxBackoffSeconds, or claim a longer timing.requeue",
+    ),
+    "best-node-unchanged": Code(
+        "too few different nodes were the best one: a scheduler with a fixed choice would pass",
+        "use a cluster with more nodes that are alike",
+    ),
+    "bound-against-claim": Code(
+        "a pod was bound although the candidate claims not to schedule such pods",
+        "leave such pods pending, or remove the claim",
+    ),
+    "bound-by-non-leader": Code(
+        "an instance that was not the leader posted a Binding",
+        "post Bindings only while the Lease is held",
+    ),
+    "bound-during-outage": Code(
+        "a pod was bound while its readings or its extender were out of reach, and it had to wait",
+        "leave pods pending while the readings or the extender are out of reach, or claim `on-outage: schedule`",
+    ),
+    "bound-without-binding": Code(
+        "a pod is on a node, and the candidate posted no Binding for it",
+        "bind pods by POST to pods/NAME/binding only",
+    ),
+    "burst-on-one-node": Code(
+        "all pods of a burst were bound to one node",
+        "count the pods that were just placed until the readings show their traffic",
+    ),
+    "call-failed": Code(
+        "the extender answered with an error, or with what kube-scheduler cannot read",
+        "see the call's status and body: a 200 with the JSON of extender/v1, in Go's field names",
+    ),
+    "call-too-slow": Code(
+        "the extender answered after its httpTimeout",
+        "answer faster, or raise httpTimeout in spec.extender.config",
+    ),
+    "call-unanswered": Code(
+        "the extender did not answer: the connection ended, or there was none",
+        "keep the server alive, and answer each call",
+    ),
+    "capability-missing": Code(
+        "the cluster lacks a capability that the clause needs",
+        "run it on another cluster: --cluster embedded has most capabilities",
+    ),
+    "claim-contradicts-config": Code(
+        "the configuration is not in line with a claimed feature",
+        "make the configuration and spec.claims agree",
+    ),
+    "condition-removed": Code(
+        "a condition that another controller had written to a pod is gone",
+        "patch the one condition of type PodScheduled, and leave the others as they are",
+    ),
+    "config-version-not-served": Code(
+        "the configuration is of an API version that this Kubernetes does not serve",
+        "write the configuration as kubescheduler.config.k8s.io/v1: `schedproof migrate-config FILE` prints it",
+    ),
+    "control-inconclusive": Code(
+        "the control did not show that a scheduler which ignores traffic fails",
+        "use nodes that are alike, so that traffic alone tells them apart",
+    ),
+    "crash-without-args": Code(
+        "the plugin crashes where args are left out",
+        "return an error from the plugin's factory where args are missing, or use defaults",
+    ),
+    "cut-short": Code(
+        "the trial, or the run, ended before there was enough to judge",
+        "see why the run ended, and run it again",
+    ),
+    "dangerous-right": Code(
+        "a right is declared that no scheduler needs",
+        "declare only the resources and verbs that the candidate uses in spec.rbac",
+    ),
+    "deleted-pod-tried": Code(
+        "a Binding was posted for a pod after its deletion had to be known",
+        "drop a pod from the queue when its deletionTimestamp is set, or it is deleted",
+    ),
+    "depends-on-failed": Code(
+        "the clause was not tried, because one that it depends on did not pass",
+        "mend the clause that it depends on, or use --keep-going",
+    ),
+    "device-allocated-twice": Code(
+        "a device was allocated to two claims at a time",
+        "count the devices of all allocated claims, and of those that are being allocated",
+    ),
+    "does-not-start": Code(
+        "the candidate does not start",
+        "see the last log lines, and try the command of candidate.yaml by hand",
+    ),
+    "duplicate-node": Code(
+        "an answer of the extender has a node twice",
+        "answer with each node once",
+    ),
+    "empty-answers": Code(
+        "no answer of the extender had a node, or a score, that could be judged",
+        "answer prioritize with a score for each node of the request",
+    ),
+    "evicted-despite-budget": Code(
+        "a pod was evicted that a PodDisruptionBudget protects, and another would have done",
+        "choose victims whose PodDisruptionBudget allows it first",
+    ),
+    "evicted-without-priority": Code(
+        "a pod was evicted, and no pod of a higher priority that may preempt was waiting",
+        "evict only for a pending pod of higher priority whose preemptionPolicy is not Never",
+    ),
+    "example-differs": Code(
+        "a worked example of the documentation does not have the documented scores",
+        "correct the documentation's example, or the formula",
+    ),
+    "false-bind-success": Code(
+        "bind answered without an error, and the pod is not on the node of the call",
+        "answer bind without an error only after the apiserver has answered 201",
+    ),
+    "forbidden-request": Code(
+        "a request that the candidate needs was refused: its declared rights do not suffice",
+        "add the verb and the resource that the finding names to spec.rbac",
+    ),
+    "foreign-pod": Code(
+        "a request, other than to read, concerned a pod of another scheduler",
+        "compare spec.schedulerName for equality before anything is done to a pod",
+    ),
+    "gated-pod-called-unschedulable": Code(
+        "a pod's condition said Unschedulable while it had scheduling gates",
+        "leave pods with spec.schedulingGates alone until the list is empty",
+    ),
+    "gated-pod-tried": Code(
+        "a Binding was posted for a pod that had scheduling gates",
+        "leave pods with spec.schedulingGates alone until the list is empty",
+    ),
+    "groups-block-each-other": Code(
+        "groups of pods hold room that each other lacks, for longer than claimed",
+        "give back the room of a group that is not whole when its time is over",
+    ),
+    "harness-trouble": Code(
+        "the harness, or the cluster, failed during the trial",
+        "see the error; the cluster's logs are in the run's folder",
+    ),
+    "infeasible-node": Code(
+        "a pod was bound to a node on which it cannot run",
+        "the decision's table says which rule keeps the pod off that node: apply it before a node is chosen",
+    ),
+    "insecure-call-answered": Code(
+        "the extender answered over plain HTTP, or to a client without a certificate",
+        "serve TLS alone, and verify the client's certificate where tlsConfig has one",
+    ),
+    "judge-raised": Code(
+        "the judge of the clause raised an exception: a bug of schedproof, to be reported with the record",
+        "report it to schedproof, with the folder of the run",
+    ),
+    "lease-not-taken": Code(
+        "pods were scheduled with leader election, and its Lease was not taken",
+        "take the Lease before the first pod is scheduled, where leaderElect is true",
+    ),
+    "load-not-distinct": Code(
+        "the nodes' traffic did not differ by more than the claimed resolution",
+        "repeat the run; on a cluster of others, see whether other traffic runs over the nodes",
+    ),
+    "load-not-shown": Code(
+        "Prometheus did not show the traffic that the trial is about",
+        "see the expression that the finding names, and whether Prometheus scrapes the nodes",
+    ),
+    "lost-violations": Code(
+        "preempt answered with other numbers of violated PodDisruptionBudgets than it was asked about",
+        "pass on the numPDBViolations of each node that preempt was asked about",
+    ),
+    "lower-priority-first": Code(
+        "a pod was bound while one of a higher priority waited for the same room",
+        "sort the queue by spec.priority, highest first, then by time",
+    ),
+    "malformed-call-accepted": Code(
+        "malformed input was answered as if it were valid",
+        "answer input that is no ExtenderArgs with a status of 400 or an error",
+    ),
+    "metrics-refused": Code(
+        "the metrics were refused, or not answered, to a client that may read them",
+        "let those read /metrics that RBAC allows to (nonResourceURLs), and answer 200",
+    ),
+    "needless-eviction": Code(
+        "a pod was evicted that could have stayed",
+        "give victims back, from the highest priority down, while the pod still fits",
+    ),
+    "no-binding-held": Code(
+        "no Binding was under way at the moment that the clause is about",
+        "run it again; the candidate has to post a Binding for the clause to be tried",
+    ),
+    "no-binding-refused": Code(
+        "no Binding was refused as the clause needs it",
+        "run it again; the candidate has to post a Binding for the clause to be tried",
+    ),
+    "no-choice": Code(
+        "pods did not have the choice between nodes, or of priorities, that the clause is about",
+        "use more nodes, so that pods have a choice",
+    ),
+    "no-disruption-target": Code(
+        "an evicted pod did not have the condition DisruptionTarget",
+        "write the condition DisruptionTarget before a victim is deleted",
+    ),
+    "no-failed-reason": Code(
+        "filter left out a node without a reason",
+        "give a reason in failedNodes for each node that filter leaves out",
+    ),
+    "no-outage": Code(
+        "the outage that the clause is about did not happen, or not while pods waited",
+        "run it again; the candidate has to ask while the outage lasts",
+    ),
+    "no-request": Code(
+        "the candidate made no request to the apiserver",
+        "nothing to mend, where it needs nothing of the apiserver: do not declare rights then",
+    ),
+    "no-samples-seen": Code(
+        "the candidate asked Prometheus for nothing, or for nothing that has a value",
+        "ask Prometheus at {prometheus} for the claimed metric of the nodes of the cluster",
+    ),
+    "no-scores": Code(
+        "no case of a property test was answered with scores",
+        "see why no answer had scores: the calls are in the evidence",
+    ),
+    "no-takeover": Code(
+        "the second instance was not seen to take over",
+        "claim a longer timing.takeover, or take an expired Lease over",
+    ),
+    "node-left-out": Code(
+        "prioritize left out a node that deserves a score",
+        "answer prioritize with a score for each node of the request",
+    ),
+    "node-name-written": Code(
+        "a pod's spec.nodeName was to be set by an update or a patch",
+        "bind pods by POST to pods/NAME/binding: spec.nodeName cannot be set by an update",
+    ),
+    "not-all-nodes-scored": Code(
+        "the scheduler is configured to score only some of the nodes",
+        "set percentageOfNodesToScore to 100, or claim no preference among all nodes",
+    ),
+    "not-applicable": Code(
+        "nothing that the clause is about exists in this candidate's configuration or behaviour",
+        "nothing to mend",
+    ),
+    "not-bound-during-outage": Code(
+        "a pod waited for the end of an outage during which pods are claimed to be scheduled",
+        "go on without the preference during an outage, or claim `on-outage: wait`",
+    ),
+    "not-bound-in-time": Code(
+        "a pod that fits on a node was not bound within its deadline",
+        "see the timeline: whether the pod was tried, and what the candidate waited for",
+    ),
+    "not-called": Code(
+        "kube-scheduler did not call the extender as the clause needs it",
+        "compare the verbs in spec.extender.config with what the server answers",
+    ),
+    "not-claimed": Code(
+        "the candidate does not claim the profile, the feature or the value that the clause is about",
+        "claim it in candidate.yaml, to be held to it",
+    ),
+    "not-configured": Code(
+        "a claimed feature is not configured",
+        "configure the feature, or do not claim it",
+    ),
+    "not-decided-on": Code(
+        "it could not be shown that the candidate had decided on a pod",
+        "write the condition PodScheduled=False for pods that fit nowhere: it shows the decision",
+    ),
+    "not-healthy": Code(
+        "a path that tells whether the candidate is healthy was not answered positively",
+        "answer 200 on the path that the finding names once the candidate can work",
+    ),
+    "not-possible-here": Code(
+        "this claim cannot be tried on this cluster",
+        "the finding says which claim it is: try it on another cluster",
+    ),
+    "not-tried": Code(
+        "what the clause is about did not happen in this trial",
+        "run it again; the evidence says what did not happen",
+    ),
+    "nothing-bound": Code(
+        "the candidate bound no pod",
+        "mend core/binds first",
+    ),
+    "nothing-evicted": Code(
+        "no pod had to be evicted",
+        "see why the pod found room: the candidate has to preempt for the clause to be tried",
+    ),
+    "nothing-expected": Code(
+        "the test created pods, or none, and expects nothing of them",
+        "call case.expect, or assert something, in the test",
+    ),
+    "nothing-started": Code(
+        "no process of the candidate was started",
+        "see the start's error: a process has to run to be judged",
+    ),
+    "old-readings-used": Code(
+        "pods followed readings that were older than the claimed window",
+        "query a window as long as claimed, and do not keep samples beyond it",
+    ),
+    "oracle-gap": Code(
+        "pods or nodes use something that the oracle does not model",
+        "report what the finding names to schedproof: it cannot judge that yet",
+    ),
+    "outdated-binding": Code(
+        "a pod was bound by a Binding that was decided on for another pod of its name",
+        "send metadata.uid with each Binding",
+    ),
+    "outdated-exclusion": Code(
+        "candidate.yaml excludes a clause that holds: remove the exclusion",
+        "remove the exclusion from candidate.yaml",
+    ),
+    "outdated-view": Code(
+        "a pod was bound by a view of the nodes that was older than the claimed freshness",
+        "follow nodes and pods by watches, and decide by the newest state",
+    ),
+    "outweighed": Code(
+        "kube-scheduler's plugins outweighed the candidate's scores: nodes differ in more than their traffic",
+        "give the extender more weight, or use nodes that are alike",
+    ),
+    "partial-group-bound": Code(
+        "a pod of a group stayed bound, and the group was not bound whole",
+        "bind a group's members only once all fit, and release them at its time-out",
+    ),
+    "pending-without-event": Code(
+        "a pod that fits nowhere has no event, and events are claimed",
+        "record an Event FailedScheduling, or do not claim events",
+    ),
+    "pending-without-reason": Code(
+        "a pod that is pending lacks the condition PodScheduled=False with its reason",
+        "patch the condition PodScheduled=False with reason Unschedulable and a message",
+    ),
+    "plugin-name-taken": Code(
+        "a plugin is registered under a name that is taken",
+        "register the plugin under a name of its own",
+    ),
+    "plugin-not-enabled": Code(
+        "pluginConfig names a plugin that no profile enables",
+        "enable the plugin in the profile, under the name that pluginConfig has",
+    ),
+    "plugin-not-registered": Code(
+        "the configuration enables a plugin that is not registered",
+        "register the plugin under the name that the configuration has",
+    ),
+    "pod-created-with-node": Code(
+        "the candidate created a pod with spec.nodeName set",
+        "bind the pod that is there, instead of creating another",
+    ),
+    "pod-removed": Code(
+        "the candidate deleted or evicted a pod, and none of higher priority could need its place",
+        "delete only victims of preemption",
+    ),
+    "pods-not-counted": Code(
+        "the metrics do not count the pods that were scheduled",
+        "count each scheduled pod in scheduler_schedule_attempts_total",
+    ),
+    "prebound-pod-touched": Code(
+        "a request, other than to read, concerned a pod that was created with its node set",
+        "skip pods whose spec.nodeName is set",
+    ),
+    "preemptor-not-bound": Code(
+        "a pod was not bound in the place of pods of lower priority",
+        "bind the preemptor to its nominated node once its victims are gone",
+    ),
+    "preference-ignored": Code(
+        "a pod was bound to a node while another one meets its preferences better",
+        "enable the plugin of that preference, or score by it",
+    ),
+    "probe-not-on-quietest": Code(
+        "a pod was not bound to the feasible node with the least traffic",
+        "compare the table's traffic with the scores: ignored, inverted, or by totals instead of rates",
+    ),
+    "process-exited": Code(
+        "a process of the candidate ended before the harness ended it",
+        "catch errors around each pod; the last log lines have the panic or the exit",
+    ),
+    "process-restarted": Code(
+        "a process of the candidate ended, and its own supervisor started it again",
+        "catch errors around each pod; the last log lines have the panic or the exit",
+    ),
+    "queries-grow-with-nodes": Code(
+        "a decision takes more queries the more nodes there are",
+        "ask for all nodes in one query",
+    ),
+    "queue-sorts-differ": Code(
+        "the profiles of the configuration do not share one queueSort plugin",
+        "enable the same queueSort plugin in each profile",
+    ),
+    "random-chooser-passes": Code(
+        "a scheduler that chooses at random would pass with too high a probability",
+        "use more nodes",
+    ),
+    "rights-not-recorded": Code(
+        "the record does not have the candidate's declared rights",
+        "run the candidate again with this version",
+    ),
+    "score-not-integer": Code(
+        "prioritize answered with a score that is no integer",
+        "round scores to integers before they are answered",
+    ),
+    "score-out-of-range": Code(
+        "prioritize answered with a score that is no integer from 0 to 10",
+        "map scores to 0..10",
+    ),
+    "second-binding": Code(
+        "a Binding was posted for a pod that was bound, which the candidate could have seen",
+        "drop a pod once its Binding is posted, and put it back only where that failed",
+    ),
+    "surfaces-differ": Code(
+        "the same readings have different scores on two surfaces",
+        "let all surfaces call one function for scores",
+    ),
+    "ties-not-spread": Code(
+        "pods were not spread over equally quiet nodes",
+        "choose among equals at random or in turn, or do not claim tie-spread",
+    ),
+    "too-few": Code(
+        "there were too few pods, nodes or changes to prove anything",
+        "use more nodes, or run it again",
+    ),
+    "too-many-requests": Code(
+        "the candidate repeated requests too often while nothing happened",
+        "wait for a change, or back off, before a request is repeated",
+    ),
+    "unallocated-resource-claim": Code(
+        "a pod was bound before a ResourceClaim of its was allocated",
+        "allocate each ResourceClaim before the pod is bound (plugin DynamicResources)",
+    ),
+    "unasked-node": Code(
+        "the extender answered with a node that it was not asked about",
+        "answer with nodes of the request alone",
+    ),
+    "unbound-volume-claim": Code(
+        "a pod was bound before a claim of its had a volume",
+        "bind or provision volumes before the pod is bound (plugin VolumeBinding)",
+    ),
+    "unmanaged-pod-asked": Code(
+        "kube-scheduler asked the extender about a pod that uses none of its managed resources",
+        "name all its resources in managedResources, and no others",
+    ),
+    "unreserved-resource-claim": Code(
+        "a pod was bound before a ResourceClaim of its was reserved for it",
+        "add the pod to status.reservedFor before it is bound (plugin DynamicResources)",
+    ),
+    "unusable-victims": Code(
+        "preempt answered with victims that kube-scheduler cannot evict for the pod",
+        "answer preempt with pods of the request's nodes, by uid",
+    ),
+    "unused-right": Code(
+        "a right is declared that was not used in this run",
+        "remove the right from spec.rbac",
+    ),
+    "view-not-shown": Code(
+        "it could not be shown that the candidate had seen a change of the world",
+        "run it again; where it stays so, the candidate does not follow nodes and pods",
+    ),
+    "wrong-allocation": Code(
+        "a pod was bound whose ResourceClaim had devices that it does not ask for, or elsewhere",
+        "allocate devices of the request's class and selectors, on the pod's node",
+    ),
+    "wrong-arg-accepted": Code(
+        "the scheduler starts with an arg that is unknown, or of another type",
+        "decode args strictly, and refuse what is unknown or of another type",
+    ),
+    "wrong-cache-mode": Code(
+        "the extender answered with names where nodes were due, or the other way round",
+        "answer nodeNames where nodeCacheCapable is true, and nodes where it is not",
+    ),
+    "wrong-expectation": Code(
+        "what the test expects of a pod is not possible, as the oracle sees it",
+        "see the oracle's reason in the table, and correct the test",
+    ),
+    "wrong-scores": Code(
+        "scores break the rule that the clause states",
+        "the failing case has the readings and the scores: `schedproof replay ID` asks again",
+    ),
+}
+
+
+OF_ANY_CLAUSE = frozenset({
+    "capability-missing", "cut-short", "depends-on-failed", "harness-trouble", "judge-raised", "not-claimed",
+    "not-possible-here", "outdated-exclusion",
+})  # fmt: skip
+"""Given before or instead of what the judge of a clause finds."""
+
+
+@functools.cache
+def codes_of(judge: Callable[..., object]) -> tuple[str, ...]:
+    """The codes that a judge can give besides those of any clause, sorted.
+
+    They are the codes that are written in it, and in the functions and constants of its package to which it refers. A
+    code of a function that it shares with others is listed as well, though it may never be given for this clause.
+    """
+    return tuple(sorted({*_texts(judge, set())} & CODES.keys() - OF_ANY_CLAUSE))
+
+
+def _texts(part: object, seen: set[int]) -> Iterator[str]:
+    """The texts in a function, a class or a constant, and in those of this package to which it refers."""
+    if isinstance(part, str):
+        yield part
+    if id(part) in seen:
+        return
+    seen.add(id(part))
+    if isinstance(part, functools.partial):
+        within: Iterable[object] = (part.func, *part.args, *part.keywords.values())
+    elif isinstance(part, Mapping):
+        within = part.values()
+    elif isinstance(part, tuple | frozenset):
+        within = part
+    elif isinstance(part, type) and part.__module__.startswith(_PACKAGE):
+        within = (getattr(member, "func", getattr(member, "fget", member)) for member in vars(part).values())
+    elif isinstance(part, types.FunctionType) and part.__module__.startswith(_PACKAGE):
+        within = _referred(part)
+    else:
+        within = ()
+    for one in within:
+        yield from _texts(one, seen)
+
+
+def _referred(function: types.FunctionType) -> Iterator[object]:
+    """The constants and defaults of a function, and what the names in it stand for, also behind a module's name."""
+    yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    for cell in function.__closure__ or ():
+        yield cell.cell_contents
+    codes = [function.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
+        yield from code.co_consts
+        named = [function.__globals__.get(name) for name in code.co_names]
+        yield from named
+        for module in named:
+            if isinstance(module, types.ModuleType) and module.__name__.startswith(_PACKAGE):
+                yield from (getattr(module, name, None) for name in code.co_names)
