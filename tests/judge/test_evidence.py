@@ -78,7 +78,7 @@ def test_a_pod_that_was_not_bound_is_shown_as_it_was_asked_for() -> None:
 
 def lines(h: HistoryBuilder, pod: str = "") -> list[str]:
     """Without the times."""
-    return [line.partition("s  ")[2] for line in timeline(h.history(), CASE, pod)]
+    return [line.partition("s  ")[2] for line in timeline(h.history(), CASE, pod).make()]
 
 
 def test_the_timeline_tells_what_happened_in_the_order_of_time() -> None:
@@ -148,7 +148,7 @@ def test_times_count_from_the_case_s_begin_and_other_cases_are_left_out() -> Non
     h.end()
     h.begin("core/fit-cpu")
     h.pod("after")
-    assert timeline(h.history(), CASE) == ["  +0.010s  harness creates probe pod sp-tested/probe-1"]
+    assert timeline(h.history(), CASE).make() == ["  +0.010s  harness creates probe pod sp-tested/probe-1"]
 
 
 def test_the_timeline_of_a_pod_ends_with_its_binding_and_leaves_the_others_out() -> None:
@@ -173,7 +173,7 @@ def test_a_long_timeline_loses_its_middle(count: int, cut: int) -> None:
     for number in range(count):
         h.pod(f"probe-{number}")
     h.end()
-    told = timeline(h.history(), CASE)
+    told = timeline(h.history(), CASE).make()
     assert len(told) == 60 + bool(cut)
     assert [line.strip() for line in told if "lines" in line] == ([f"... {cut} lines ..."] if cut else [])
     assert told[0].endswith("probe-0")

@@ -76,8 +76,8 @@ def test_a_call_that_hangs_is_charged_to_the_case_in_which_it_began() -> None:
     history = hung().history()
     assert unscored(history, "network/stale-series") == ""
     assert [call.pod for call in calls(history, "prioritizeVerb", "network/stale-series")] == ["sp-tested/probe-2"]
-    assert not any("probe-1" in line for line in timeline(history, "network/stale-series"))
-    assert any("no answer in 15000 ms" in line for line in timeline(history, "network/prometheus-error"))
+    assert not any("probe-1" in line for line in timeline(history, "network/stale-series").make())
+    assert any("no answer in 15000 ms" in line for line in timeline(history, "network/prometheus-error").make())
 
 
 def test_an_extender_that_was_never_called_shows_nothing() -> None:

@@ -201,13 +201,13 @@ def test_what_was_read_in_parts_is_what_is_read_at_once(
     for length in [*lengths, len(arrived)]:
         if {(one.resource, one.rv) for one in arrived[:length]} & {(one.resource, one.rv) for one in arrived[length:]}:
             continue  # in the middle of a list
-        world, facts = watched.read(arrived[:length])
+        world, facts = watched.read(arrived, len(arrived[:length]))
         whole = World(arrived[:length])
         earlier.append((world, whole))
         for then, at_once in earlier:  # what is read later changes none of them
             assert [then.at(rv) for rv in (0, 90, 7, 30, 3)] == [at_once.at(rv) for rv in (0, 90, 7, 30, 3)]
             assert then.latest() == at_once.latest()
-        _, anew = WatchReader().read(arrived[:length])
+        _, anew = WatchReader().read(arrived, len(arrived[:length]))
         assert vars(facts) == vars(anew)
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import math
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from schedproof.candidates.claims import Claims, Exclusion
 from schedproof.history.acts import (
@@ -21,9 +21,9 @@ from schedproof.history.acts import (
     Tolerates,
 )
 from schedproof.history.audit_order import BINDINGS, STEP, AuditOrder
+from schedproof.history.index import Index
 from schedproof.history.observations import ApiRequest, AuditMark, Configured, WatchEvent
 from schedproof.history.record import Record
-from schedproof.history.watched import WatchReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -99,14 +99,27 @@ class Seen:
 
 
 class History:
-    """One candidate's run, from its records so far."""
+    """One candidate's run: the records of an index up to a place, such as the end of a case."""
 
-    def __init__(self, records: Sequence[Record], watched: WatchReader | None = None) -> None:
-        """`watched`: has read earlier records of the same run, and goes on from there."""
-        self.records = records
-        self._watched = watched or WatchReader()
-        assert isinstance(records[0], Run)
-        self.run = records[0]
+    def __init__(self, records: Sequence[Record] | Index, end: int | None = None) -> None:
+        """Args:
+        records: or the index of them, which serves all that is asked about the same run.
+        end: how many of them there are; all, where it is not given.
+        """
+        self._index = records if isinstance(records, Index) else Index(records)
+        self._end = len(self._index.records) if end is None else end
+        run = self._index.records[0]
+        assert isinstance(run, Run)
+        self.run = run
+
+    @functools.cached_property
+    def records(self) -> Sequence[Record]:
+        return self._index.records[: self._end]
+
+    @property
+    def ended_at(self) -> float:
+        """When the last record was made."""
+        return self._index.records[self._end - 1].at
 
     @functools.cached_property
     def claims(self) -> Claims:
@@ -122,7 +135,7 @@ class History:
 
     @functools.cached_property
     def _shown(self) -> tuple[World, PodSights]:
-        return self._watched.read(self.records)
+        return self._index.watched.read(self._index.records, self._end)
 
     @property
     def world(self) -> World:
@@ -147,16 +160,11 @@ class History:
 
     def of(self, kind: type[_Kind], case: str | None = None) -> Iterator[_Kind]:
         """The records of a kind, and of a case where one is given."""
-        for record in cast("Sequence[_Kind]", self._of_kind.get(kind, ())):
-            if case is None or getattr(record, "case", None) == case:
-                yield record
+        return self._index.of(kind, self._end, **({} if case is None else {"case": case}))
 
-    @functools.cached_property
-    def _of_kind(self) -> dict[type[Record], list[Record]]:
-        found: dict[type[Record], list[Record]] = {}
-        for record in self.records:
-            found.setdefault(type(record), []).append(record)
-        return found
+    def of_pod(self, kind: type[_Kind], pod: str) -> Iterator[_Kind]:
+        """The records of a kind that are about a pod."""
+        return self._index.of(kind, self._end, pod=pod)
 
     @functools.cached_property
     def cases(self) -> tuple[str, ...]:
@@ -186,34 +194,23 @@ class History:
 
         What follows (cleaning up, other cases) is no part of it, and may have been recorded in part only.
         """
-        for number in range(len(self.records), 0, -1):
-            record = self.records[number - 1]
-            # (isinstance asks pydantic's metaclass, which takes its time.)
-            if (type(record) is CasePhase and record.case == case) if case else type(record) is RunEnd:
-                return History(self.records[:number], self._watched)
-        return self
+        found = self._index.last(CasePhase, self._end, case=case) if case else self._index.last(RunEnd, self._end)
+        return self if found is None else History(self._index, found + 1)
 
     def records_since(self, case: str) -> Sequence[Record]:
         """What was recorded since a case began; all but the header where it did not. Nothing of it is older."""
-        for number, record in enumerate(self.records):
-            if type(record) is CasePhase and record.case == case:
-                return self.records[number:]
-        return self.records[1:]
+        begin = next(self._index.places(CasePhase, self._end, case=case), 1)
+        return self._index.records[begin : self._end]
 
     def span(self, case: str) -> tuple[float, float]:
         """When a case began and ended; an unfinished one ends with the last record."""
         begin = next((r.at for r in self.of(CasePhase, case) if r.phase == "begin"), 0.0)
-        end = next((r.at for r in self.of(CasePhase, case) if r.phase == "end"), self.records[-1].at)
+        end = next((r.at for r in self.of(CasePhase, case) if r.phase == "end"), self.ended_at)
         return begin, end
 
-    @functools.cached_property
-    def _test_pods(self) -> tuple[TestPod, ...]:
-        return tuple(TestPod(r.case, r.pod, r.uid, r.role, r.at, r.phase) for r in self.of(PodCreated))
-
     def test_pods(self, case: str | None = None, role: str = "") -> tuple[TestPod, ...]:
-        return tuple(
-            pod for pod in self._test_pods if (case is None or pod.case == case) and (not role or pod.role == role)
-        )
+        created = (TestPod(r.case, r.pod, r.uid, r.role, r.at, r.phase) for r in self.of(PodCreated, case))
+        return tuple(pod for pod in created if not role or pod.role == role)
 
     def released(self, case: str) -> tuple[TestPod, ...]:
         """The pods that had to wait, with the time from which on they could be placed, and the load of then.

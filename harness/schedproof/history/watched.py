@@ -83,15 +83,16 @@ class WatchReader:
         self._world = World()
         self._pods = PodSights()
 
-    def read(self, records: Sequence[Record]) -> tuple[World, PodSights]:
-        """What these records show: the first of them were read before, or else all are read anew."""
-        if len(records) < self._read:
-            return WatchReader().read(records)
-        for record in records[self._read :]:
+    def read(self, records: Sequence[Record], end: int) -> tuple[World, PodSights]:
+        """What so many first records show. All are read anew where more of them were read before."""
+        if end < self._read:
+            return WatchReader().read(records, end)
+        for place in range(self._read, end):
+            record = records[place]
             # (isinstance asks pydantic's metaclass, which takes its time.)
             if type(record) is WatchEvent:
                 self._take(record)
-        self._read = len(records)
+        self._read = end
         return self._world.so_far(), self._pods.so_far()
 
     def _take(self, event: WatchEvent) -> None:

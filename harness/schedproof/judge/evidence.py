@@ -72,9 +72,8 @@ def decision_table(
 def pod_scores(history: History, pod: str) -> dict[str, dict[str, float]]:
     """Node to scorer to score, as the scheduler logged them for a pod (normalized, times weight)."""
     result: dict[str, dict[str, float]] = {}
-    for record in history.of(NodeScore):
-        if record.pod == pod:
-            result.setdefault(record.node, {})[record.scorer] = record.score
+    for record in history.of_pod(NodeScore, pod):
+        result.setdefault(record.node, {})[record.scorer] = record.score
     return result
 
 

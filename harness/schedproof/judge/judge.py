@@ -93,7 +93,8 @@ def _judge(history: History, clause_id: str) -> Verdict:
 def _safely(clause: Clause, history: History) -> Finding:
     """What a clause's judge finds. A judge that raises leaves its own clause unproved, and the others are judged."""
     try:
-        return clause.judge(history, clause.id)
+        finding = clause.judge(history, clause.id)
+        return dataclasses.replace(finding, evidence=finding.shown())
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         return invalid(

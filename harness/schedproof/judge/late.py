@@ -124,7 +124,7 @@ def _outages(history: History) -> Iterable[tuple[float, float]]:
     faults = [fault for fault in history.of(LineFault) if fault.line == "prometheus"]
     for number, fault in enumerate(faults):
         if fault.on:
-            end = next((later.at for later in faults[number:] if not later.on), history.records[-1].at)
+            end = next((later.at for later in faults[number:] if not later.on), history.ended_at)
             yield fault.at, min(end, history.span(fault.case)[1])
 
 

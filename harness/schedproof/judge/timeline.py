@@ -39,6 +39,7 @@ from schedproof.history.observations import (
 )
 from schedproof.history.record import Record
 from schedproof.history.world import RESERVED
+from schedproof.judge.verdict import Later
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -52,11 +53,15 @@ _MOST = 60
 """Lines."""
 
 
-def timeline(history: History, case: str, pod: str = "") -> list[str]:
-    """What happened from the case's begin to its end, a line each; the middle is cut where it is long.
+def timeline(history: History, case: str, pod: str = "") -> Later:
+    """What happened from the case's begin to its end: a list of lines, of which the middle is cut where it is long.
 
     With `pod`, only what concerns that pod, or none in particular, until it was bound.
     """
+    return Later(lambda: _lines(history, case, pod))
+
+
+def _lines(history: History, case: str, pod: str) -> list[str]:
     begin, end = history.span(case)
     if pod:
         end = min([end, *(attempt.completed for attempt in history.attempts if attempt.pod == pod)])

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-__all__ = ["JUDGE_RAISED", "Finding", "Outcome", "Verdict", "failed", "invalid", "not_claimed", "passed"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["JUDGE_RAISED", "Finding", "Later", "Outcome", "Verdict", "failed", "invalid", "not_claimed", "passed"]
 
 JUDGE_RAISED = "judge-raised"
 """The code of what a bug of a judge leaves unproved."""
@@ -15,10 +18,18 @@ Outcome = Literal["passed", "failed", "excluded", "not-claimed", "skipped", "inv
 
 
 @dataclasses.dataclass(frozen=True)
+class Later:
+    """Evidence that is made where it is shown, which it is not of what passed."""
+
+    make: Callable[[], Any]
+
+
+@dataclasses.dataclass(frozen=True)
 class Finding:
     """What the record shows of one guarantee, before claims and exclusions are considered.
 
-    `evidence` is JSON: `decisions` (each with the table of all nodes), `timeline`, `logs`, `measured`.
+    `evidence` is JSON, once what is made `Later` has been: `decisions` (each with the table of all nodes), `timeline`,
+    `logs`, `measured`.
     """
 
     outcome: Literal["passed", "failed", "invalid", "not-claimed"]
@@ -26,6 +37,14 @@ class Finding:
     evidence: dict[str, Any] = dataclasses.field(default_factory=dict)
     code: str = ""
     """What was wrong, in one word of `judge.codes.CODES`; empty where it passed."""
+
+    def shown(self) -> dict[str, Any]:
+        """Its evidence, complete where it did not pass."""
+        return {
+            name: value.make() if isinstance(value, Later) else value
+            for name, value in self.evidence.items()
+            if self.outcome != "passed" or not isinstance(value, Later)
+        }
 
 
 def passed(summary: str, **evidence: Any) -> Finding:

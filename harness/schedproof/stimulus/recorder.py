@@ -15,6 +15,7 @@ from schedproof.foundation.private import make_private, open_private
 from schedproof.foundation.redaction import SECRETS
 from schedproof.history.acts import Missed, Run, Tried, Trouble
 from schedproof.history.history import History
+from schedproof.history.index import Index
 from schedproof.history.observations import (
     Configured,
     EndpointAnswer,
@@ -26,7 +27,6 @@ from schedproof.history.observations import (
     WatchEvent,
 )
 from schedproof.history.saved import FILE, read_record
-from schedproof.history.watched import WatchReader
 from schedproof.stimulus.audit import AuditTail
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Recorder:
     def __init__(self, api: Api, folder: Path, header: Run, audit_log: Path | None) -> None:
         self.changed = threading.Condition()
         self.records: list[Record] = []
-        self._watched = WatchReader()
+        self._index = Index(self.records)
         self.pods: dict[str, Manifest] = {}
         """Uid to the newest manifest, of pods that exist."""
         self.nodes: dict[str, Manifest] = {}
@@ -173,7 +173,7 @@ class Recorder:
         """The history so far, with every line of the audit log up to now."""
         self.catch_up()
         with self.changed:
-            return History(list(self.records), self._watched)
+            return History(self._index)
 
     def catch_up(self) -> None:
         """Read the logs up to now.
