@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from schedproof.history.record import Record
 
+EARLIER, LAST = "core/fit-memory", "core/fit-cpu"
 CLAUSES = (10, 100, 1_000)
 PODS = 10
 """In each case."""
@@ -27,10 +28,11 @@ PODS = 10
 
 def recorded(count: int) -> list[Record]:
     """A run of so many cases."""
-    h = HistoryBuilder("core/fit-cpu")
+    h = HistoryBuilder(EARLIER)
     for number in range(count):
         if number:
-            h.begin("core/fit-cpu" if number == count - 1 else f"earlier/case-{number}")
+            h.begin(LAST if number == count - 1 else EARLIER)
+        h.seen()
         names = [f"pod-{number}-{one}" for one in range(PODS)]
         for name in names:
             h.pod(name, cpu="10m")
@@ -48,12 +50,12 @@ def test_a_verdict_in_a_run(benchmark: BenchmarkFixture, clauses: int) -> None:
     """As a run asks for it: what was recorded earlier has been read for the clauses before."""
     records = recorded(clauses)
     benchmark.extra_info["records"] = len(records)
+    before = next(place for place, record in enumerate(records) if getattr(record, "case", "") == LAST)
 
     def fresh() -> tuple[tuple[History, str], dict[str, object]]:
         index = Index(records)
-        before = History(index, len(records) - 12 * PODS)
-        assert before.world
-        return (History(index), "core/fit-cpu"), {}
+        judge(History(index, before), EARLIER)
+        return (History(index), LAST), {}
 
     verdict = benchmark.pedantic(judge, setup=fresh, rounds=5)
     assert verdict.outcome == "passed"
