@@ -324,8 +324,10 @@ def test_a_report_has_what_its_schema_says_and_nothing_else(error: SchedproofErr
     result.timings = {"tested core/binds": 0.5}
     result.versions = {"schedproof": "1"}
     result.candidates["tested"] = CandidateResult(candidate, (), verdicts, error)
-    jsonschema.Draft202012Validator(closed(SCHEMAS["report"]())).validate(json.loads(json.dumps(result.as_dict())))
-    assert not VALIDATORS["report"].is_valid({**result.as_dict(), "schema": "schedproof.report/v0"})
+    jsonschema.Draft202012Validator(closed(SCHEMAS["report"]())).validate(
+        json.loads(json.dumps(result.document().as_dict()))
+    )
+    assert not VALIDATORS["report"].is_valid({**result.document().as_dict(), "schema": "schedproof.report/v0"})
 
 
 # -- that they say what the readers do

@@ -174,7 +174,9 @@ def test_the_command_that_reproduces_a_failure_does(broken: tuple[Shell, Ended],
 def test_judging_a_saved_run_gives_the_same_verdicts(kept: tuple[Shell, Ended], broken: tuple[Shell, Ended]) -> None:
     for (shell, _), code in ((kept, 0), (broken, 1)):
         saved = {one["name"]: _verdicts(one) for one in shell.report()["candidates"]}
-        again = {one["name"]: _verdicts(one) for one in rejudge(shell.work / "report").as_dict()["candidates"]}
+        again = {
+            one["name"]: _verdicts(one) for one in rejudge(shell.work / "report").document().as_dict()["candidates"]
+        }
         assert again == saved
         for folder in ("report", *(f"report/candidates/{name}" for name in saved)):
             ended = shell.schedproof("judge", folder)

@@ -32,7 +32,7 @@ def write_files(result: RunResult) -> None:
     """
     try:
         make_private(result.folder)
-        report = json.dumps(_json(result.as_dict()), indent=1, default=str, allow_nan=False)
+        report = json.dumps(_json(result.document().as_dict()), indent=1, default=str, allow_nan=False)
         write_private(result.folder / "report.json", report + "\n")
         write_private(result.folder / REPORT, render(result))
         with open(result.folder / "junit.xml", "wb", opener=open_private) as file:

@@ -14,6 +14,15 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.own import is_own
 from schedproof.normalization.effort import Effort
+from schedproof.report.run.document import (
+    SCHEMA,
+    CandidateReport,
+    ClauseReport,
+    ProfileReport,
+    Report,
+    RunReport,
+    Window,
+)
 
 if TYPE_CHECKING:
     import datetime
@@ -23,9 +32,7 @@ if TYPE_CHECKING:
     from schedproof.foundation.errors import SchedproofError
     from schedproof.judge.verdict import Verdict
 
-__all__ = ["SCHEMA", "CandidateResult", "RunResult", "profile_results"]
-
-SCHEMA = "schedproof.report/v1"
+__all__ = ["CandidateResult", "RunResult", "profile_results"]
 
 
 @dataclasses.dataclass
@@ -99,23 +106,21 @@ class CandidateResult:
         tried = any(verdict.outcome not in ("not-claimed", "skipped") for verdict in self.verdicts)
         return bool(self.untried or self.unjudged_profiles) or not tried
 
-    @property
-    def _window(self) -> dict[str, Any]:
-        """Said only where another window was tried than is claimed."""
+    def document(self) -> CandidateReport:
+        """Its part of report.json."""
+        given: dict[str, Any] = {}
         network, claimed = self.candidate.claims.network, self.candidate.claimed_window
-        if network is None or claimed is None:
-            return {}
-        return {"window": {"claimed": claimed, "tried": network.window}}
-
-    def as_dict(self) -> dict[str, Any]:
-        result: dict[str, Any] = {
-            "name": self.candidate.name,
-            "kind": self.candidate.kind,
-            **self._window,
-            "profiles": profile_results(self.verdicts),
-            "clauses": [verdict.as_dict() for verdict in self.verdicts],
-        }
-        return {**result, "error": str(self.error)} if self.error is not None else result
+        if network is not None and claimed is not None:
+            given["window"] = Window(claimed=claimed, tried=network.window)
+        if self.error is not None:
+            given["error"] = str(self.error)
+        return CandidateReport(
+            name=self.candidate.name,
+            kind=self.candidate.kind,
+            profiles=profile_results(self.verdicts),
+            clauses=[ClauseReport(**verdict.as_dict()) for verdict in self.verdicts],
+            **given,
+        )
 
 
 @dataclasses.dataclass
@@ -217,22 +222,29 @@ class RunResult:
         skipped = not self.allow_skipped and any(result.skipped for result in results)
         return EXIT_UNPROVED if skipped or any(verdict.unproved for verdict in verdicts) else EXIT_PASSED
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA,
-            "run": {
-                "seed": self.seed, "cluster": self.cluster, "jobs": self.jobs, "versions": self.versions,
-                **({"started": self.started.isoformat(timespec="seconds")} if self.started is not None else {}),
-                **({"seconds": round(self.seconds, 3)} if self.seconds is not None else {}),
-                "timings": {name: round(seconds, 3) for name, seconds in self.timings.items()},
-                "exit_code": self.exit_code, **({"error": str(self.error)} if self.error else {}),
-            },
-            "candidates": [result.as_dict() for result in self.candidates.values()],
-        }  # fmt: skip
+    def document(self) -> Report:
+        """report.json."""
+        given: dict[str, Any] = {}
+        if self.started is not None:
+            given["started"] = self.started.isoformat(timespec="seconds")
+        if self.seconds is not None:
+            given["seconds"] = round(self.seconds, 3)
+        if self.error is not None:
+            given["error"] = str(self.error)
+        run = RunReport(
+            seed=self.seed,
+            cluster=self.cluster,
+            jobs=self.jobs,
+            versions=self.versions,
+            timings={name: round(seconds, 3) for name, seconds in self.timings.items()},
+            exit_code=self.exit_code,
+            **given,
+        )
+        return Report(schema=SCHEMA, run=run, candidates=[one.document() for one in self.candidates.values()])
 
 
-def profile_results(verdicts: list[Verdict]) -> dict[str, dict[str, Any]]:
-    """By profile: `success` (every required clause passed), `failure` (one failed), else `partial`; and counts."""
+def profile_results(verdicts: list[Verdict]) -> dict[str, ProfileReport]:
+    """What came of each profile of which something is claimed."""
     grouped: dict[str, list[Verdict]] = {}
     for verdict in verdicts:
         grouped.setdefault(profile_of(verdict.clause), []).append(verdict)
@@ -246,8 +258,6 @@ def profile_results(verdicts: list[Verdict]) -> dict[str, dict[str, Any]]:
             result = "failure"
         elif all(verdict.outcome == "passed" for verdict in claimed if verdict.level == "required"):
             result = "success"
-        results[profile] = {
-            "result": result,
-            "statistics": dict(collections.Counter(verdict.outcome for verdict in members)),
-        }
+        counts = collections.Counter(verdict.outcome for verdict in members)
+        results[profile] = ProfileReport(result=result, statistics=dict(counts))
     return results
