@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from schedproof.history import acts, observations  # noqa: F401 - without them no kinds are known
+from schedproof.history.record import KINDS
 from schedproof.judge.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
@@ -121,3 +123,13 @@ def test_links_hold_on_the_site_and_names_of_clauses_are_links(generator: Any, w
 
 def test_text_that_markdown_would_read_otherwise_is_escaped(generator: Any) -> None:
     assert generator("prose").escaped("*, <b> | `a*|` [x]") == "\\*, &lt;b> \\| `a*\\|` \\[x]"
+
+
+def test_each_field_of_what_a_run_writes_is_in_the_reference(generator: Any) -> None:
+    pages = generator("data_pages").data_pages()
+    for kind, model in KINDS.items():
+        _, _, section = pages["reference/history.md"].partition(f"\n## `{kind}`\n")
+        table = section.partition("\n## ")[0]
+        assert all(f"| `{field.serialization_alias or name}` |" in table for name, field in model.model_fields.items())
+    assert "| `depends_on` |" in pages["reference/report.md"]
+    assert "\n## RoundResult\n" in pages["reference/bench.md"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from clause_pages import clause_pages, navigation
 from code_pages import code_pages
 from command_pages import command_pages
+from data_pages import data_pages
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
 from prose import linked, with_sections
@@ -34,7 +35,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that no file has."""
     whole = {page: f"<!-- all of {file} -->" for page, file in _WHOLE_FILES.items()}
-    for path, markdown in {**clause_pages(), **code_pages(), **command_pages(), **whole}.items():
+    for path, markdown in {**clause_pages(), **code_pages(), **command_pages(), **data_pages(), **whole}.items():
         files.append(File.generated(config, path, content=markdown))
     return files
 
