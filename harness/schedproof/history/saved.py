@@ -116,7 +116,10 @@ def _check_candidate(candidate: acts.RunCandidate) -> None:
     except ValidationError as error:
         raise DamagedRecordError(_described(error, within=within)) from error
     except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise DamagedRecordError(f"the field candidate.claims cannot be read: {error!r}") from error
+        raise DamagedRecordError(f"the field {'.'.join(within)} cannot be read: {error!r}") from error
+    config = (candidate.extender or {}).get("config")
+    if candidate.kind == "extender" and not (isinstance(config, dict) and any(one.endswith("Verb") for one in config)):
+        raise DamagedRecordError("the field candidate.extender.config has no verb")
     if "network-aware" in read.profiles and read.network is None:
         raise DamagedRecordError("the field candidate.claims.network is empty, although network-aware is claimed")
 
