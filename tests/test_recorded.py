@@ -1,4 +1,4 @@
-"""Of planted defects that CI does not try, the histories that `make defects` has recorded are judged."""
+"""Of planted defects that no live test tries, the histories that `make defects` has recorded are judged."""
 
 from __future__ import annotations
 

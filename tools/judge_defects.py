@@ -49,7 +49,7 @@ def expected_of(row: dict[str, Any]) -> str:
 
 
 def quick(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What CI tries: as few clauses as leave no clause untried, of the defects of which it has no recorded history."""
+    """What `make test-all` tries: as few clauses as leave no clause untried, of the defects of which it has no recorded history."""
     left = {clause for row in rows for clause in clauses_of(row)}
     chosen = []
     for row in sorted((row for row in rows if not row.get("recorded")), key=lambda row: len(clauses_of(row))):
@@ -163,8 +163,8 @@ def main() -> int:
     parser.add_argument("only", nargs="*", metavar="CANDIDATE", help="of these files (default: all)")
     parser.add_argument("--unusual", action="store_true", help="the correct candidates of fixtures/unusual.yaml")
     parser.add_argument("--all", action="store_true", help="both")
-    parser.add_argument("--quick", action="store_true", help="what CI tries")
-    parser.add_argument("--record", action="store_true", help="keep the histories of what CI does not try")
+    parser.add_argument("--quick", action="store_true", help="what `make test-all` tries")
+    parser.add_argument("--record", action="store_true", help="keep the histories of the others")
     parser.add_argument("--jobs", type=int, default=4, metavar="N", help="clusters at once (default: 4)")
     parser.add_argument("--report", type=Path, help="where the evidence goes (default: nowhere)")
     parser.add_argument("--table", type=Path, help="write the table to this file")

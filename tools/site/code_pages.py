@@ -8,7 +8,7 @@ from prose import escaped
 
 from schedproof.documents.problems import CODES as PROBLEMS
 from schedproof.judge.codes import CODES as FINDINGS
-from schedproof.judge.codes import OF_ANY_CLAUSE
+from schedproof.judge.possible_codes import OF_ANY_CLAUSE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

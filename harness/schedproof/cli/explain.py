@@ -15,8 +15,9 @@ from schedproof.candidates.claims import profile_of
 from schedproof.candidates.shipped import shipped_names
 from schedproof.foundation.content import content
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.judge.codes import CODES, codes_of
+from schedproof.judge.codes import CODES
 from schedproof.judge.hints import hint_for
+from schedproof.judge.possible_codes import codes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

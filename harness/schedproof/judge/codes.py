@@ -6,18 +6,12 @@ clauses: added or split, never renamed. The summary beside them is for people, a
 
 from __future__ import annotations
 
-import functools
-import types
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Mapping
 
-__all__ = ["CODES", "OF_ANY_CLAUSE", "Code", "codes_of"]
-
-
-_PACKAGE = "schedproof.judge"
+__all__ = ["CODES", "Code"]
 
 
 class Code(NamedTuple):
@@ -525,60 +519,3 @@ CODES: Mapping[str, Code] = {
         "the failing case has the readings and the scores: `schedproof replay ID` asks again",
     ),
 }
-
-
-OF_ANY_CLAUSE = frozenset({
-    "capability-missing", "cut-short", "depends-on-failed", "harness-trouble", "judge-raised", "not-claimed",
-    "not-possible-here", "outdated-exclusion",
-})  # fmt: skip
-"""Given before or instead of what the judge of a clause finds."""
-
-
-@functools.cache
-def codes_of(judge: Callable[..., object]) -> tuple[str, ...]:
-    """The codes that a judge can give besides those of any clause, sorted.
-
-    They are the codes that are written in it, and in the functions and constants of its package to which it refers. A
-    code of a function that it shares with others is listed as well, though it may never be given for this clause.
-    """
-    return tuple(sorted({*_texts(judge, set())} & CODES.keys() - OF_ANY_CLAUSE))
-
-
-def _texts(part: object, seen: set[int]) -> Iterator[str]:
-    """The texts in a function, a class or a constant, and in those of this package to which it refers."""
-    if isinstance(part, str):
-        yield part
-    if id(part) in seen:
-        return
-    seen.add(id(part))
-    if isinstance(part, functools.partial):
-        within: Iterable[object] = (part.func, *part.args, *part.keywords.values())
-    elif isinstance(part, Mapping):
-        within = part.values()
-    elif isinstance(part, tuple | frozenset):
-        within = part
-    elif isinstance(part, type) and part.__module__.startswith(_PACKAGE):
-        within = (getattr(member, "func", getattr(member, "fget", member)) for member in vars(part).values())
-    elif isinstance(part, types.FunctionType) and part.__module__.startswith(_PACKAGE):
-        within = _referred(part)
-    else:
-        within = ()
-    for one in within:
-        yield from _texts(one, seen)
-
-
-def _referred(function: types.FunctionType) -> Iterator[object]:
-    """The constants and defaults of a function, and what the names in it stand for, also behind a module's name."""
-    yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
-    for cell in function.__closure__ or ():
-        yield cell.cell_contents
-    codes = [function.__code__]
-    while codes:
-        code = codes.pop()
-        codes += [constant for constant in code.co_consts if isinstance(constant, types.CodeType)]
-        yield from code.co_consts
-        named = [function.__globals__.get(name) for name in code.co_names]
-        yield from named
-        for module in named:
-            if isinstance(module, types.ModuleType) and module.__name__.startswith(_PACKAGE):
-                yield from (getattr(module, name, None) for name in code.co_names)
