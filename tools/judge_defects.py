@@ -49,7 +49,7 @@ def expected_of(row: dict[str, Any]) -> str:
 
 
 def quick(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What `make test-all` tries: as few clauses as leave no clause untried, of the defects of which it has no recorded history."""
+    """What `make test-all` tries: as few clauses as leave no clause untried, of defects without a recorded history."""
     left = {clause for row in rows for clause in clauses_of(row)}
     chosen = []
     for row in sorted((row for row in rows if not row.get("recorded")), key=lambda row: len(clauses_of(row))):
