@@ -6,7 +6,7 @@ BIN := .venv/bin
 # The tests start hundreds of Python processes: each would compile what it imports, and rewrite every test's assertions.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run test test-all gate-soak check docs planted described live kind browser fast defects scores parity
+.PHONY: help setup run test test-all gate-soak check docs planted described live kind fast defects scores parity
 .PHONY: differential mutants benchmark bounds lock clean
 
 help:
@@ -51,7 +51,7 @@ gate-soak: setup
 	$(BIN)/python tools/gate_soak.py $(N)
 
 # Parts of `make test-all`.
-docs fast browser planted described live kind: setup
+docs fast planted described live kind: setup
 	$(BIN)/python tools/run_tests.py --again $@
 
 # Compared by a fast test.

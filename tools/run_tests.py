@@ -55,7 +55,6 @@ PARTS: dict[str, tuple[tuple[str, ...], ...]] = {
     "gate": (*CHECK, tests("tests/live", "tests/report", "-m", "(live or browser) and not slow", *SIDE_BY_SIDE)),
     "fast": (tests("-m", "slow and not live and not browser", *SIDE_BY_SIDE, "--benchmark-disable"),),
     "docs": (tool("mkdocs", "build", "--strict"),),
-    "browser": (tests("tests/report", "-m", "slow and browser"),),
     "differential": (tests("tests/differential", "-m", "slow"),),
     "planted": (
         tests("tests/live/test_defects.py", "tests/live/test_unusual.py", "-m", "slow", "-k", f"not {DESCRIBED}"),
