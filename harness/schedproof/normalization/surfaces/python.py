@@ -55,8 +55,9 @@ class PythonSurface:
         self._folder = candidate.scoring.folder
         self._deadline = deadline
         self.waited = 0.0
-        self._scratch = tempfile.TemporaryDirectory(prefix="schedproof-scoring-")
-        self._log = Path(self._scratch.name) / "printed.log"
+        # Without a name in any folder: it is gone with us, however we end.
+        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 - see close
+        self._log = Path(f"/proc/self/fd/{self._printed.fileno()}")
         self._worker: LineProcess | None = None
         try:
             self._worker = self._start()
@@ -89,7 +90,7 @@ class PythonSurface:
         if self._worker is not None:
             self._worker.close()
             self._worker = None
-        self._scratch.cleanup()
+        self._printed.close()
 
     def _start(self) -> LineProcess:
         self._log.write_bytes(b"")
