@@ -83,3 +83,8 @@ def test_an_unknown_part_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(SystemExit) as ended:
         tool.main()
     assert ended.value.code == 2
+
+
+def test_times_are_told_in_minutes_and_seconds() -> None:
+    text = tool.summary([tool.Outcome("gate", 635.4), tool.Outcome("docs", 59.6)])
+    assert [line.split()[1] for line in text.splitlines()[1:]] == ["10m35s", "1m00s"]

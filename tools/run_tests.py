@@ -188,7 +188,7 @@ def summary(outcomes: list[Outcome]) -> str:
     """A table of the parts, and what failed, in few lines."""
     lines = [f"{'part':<14}{'time':>8}{'tests':>8}{'failed':>8}  result"]
     for one in outcomes:
-        clock = f"{one.seconds / 60:.0f}m{one.seconds % 60:02.0f}s"
+        clock = "{}m{:02}s".format(*divmod(round(one.seconds), 60))
         lines.append(f"{one.part:<14}{clock:>8}{one.tests:>8}{len(one.failures):>8}  {one.result}")
     failures = [failure for one in outcomes for failure in one.failures]
     if failures:
