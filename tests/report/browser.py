@@ -80,7 +80,7 @@ class Browser:
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self, page: Path) -> list[str]:
-        """Addresses that a page has asked for, its own among them; the browser's own pages do so too."""
+        """Addresses that a page has asked for since last asked, its own among them."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         asked = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
         return [one["request"]["url"] for one in asked if one["documentURL"] == page.as_uri()]

@@ -34,6 +34,7 @@ def tab(window: Browser, name: str) -> Any:
 
 def test_nothing_is_fetched_and_nothing_is_complained_of(window: Browser, page: Path) -> None:
     window.complaints()
+    window.requests(page)
     window.open(page)
     window.run("document.querySelectorAll('[role=tab], th button, .key button, summary').forEach((one) => one.click())")
     assert window.requests(page) == [page.as_uri()]

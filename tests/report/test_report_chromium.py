@@ -28,6 +28,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_nothing_is_fetched_and_nothing_is_complained_of(window: Browser, page: Path) -> None:
     window.complaints()
+    window.requests(page)
     window.open(page)
     assert window.requests(page) == [page.as_uri()]
     assert window.complaints() == []
