@@ -61,14 +61,14 @@ def test_nothing_else_of_a_candidate_is_tried_before_its_first_test_has_ended() 
     assert dispatcher.next_index("gw1") is None
     assert dispatcher.may_have_more("gw1")
     assert not dispatcher.may_have_more("gw0"), "it would wait for itself"
-    dispatcher.first_ended("a", passed=True)
+    dispatcher.first_ended("a", schedules=True)
     assert dispatcher.next_index("gw1") in range(6)
 
 
 def test_a_candidate_whose_first_test_failed_has_one_instance() -> None:
     dispatcher = Dispatcher([*of("a", *[ATTACHING] * 2), Task(20, "a", first=True, last=False, seconds=1)])
     assert dispatcher.next_index("gw0") == 20
-    dispatcher.first_ended("a", passed=False)
+    dispatcher.first_ended("a", schedules=False)
     assert dispatcher.next_index("gw1") is None
     assert not dispatcher.may_have_more("gw1")
     assert [dispatcher.next_index("gw0") for _ in range(5)] == [0, 1, 2, 3, None]

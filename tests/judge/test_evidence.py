@@ -11,13 +11,20 @@ from schedproof.history.world import RESERVED
 from schedproof.judge.evidence import decision_table, log_tails, timeline
 from schedproof.judge.placement import rule_binding
 from schedproof.judge.verdict import Verdict
+from schedproof.oracle.reason import Reason
 from schedproof.report.run.terminal import explain
 
 from .histories import CONTROL, CONTROL_USER, NODES, HistoryBuilder
 
 CASE = "network/least-traffic"
 AGAIN = f"schedproof run mine --clause {CASE}"
-PER_NODE = {"node-1": (), "node-2": ("cpu: needs 2000m, 1000m free of 8000m", "taint a:NoSchedule is not tolerated")}
+PER_NODE = {
+    "node-1": (),
+    "node-2": (
+        Reason("cpu: needs 2000m, 1000m free of 8000m", rule="resources"),
+        Reason("taint a:NoSchedule is not tolerated", rule="taints"),
+    ),
+}
 
 
 def decided(chosen: str = "node-1") -> HistoryBuilder:
@@ -50,11 +57,12 @@ def test_a_decision_has_a_row_for_each_node_with_all_that_is_known() -> None:
         "query": "rate(x[2s])",
         "nodes": [
             {
-                "node": "node-1", "feasible": True, "reasons": [], "traffic": 100.0,
+                "node": "node-1", "feasible": True, "reasons": [], "rules": [], "traffic": 100.0,
                 "scores": {"NodeResourcesFit": 100, "total": 300}, "expected": False, "chosen": True,
             },
             {
-                "node": "node-2", "feasible": False, "reasons": list(PER_NODE["node-2"]), "traffic": None,
+                "node": "node-2", "feasible": False, "reasons": list(PER_NODE["node-2"]),
+                "rules": ["resources", "taints"], "traffic": None,
                 "scores": {"NodeResourcesFit": 100}, "expected": True, "chosen": False,
             },
         ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from schedproof.candidates.kinds import AttachedSpec
 from schedproof.foundation.console import open_console
 from schedproof.foundation.errors import CandidateError
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.codes import CODES
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.asking import Asking, asking
@@ -45,9 +47,9 @@ PASSED = Verdict("core/binds", "required", "passed", "7 pods bound")
 
 
 def test_the_matrix_has_a_row_for_each_clause_and_a_column_for_each_candidate() -> None:
-    failed = Verdict("core/fit-cpu", "required", "failed", "bound to node-2")
-    stale = Verdict("core/fit-cpu", "required", "passed", "holds", stale=True)
-    text = printed(run({"one": [PASSED, failed], "two": [stale]}))
+    failed = Verdict("core/fit-cpu", "required", "failed", "bound to node-2", code="infeasible-node")
+    stale = Verdict("core/fit-cpu", "required", "passed", "holds", code="outdated-exclusion", stale=True)
+    text = printed(run({"one": [PASSED, failed], "two": [stale]}), verbosity=1)
     assert row(text, "core/binds") == ["pass", ""]
     assert row(text, "core/fit-cpu") == ["FAIL", "STALE"]
     assert "network/flip" not in text
@@ -58,19 +60,18 @@ def test_the_matrix_has_a_row_for_each_clause_and_a_column_for_each_candidate() 
     [("passed", "pass"), ("excluded", "excluded"), ("skipped", "skip"), ("invalid", "INVALID")],
 )
 def test_every_outcome_has_a_word(outcome: Any, word: str) -> None:
-    assert row(printed(run({"one": [Verdict("core/binds", "required", outcome, "")]})), "core/binds") == [word]
+    result = run({"one": [Verdict("core/binds", "required", outcome, "", code="not-tried")]})
+    assert row(printed(result, verbosity=1), "core/binds") == [word]
 
 
-def test_what_no_candidate_claims_is_counted_and_shown_only_on_demand() -> None:
+def test_of_each_profile_it_is_counted_what_passed_of_what_is_claimed() -> None:
     unclaimed = Verdict("core/gang", "required", "not-claimed", "")
-    claimed = Verdict("core/gang", "required", "passed", "")
-    result = run({"one": [PASSED, unclaimed], "two": [PASSED, unclaimed]})
-    assert "core/gang" not in printed(result)
-    assert "left out: 1 clause that no candidate claims" in printed(result)
-    assert row(printed(result, verbosity=1), "core/gang") == ["-", "-"]
-    mixed = printed(run({"one": [PASSED, unclaimed], "two": [PASSED, claimed]}))
-    assert row(mixed, "core/gang") == ["-", "pass"]
-    assert "no candidate claims" not in mixed
+    failed = Verdict("network/flip", "required", "failed", "", code="call-failed")
+    text = printed(run({"one": [PASSED, unclaimed], "two": [PASSED, PASSED, failed]}))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["core", "1", "of", "1", "2", "of", "2"] in lines
+    assert ["network-aware", "-", "0", "of", "1"] in lines
+    assert "core/gang" not in text
 
 
 def test_what_is_claimed_and_was_not_asked_for_is_counted() -> None:
@@ -82,9 +83,10 @@ def test_what_is_claimed_and_was_not_asked_for_is_counted() -> None:
         assert (f"not asked for: {count} clauses that one claims as well" in printed(result)) == bool(count)
 
 
-def test_failures_are_below_the_matrix() -> None:
-    text = printed(run({"one": [Verdict("core/binds", "required", "failed", "found so")]}))
-    assert text.index("│ core/binds") < text.index("finding:   found so")
+def test_verbose_has_the_matrix_then_each_finding_then_the_page() -> None:
+    failed = Verdict("core/binds", "required", "failed", "found so", code="not-bound-in-time")
+    text = printed(run({"one": [failed]}), verbosity=1)
+    assert text.index("│ core/binds") < text.index("finding:   found so") < text.index("1 cause")
 
 
 def test_quiet_is_a_line_for_each_failure() -> None:
@@ -95,21 +97,20 @@ def test_quiet_is_a_line_for_each_failure() -> None:
 
 def test_verbose_shows_every_decision() -> None:
     decisions = [decision([{}, {}, {}]) | {"pod": f"sp-tested/probe-{n}"} for n in range(3)]
-    one = Verdict("core/binds", "required", "failed", "", {"decisions": decisions})
+    one = Verdict("core/binds", "required", "failed", "", {"decisions": decisions}, code="infeasible-node")
     text = printed(run({"one": [one]}), verbosity=1)
     assert all(f"sp-tested/probe-{n}" in text for n in range(3))
     assert "more decisions" not in text
 
 
-def test_what_is_no_terminal_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_terminal_is_not_cut_by_verbose(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     reason = "node-1 lacks " + ", ".join(f"example.com/device-{n}" for n in range(20))
     wide = decision([{}, {}, {}])
     wide["nodes"][0] |= {"feasible": False, "reasons": [reason]}
     stream = io.StringIO()
-    print_report(
-        run({"one": [Verdict("core/binds", "required", "failed", "", {"decisions": [wide]})]}), open_console(stream)
-    )
+    verdict = Verdict("core/binds", "required", "failed", "", {"decisions": [wide]}, code="infeasible-node")
+    print_report(run({"one": [verdict]}), open_console(stream), verbosity=1)
     assert all(f"example.com/device-{n}" in stream.getvalue() for n in range(20))
     header = next(line for line in stream.getvalue().splitlines() if "traffic B/s" in line)
     assert 120 < len(header) < 200
@@ -118,9 +119,9 @@ def test_what_is_no_terminal_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("verdict", "shown"),
     [
-        (Verdict("core/binds", "required", "failed", "found so"), True),
-        (Verdict("core/binds", "required", "invalid", "found so"), True),
-        (Verdict("core/binds", "required", "passed", "found so", stale=True), True),
+        (Verdict("core/binds", "required", "failed", "found so", code="infeasible-node"), True),
+        (Verdict("core/binds", "required", "invalid", "found so", code="not-tried"), True),
+        (Verdict("core/binds", "required", "passed", "found so", code="outdated-exclusion", stale=True), True),
         (Verdict("core/binds", "required", "passed", "found so"), False),
         (Verdict("core/binds", "required", "excluded", "found so"), False),
         (Verdict("core/binds", "recommended", "failed", "found so"), False),
@@ -130,17 +131,19 @@ def test_what_is_no_terminal_is_not_cut(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_evidence_of_what_decides_the_run_is_shown_with_the_command_that_tries_it_again(
     verdict: Verdict, shown: bool
 ) -> None:
-    text = printed(run({"one": [verdict]}))
-    assert ("finding:   found so" in text) is shown
-    assert ("schedproof run one/candidate.yaml --clause core/binds --seed 7" in text) is shown
-    assert "found so" not in printed(run({"one": [verdict]}), evidence=False)
+    for verbosity in (0, 1):
+        text = printed(run({"one": [verdict]}), verbosity=verbosity)
+        assert ("found so" in text) is shown
+        assert ("schedproof run one/candidate.yaml --clause core/binds --seed 7" in text) is shown
+    assert "finding:   found so" not in printed(run({"one": [verdict]}), evidence=False, verbosity=1)
 
 
 def test_a_candidate_that_could_not_be_brought_up_says_why() -> None:
     error = CandidateError("it ended with exit code 1 [/]", remedy="read its log")
-    text = printed(run({"one": []}, error))
-    assert "one  could not be brought up" in text
-    assert "it ended with exit code 1 [/]\n  fix: read its log" in text
+    for verbosity in (0, 1):
+        text = printed(run({"one": []}, error), verbosity=verbosity)
+        assert "could not be brought up" in text
+        assert "it ended with exit code 1 [/]\n  fix: read its log" in text
     assert "could not be brought up" not in printed(run({"one": [PASSED]}))
 
 
@@ -171,8 +174,8 @@ def test_a_decision_shows_the_candidate_s_own_score_then_those_that_told_nodes_a
     scores = [
         {"total": 30, "ImageLocality": 3, **alike}, {"total": 20, "ImageLocality": 2, **alike}, {"total": 20, **alike}
     ]  # fmt: skip
-    one = Verdict("core/binds", "required", "failed", "", {"decisions": [decision(scores)]})
-    text = printed(run({"one": [one]}))
+    one = Verdict("core/binds", "required", "failed", "", {"decisions": [decision(scores)]}, code="infeasible-node")
+    text = printed(run({"one": [one]}), verbosity=1)
     header = next(line for line in text.splitlines() if "traffic B/s" in line)
     assert header.replace("┃", " ").split() == [
         "node", "feasible", "traffic", "B/s", "score", "mine", "score", "ImageLocality", "score", "total", "expected",
@@ -184,18 +187,35 @@ def test_a_decision_shows_the_candidate_s_own_score_then_those_that_told_nodes_a
 
 
 def test_a_total_that_told_no_nodes_apart_is_shown_all_the_same() -> None:
-    one = Verdict("core/binds", "required", "failed", "", {"decisions": [decision([{"total": 5}, {"total": 5}])]})
+    decisions = [decision([{"total": 5}, {"total": 5}])]
+    one = Verdict("core/binds", "required", "failed", "", {"decisions": decisions}, code="infeasible-node")
     assert "score total" in printed(run({"one": [one]}))
 
 
-def test_of_several_decisions_the_first_is_shown_and_the_others_are_counted() -> None:
-    first, *others = [decision([{}, {}, {}]) | {"pod": f"sp-tested/probe-{n}"} for n in range(3)]
-    text = printed(run({"one": [Verdict("core/binds", "required", "failed", "", {"decisions": [first, *others]})]}))
+def test_the_page_shows_one_decision_of_a_cause_and_few_of_its_nodes() -> None:
+    first, *others = [decision([{}] * 40) | {"pod": f"sp-tested/probe-{n}"} for n in range(3)]
+    evidence = {"decisions": [first, *others]}
+    text = printed(run({"one": [Verdict("core/binds", "required", "failed", "", evidence, code="infeasible-node")]}))
     assert "probe-0" in text
     assert "probe-1" not in text
-    assert "(2 more decisions are in the report)" in text
-    alone = printed(run({"one": [Verdict("core/binds", "required", "failed", "", {"decisions": [first]})]}))
-    assert "more decisions" not in alone
+    assert [f"node-{n}" in text for n in (1, 2, 40)] == [True, True, False], "the expected and the chosen one are shown"
+
+
+@pytest.mark.parametrize("candidates", [1, 3])
+def test_the_page_has_a_hundred_lines_at_most_and_keeps_to_its_width(candidates: int) -> None:
+    text = "a finding of many words " * 30
+    verdicts = [
+        Verdict(clause, "required", "failed", text, {"decisions": [decision([{"mine": 1}] * 12)]}, code=code)
+        for clause, code in zip(CATALOGUE, itertools.cycle(CODES))
+    ]  # fmt: skip
+    result = run({f"one-{n}": list(verdicts) for n in range(candidates)})
+    stream = io.StringIO()
+    print_report(result, Console(file=stream, width=90, color_system=None))
+    lines = stream.getvalue().splitlines()
+    assert 60 < len(lines) < 100
+    assert max(map(len, lines)) <= 90
+    assert any(line.startswith("1. ") for line in lines)
+    assert any("FAIL" in line for line in lines)
 
 
 SEARCHED = {"surface": "extender", "cases": 107, "id": "", "questions": []}

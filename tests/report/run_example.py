@@ -46,9 +46,16 @@ def result() -> RunResult:
     }  # fmt: skip
     failed = {
         "network/least-traffic": Verdict(
-            "network/least-traffic", "required", "failed", "9 of 14 probes did not land on the quietest node", evidence
+            "network/least-traffic",
+            "required",
+            "failed",
+            "9 of 14 probes did not land on the quietest node",
+            evidence,
+            code="probe-not-on-quietest",
         ),
-        "network/flip": Verdict("network/flip", "required", "invalid", "the machine was too slow", evidence),
+        "network/flip": Verdict(
+            "network/flip", "required", "invalid", "the machine was too slow", evidence, code="answered-late"
+        ),
         "core/cordon": Verdict("core/cordon", "required", "skipped", "this cluster lacks the capability change-nodes"),
         "extender/rbac-minimal": Verdict("extender/rbac-minimal", "recommended", "failed", "it never lists leases"),
     }

@@ -28,7 +28,7 @@ def test_it_is_appended_where_the_runner_says(tmp_path: Path, monkeypatch: pytes
     assert heading.startswith("### schedproof: FAILED: 1 of ")
     assert head.count("|") == rule.count("|") == rest[0].count("|")
     assert [row.split("|")[1].strip() for row in rest[:2]] == [NAME, "stock"]
-    assert any("`network/least-traffic` failed" in line for line in rest)
+    assert any("`network/least-traffic`" in line for line in rest)
     assert not any("rbac-minimal" in line for line in rest), "what is recommended does not decide"
 
 
@@ -56,7 +56,7 @@ def test_nothing_of_a_candidate_becomes_markup(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv(VARIABLE, str(file))
     run = result()
     nasty = "<img src=x> | [a](http://x) `b`\n# heading\n- item"
-    run.candidates[NAME].verdicts = [Verdict("core/binds", "required", "failed", nasty)]
+    run.candidates[NAME].verdicts = [Verdict("core/binds", "required", "failed", nasty, code="infeasible-node")]
     run.candidates["stock"].error = CandidateError(nasty)
     append_summary(run)
     lines = file.read_text().splitlines()

@@ -8,6 +8,7 @@ from schedproof.history.acts import Reading
 from schedproof.history.observations import LogTail, NodeScore, ProcessEvent
 from schedproof.history.world import RESERVED
 from schedproof.judge.timeline import timeline
+from schedproof.oracle.reason import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,8 +31,8 @@ def decision_table(
 
     The harness's own node, which keeps pods off, is among them only where the pod went there all the same.
 
-    A row: `node`, `feasible`, `reasons`, `traffic` (bytes per second as Prometheus had it at the decision, None if
-    not read), `scores` (scorer to score), `expected`, `chosen`.
+    A row: `node`, `feasible`, `reasons`, `rules` (the oracle's, that keep the pod off), `traffic` (bytes per second as
+    Prometheus had it at the decision, None if not read), `scores` (scorer to score), `expected`, `chosen`.
     """
     pod = binding.manifest if binding is not None else (manifest or {})
     metadata = pod.get("metadata", {})
@@ -59,6 +60,7 @@ def decision_table(
                     *(["reserved by the harness"] if node in ours else []),
                     *per_node.get(node, ("does not exist",)),
                 ],
+                "rules": sorted({reason.rule for reason in per_node.get(node, ()) if isinstance(reason, Reason)}),
                 "traffic": traffic.get(node),
                 "scores": scores.get(node, {}),
                 "expected": node == expected,

@@ -14,6 +14,7 @@ from schedproof.history.acts import Selected, Trouble
 from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.symptoms import symptoms
 from schedproof.judge.verdict import JUDGE_RAISED, Verdict, invalid
 
 if TYPE_CHECKING:
@@ -94,7 +95,11 @@ def _safely(clause: Clause, history: History) -> Finding:
     """What a clause's judge finds. A judge that raises leaves its own clause unproved, and the others are judged."""
     try:
         finding = clause.judge(history, clause.id)
-        return dataclasses.replace(finding, evidence=finding.shown())
+        evidence = finding.shown()
+        if finding.outcome in ("failed", "invalid"):
+            seen = symptoms(history, clause.id, finding, whole_run=clause.last)
+            evidence["symptoms"] = [symptom.as_dict() for symptom in seen]
+        return dataclasses.replace(finding, evidence=evidence)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]
         return invalid(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from schedproof.history.acts import Expect, Fence, Unseen
 from schedproof.history.observations import ProcessEvent
+from schedproof.history.world import RESERVED
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
 from schedproof.judge.configuration import as_configured, disabled_filters
 from schedproof.judge.evidence import decision_table, log_tails, shown, timeline
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from schedproof.history.history import History, TestPod
     from schedproof.history.observations import Manifest
     from schedproof.history.world import State
+    from schedproof.oracle.reason import Reason
 
 __all__ = ["CLAUSES", "Ruling", "judge_feasible", "judge_placement", "left_unbound", "room_for", "rule_binding"]
 
@@ -114,6 +117,7 @@ def judge_feasible(history: History, _case: str) -> Finding:
 
 
 def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str, Any]) -> Finding:
+    wrong = _telling(wrong)
     first = wrong[0]
     return failed(
         "infeasible-node",
@@ -121,8 +125,24 @@ def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str,
         + disabled_filters(history, first.binding.manifest)
         + _others(wrong[1:]),
         decisions=[decision_table(history, ruling.binding, ruling.per_node) for ruling in wrong[:5]],
+        rules=_rules(wrong),
         **evidence,
     )  # fmt: skip
+
+
+def _telling(wrong: Sequence[Ruling]) -> list[Ruling]:
+    """Those first that are about nodes of the world, and not about the node that the harness has reserved."""
+    return sorted(wrong, key=lambda ruling: ruling.binding.node == RESERVED)
+
+
+def _rules(wrong: Sequence[Ruling]) -> list[str]:
+    """The rules that these placements break, those first that the most break.
+
+    What the node that the harness has reserved is like counts only where nothing else was broken.
+    """
+    telling = [ruling for ruling in wrong if ruling.binding.node != RESERVED] or wrong
+    broken = collections.Counter(rule for ruling in telling for rule in {reason.rule for reason in ruling.reasons})
+    return [rule for rule, _ in broken.most_common()]
 
 
 def _others(wrong: Sequence[Ruling]) -> str:
@@ -285,7 +305,7 @@ def _may_hold(history: History, holder: Manifest, state: State) -> bool:
 
 def _check(
     history: History, manifest: Manifest, state: State, others: Collection[Mapping[str, Any]]
-) -> dict[str, tuple[str, ...]]:
+) -> dict[str, tuple[Reason, ...]]:
     return check(
         as_configured(history, manifest), state.nodes.values(), others, state.namespaces,
         storage=state.storage, inventory=state.inventory,

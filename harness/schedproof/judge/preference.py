@@ -8,7 +8,7 @@ import math
 import operator
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from schedproof.history.acts import LineFault, NodesLoad, Reading, Unseen
 from schedproof.history.observations import Admission
@@ -28,14 +28,20 @@ if TYPE_CHECKING:
     from schedproof.history.acts import RunCluster
     from schedproof.history.history import History, TestPod
 
-__all__ = ["CLAUSES",
-    "RANDOM_LIMIT", "ROTATIONS", "chance_of_all", "excused_pods",
+__all__ = [
+    "CLAUSES", "RANDOM_LIMIT", "ROTATIONS", "chance_of_all", "excused_pods",
     "judge_bind_refused", "judge_flip", "judge_least_traffic", "judge_ranking", "judge_recovery",
     "no_other_direction", "no_packets_for", "no_third_node", "placements_may_explain", "quietest_of", "used_before",
 ]  # fmt: skip
 
 ROTATIONS = 8
 """In clusters of more nodes than this, so many of them are the quietest in turn."""
+
+Pattern = Literal["one-node", "inverted", "ignored", "partly"]
+"""All on one node, whichever is the quietest; all on the loudest; as by chance; right more often than that."""
+
+_CHANCE = 1.5
+"""Times the hits that a random chooser has on average: so many are taken for chance."""
 
 RANDOM_LIMIT = 1e-6
 """A chooser that picks among the feasible nodes at random must pass with a probability below this."""
@@ -185,6 +191,7 @@ def _judge(history: History, case: str, *, distinct: int, controlled: bool = Tru
             "probe-not-on-quietest",
             f"{_pattern(history, wrong, probes)}; {first.pod.name}: {expected}"
             + _query_trouble(history, case, first.pod),
+            pattern=_pattern_of(history, wrong, probes),
             decisions=[_table(history, probe) for probe in wrong[:3]], measured=measured,
             timeline=timeline(history, case, first.pod.name), logs=evidence["logs"],
         )  # fmt: skip
@@ -306,13 +313,21 @@ def _counts(excused: int) -> str:
 def _pattern(history: History, wrong: Sequence[_Probe], probes: Sequence[_Probe]) -> str:
     """What the probes have in common: one cause is one headline."""
     text = f"{len(wrong)} of {len(probes)} probes did not land on the quietest node"
-    chosen = {probe.ruling.binding.node for probe in probes}
-    if len(chosen) == 1 and len({probe.quietest for probe in probes}) > 1:
-        return f"{text}: all landed on {chosen.pop()}, whichever node was the quietest"
+    pattern = _pattern_of(history, wrong, probes)
+    if pattern == "one-node":
+        return f"{text}: all landed on {probes[0].ruling.binding.node}, whichever node was the quietest"
+    return f"{text}: all landed on the loudest" if pattern == "inverted" else text
+
+
+def _pattern_of(history: History, wrong: Sequence[_Probe], probes: Sequence[_Probe]) -> Pattern:
+    """What the probes' nodes have in common."""
+    if len({probe.ruling.binding.node for probe in probes}) == 1 and len({probe.quietest for probe in probes}) > 1:
+        return "one-node"
     loads = [(probe, _load(history, probe.pod)) for probe in probes]
     if all(load and probe.ruling.binding.node == _loudest(load, probe.ruling.feasible) for probe, load in loads):
-        return f"{text}: all landed on the loudest"
-    return text
+        return "inverted"
+    expected = sum(1 / len(probe.ruling.feasible) for probe in probes if probe.ruling.feasible)
+    return "ignored" if len(probes) - len(wrong) <= _CHANCE * expected else "partly"
 
 
 def _loudest(load: Mapping[str, float], feasible: Collection[str]) -> str:

@@ -10,6 +10,7 @@ from schedproof.judge.configuration import as_configured
 from schedproof.oracle.coverage import rules_about_others
 from schedproof.oracle.feasibility import check, unmodelled
 from schedproof.oracle.preferences import wishes
+from schedproof.oracle.reason import Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -31,12 +32,12 @@ class Ruling:
 
     history: History = dataclasses.field(repr=False, compare=False)
     binding: Binding
-    reasons: tuple[str, ...]
+    reasons: tuple[Reason, ...]
     nodes: int
     pods: int
 
     @functools.cached_property
-    def per_node(self) -> dict[str, tuple[str, ...]]:
+    def per_node(self) -> dict[str, tuple[Reason, ...]]:
         """Each node's name in that view, with why the pod cannot run there."""
         return _check(self.history, self.binding, self.nodes, self.pods)
 
@@ -91,7 +92,7 @@ def rule_binding(history: History, binding: Binding) -> Ruling:
     return Ruling(history, binding, newest, last, last)
 
 
-def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int, int, tuple[Reason, ...]]]:
     """Revisions of nodes and of pods, and why the pod could not run on its node as of those; newest first."""
     seen = history.seen_before(binding.rv)
     first_nodes, first_pods = min(seen.nodes, last), min(seen.pods, last)
@@ -117,7 +118,7 @@ def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int,
 
 def _views_of_all(
     history: History, binding: Binding, first: tuple[int, int], last: int
-) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+) -> Iterator[tuple[int, int, tuple[Reason, ...]]]:
     """The same for a pod to which it matters what is on other nodes."""
     world = history.world
     for nodes in _changed(world.revisions("nodes", first[0], last), lambda rv: _nodes_at(history, rv)):
@@ -125,7 +126,7 @@ def _views_of_all(
             yield nodes, pods, _check(history, binding, nodes, pods).get(binding.node, _gone(binding.node))
 
 
-def _check(history: History, binding: Binding, nodes: int, pods: int) -> dict[str, tuple[str, ...]]:
+def _check(history: History, binding: Binding, nodes: int, pods: int) -> dict[str, tuple[Reason, ...]]:
     """Every node's reasons against a pod that was bound, in a view of the world."""
     view, at_bind = history.world.view(nodes, pods), history.world.at(binding.rv - 1)
     return check(
@@ -139,8 +140,8 @@ def _check(history: History, binding: Binding, nodes: int, pods: int) -> dict[st
     )
 
 
-def _gone(node: str) -> tuple[str, ...]:
-    return (f"node {node!r} does not exist",)
+def _gone(node: str) -> tuple[Reason, ...]:
+    return (Reason(f"node {node!r} does not exist", rule="existence"),)
 
 
 def _under_way(history: History, binding: Binding, at_bind: Mapping[str, Any]) -> list[Mapping[str, Any]]:

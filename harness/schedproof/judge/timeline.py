@@ -114,7 +114,7 @@ def _policies(history: History, case: str) -> Iterator[tuple[float, str]]:
 
 def _node_changes(history: History) -> Iterator[tuple[float, str]]:
     """Nodes that came, went, or changed in what scheduling depends on; not the harness's own."""
-    nodes: dict[str, dict[str, object]] = {}
+    nodes: dict[str, dict[str, Any]] = {}
     for event in history.of(WatchEvent):
         name = event.object["metadata"]["name"]
         if event.resource != "nodes" or name == RESERVED:
@@ -128,11 +128,20 @@ def _node_changes(history: History) -> Iterator[tuple[float, str]]:
         if before is None and event.type != "LISTED":
             yield event.at, f"node {name} joins"
         elif before is not None and before != after:
-            changed = [f"{field} {after[field]}" for field in after if after[field] != before[field]]
-            yield event.at, f"node {name}: {'; '.join(changed)}"
+            changed = [
+                f"{field} {after[field]}" for field in after if after[field] != before[field] and field != "labels"
+            ]
+            yield event.at, f"node {name}: {'; '.join([*changed, *_relabelled(before['labels'], after['labels'])])}"
 
 
-def _state(node: Manifest) -> dict[str, object]:
+def _relabelled(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+    """The labels that are not as they were."""
+    for key in sorted(before.keys() | after.keys()):
+        if before.get(key) != after.get(key):
+            yield f"label {key}={after[key]}" if key in after else f"no label {key}"
+
+
+def _state(node: Manifest) -> dict[str, Any]:
     taints = [f"{t['key']}={t.get('value', '')}:{t['effect']}" for t in node["spec"].get("taints") or ()]
     return {
         "taints": ", ".join(taints) or "none",

@@ -16,6 +16,7 @@ from schedproof.oracle.dra import ClaimedDevices
 from schedproof.oracle.manifest import Manifest, identity, located, occupants, spec
 from schedproof.oracle.neighbours import Neighbours
 from schedproof.oracle.ports import port_conflicts
+from schedproof.oracle.reason import Reason, reasons
 from schedproof.oracle.resources import held, needed, shortages
 from schedproof.oracle.spread import Spread
 from schedproof.oracle.taints import repulsions
@@ -39,7 +40,7 @@ def check(
     under_way: Iterable[Manifest] = (),
     storage: Storage | None = None,
     inventory: Inventory | None = None,
-) -> dict[str, tuple[str, ...]]:
+) -> dict[str, tuple[Reason, ...]]:
     """Each node's name, with all the reasons why the pod cannot run there; none means that it could.
 
     The question is where the pod could go, not where it is: its own spec.nodeName is ignored, and where
@@ -58,7 +59,7 @@ def check(
     nodes = list(nodes)
     gates = [gate["name"] for gate in spec(pod).get("schedulingGates") or ()]
     if gates:
-        gated = (f"waits for scheduling gates: {', '.join(gates)}",)
+        gated = (Reason(f"waits for scheduling gates: {', '.join(gates)}", rule="scheduling-gates"),)
         return {node["metadata"]["name"]: gated for node in nodes}
     others = occupants(other for other in pods if identity(other) != identity(pod))
     there = {node["metadata"]["name"]: node for node in nodes}
@@ -70,13 +71,13 @@ def check(
     return {
         name: (
             *repulsions(pod, node),
-            *mismatches(pod, node),
-            *port_conflicts(pod, others.get(name, ())),
-            *shortages(need, node, map(held, others.get(name, ()))),
-            *spread.objections(node),
-            *neighbours.objections(node),
-            *volumes.objections(node),
-            *devices.objections(node),
+            *reasons("node-affinity", mismatches(pod, node)),
+            *reasons("host-ports", port_conflicts(pod, others.get(name, ()))),
+            *reasons("resources", shortages(need, node, map(held, others.get(name, ())))),
+            *reasons("topology-spread", spread.objections(node)),
+            *reasons("pod-affinity", neighbours.objections(node)),
+            *reasons("volumes", volumes.objections(node)),
+            *reasons("devices", devices.objections(node)),
         )
         for name, node in there.items()
     }

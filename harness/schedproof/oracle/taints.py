@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.oracle.manifest import Manifest, spec
+from schedproof.oracle.reason import Reason, reasons
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +19,7 @@ __all__ = ["repulsions", "tolerates", "untolerated", "unwelcome"]
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
-def repulsions(pod: Manifest, node: Manifest) -> tuple[str, ...]:
+def repulsions(pod: Manifest, node: Manifest) -> tuple[Reason, ...]:
     """Why a node keeps a pod off: a reason for the cordon, and for each taint, that it does not tolerate.
 
     NoSchedule and NoExecute keep pods off; PreferNoSchedule only counts against the node. A cordoned node
@@ -27,9 +28,10 @@ def repulsions(pod: Manifest, node: Manifest) -> tuple[str, ...]:
     """
     tolerations = spec(pod).get("tolerations") or ()
     cordoned = spec(node).get("unschedulable") and _repels(_CORDON, tolerations)
-    reasons = ["cordoned: spec.unschedulable is set"] if cordoned else []
-    reasons += [f"taint {_shown(taint)} is not tolerated" for taint in untolerated(tolerations, node)]
-    return tuple(reasons)
+    return (
+        *reasons("cordon", ["cordoned: spec.unschedulable is set"] if cordoned else []),
+        *reasons("taints", (f"taint {_shown(taint)} is not tolerated" for taint in untolerated(tolerations, node))),
+    )
 
 
 def untolerated(tolerations: Sequence[Manifest], node: Manifest) -> list[Manifest]:

@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ATTACHING", "Dispatcher", "Task"]
+__all__ = ["ATTACHING", "SCHEDULES_NOTHING", "Dispatcher", "Task"]
+
+SCHEDULES_NOTHING = "schedproof-schedules-nothing"
+"""The property of a test after which the candidate is known to schedule no pods."""
 
 ATTACHING = 10.0
 """Seconds that one more instance of a candidate costs: its start, and the clauses that every instance ends with."""
@@ -67,10 +70,10 @@ class Dispatcher:
         """Whether there can be a test for a worker later that is held back now: other workers try the first ones."""
         return any(other != worker for other in self._trying_first.values())
 
-    def first_ended(self, candidate: str, *, passed: bool) -> None:
-        """The first test of a candidate has ended: it gets further instances only where that passed."""
+    def first_ended(self, candidate: str, *, schedules: bool) -> None:
+        """The first test of a candidate has ended: it gets further instances only where it schedules pods at all."""
         self._trying_first.pop(candidate, None)
-        if not passed:
+        if not schedules:
             self._alone.add(candidate)
 
     def next_index(self, worker: str) -> int | None:

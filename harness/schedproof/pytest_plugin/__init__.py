@@ -23,6 +23,7 @@ from schedproof.judge.catalogue import BINDS, CATALOGUE, find_clause
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.own import is_own, own_clause
+from schedproof.parallel.dispatch import SCHEDULES_NOTHING
 from schedproof.parallel.plan import as_tried, is_selected
 from schedproof.session.options import CANDIDATE_HELP, CLUSTER_OPTIONS, add_options, given
 
@@ -236,6 +237,8 @@ def case(request: pytest.FixtureRequest, sched_candidate: Candidate) -> Iterator
         _skip_untried(session, request.node, clause)
         yield session.begin(sched_candidate, clause)
         session.clean_up()
+        if session.schedules_nothing:
+            request.node.user_properties.append((SCHEDULES_NOTHING, clause))
     except SchedproofError as error:
         _give_up(session, error)
 

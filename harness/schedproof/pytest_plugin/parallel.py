@@ -21,7 +21,7 @@ from schedproof.foundation.interrupts import interrupt, interrupt_by, is_importi
 from schedproof.foundation.sandbox_init import PR_SET_PDEATHSIG
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.verdict import Verdict
-from schedproof.parallel.dispatch import Dispatcher, Task
+from schedproof.parallel.dispatch import SCHEDULES_NOTHING, Dispatcher, Task
 from schedproof.parallel.durations import Durations
 from schedproof.report.run.instances import Instances, dump_result
 
@@ -134,8 +134,9 @@ class Controller:
         test = self._tests.get(report.nodeid)  # with --dist loadgroup, xdist adds the group to the id
         if test is None:
             return
-        if test.first and (report.failed or report.when == "teardown"):
-            self._dispatcher.first_ended(test.candidate, passed=report.passed)
+        if test.first and report.when == "teardown":
+            broken = any(name == SCHEDULES_NOTHING for name, _ in report.user_properties)
+            self._dispatcher.first_ended(test.candidate, schedules=report.passed and not broken)
         for name, text in report.user_properties:
             if name == _KEY and report.when != "teardown":
                 verdict = Verdict.from_json(str(text))

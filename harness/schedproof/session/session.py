@@ -67,6 +67,9 @@ class Session:
         self._instance = 0
         self._cause = ""
         self._suspected_by = ""
+        """The clause by which the candidate may have shown that it schedules no pods; looked into once it is over."""
+        self._broken_by = ""
+        """The clause by which it has shown that."""
         self._stopped = False
 
     @property
@@ -202,6 +205,11 @@ class Session:
         return self._case
 
     @property
+    def schedules_nothing(self) -> bool:
+        """Whether the present candidate has shown that it schedules no pods, so that most clauses wait for that."""
+        return bool(self._cause)
+
+    @property
     def hopeless(self) -> bool:
         """Whether there is no candidate that the present case could be tried on."""
         return self._hopeless
@@ -231,8 +239,12 @@ class Session:
         verdict = dataclasses.replace(judge(history, clause), instance=self._instance)
         self.result.candidates[candidate.name].verdicts.append(verdict)
         self._stopped |= self.settings.fail_fast and (verdict.fails_run or verdict.unproved)
-        if trial.binds_nothing and verdict.outcome in ("failed", "invalid") and CATALOGUE[clause].needs_bindings:
-            self._suspected_by = clause
+        if verdict.outcome in ("failed", "invalid") and CATALOGUE[clause].needs_bindings:
+            ended = any(symptom["kind"] == "process-ended" for symptom in verdict.evidence.get("symptoms", ()))
+            if ended or (trial.binds_nothing and clause != BINDS):
+                self._suspected_by = clause
+            elif trial.binds_nothing:
+                self._broken_by = clause
         return verdict
 
     def _try_no_more(self, trial: Trial, clause: str) -> None:
@@ -247,19 +259,17 @@ class Session:
         if case is None or self.result.error is not None:
             return
         suspected_by, self._suspected_by = self._suspected_by, ""
+        broken_by, self._broken_by = self._broken_by, ""
         try:
             case.close()
-            # Any other clause may have failed for a reason of its own: a plain pod tells, now that the world is calm.
-            if suspected_by and not self.settings.keep_going and not self._binds(case.trial, suspected_by):
-                self._try_no_more(case.trial, suspected_by)
+            # A clause may have failed for a reason of its own: plain pods tell, now that the world is calm.
+            if suspected_by and not self.settings.keep_going and not case.trial.binds_pods():
+                broken_by = suspected_by
+            if broken_by:
+                self._try_no_more(case.trial, broken_by)
         except SchedproofError as error:
             self.result.error = error
             raise
-
-    @staticmethod
-    def _binds(trial: Trial, suspected_by: str) -> bool:
-        """Whether a candidate binds anything, of which a clause has seen nothing bound."""
-        return suspected_by != BINDS and trial.binds_a_pod()
 
     def _close_trial(self) -> None:
         trial, self._trial, self._cause = self._trial, None, ""

@@ -238,27 +238,38 @@ class Trial:
         """Pods were to be bound; `for_nothing`: none was."""
         self.binds_nothing = for_nothing and self.binds_nothing is not False
 
-    def binds_a_pod(self) -> bool:
-        """Whether it binds a pod that fits everywhere, within its deadline. The pod is gone afterwards."""
-        manifest = pod_manifest("plain", self.candidate.scheduler_name, image=self.cluster.workload_image, cpu="100m")
+    def binds_pods(self) -> bool:
+        """Whether it binds two pods that fit everywhere, one after the other, each within its deadline.
+
+        One that ends after each Binding does not bind the second one. The pods are gone afterwards.
+        """
+        try:
+            self.attachment.restart_if_ended()
+            for name in ("plain-1", "plain-2"):
+                self._await_binding(name)
+        except (CandidateError, DeadlineExceededError):
+            return False
+        self.waited(for_nothing=False)
+        return True
+
+    def _await_binding(self, name: str) -> None:
+        manifest = pod_manifest(name, self.candidate.scheduler_name, image=self.cluster.workload_image, cpu="100m")
         self.surroundings.dress_pod(manifest)
         pod = Pod.created(self.cluster.api.create("pods", manifest, self.namespace))
 
         def bound() -> None:
-            if not self.cluster.api.get("pods", pod.name, self.namespace)["spec"].get("nodeName"):
-                raise NotYet(f"{pod.name} is not bound")
+            if self.cluster.api.get("pods", pod.name, self.namespace)["spec"].get("nodeName"):
+                return
+            if self.attachment.ended:
+                raise CandidateError(f"{self.candidate.name} has ended", remedy="see its log")
+            raise NotYet(f"{pod.name} is not bound")
 
         claimed = ClaimedDeadlines.of(self.candidate.claims.timing)
         deadline = max(claimed.bind, claimed.takeover, key=lambda deadline: deadline.seconds)
         try:
-            self.attachment.restart_if_ended()
             wait_for(bound, deadline, what="a plain pod to be bound")
-        except (CandidateError, DeadlineExceededError):
-            return False
         finally:
             self.cluster.api.delete_if_there("pods", pod.name, self.namespace)
-        self.waited(for_nothing=False)
-        return True
 
     def start_control(self) -> None:
         """Let the control run beside the candidate from here on."""

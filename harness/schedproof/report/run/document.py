@@ -13,6 +13,7 @@ from schedproof.judge.verdict import Outcome
 __all__ = [
     "SCHEMA",
     "CandidateReport",
+    "CauseReport",
     "ClauseReport",
     "ProfileReport",
     "Report",
@@ -37,7 +38,7 @@ class ClauseReport(_Part):
     summary: str
     """For people: its wording may change."""
     evidence: dict[str, Any]
-    """`decisions`, `timeline` (not of what passed), `logs`, `measured`, `scorings`."""
+    """`decisions`, `timeline` (not of what passed), `logs`, `measured`, `scorings`, `symptoms`."""
     code: str = ""
     """What was found, in a word that does not change; none if it passed."""
     stale: bool = False
@@ -46,6 +47,23 @@ class ClauseReport(_Part):
     """Of the candidate, where there are several."""
     depends_on: str = ""
     """The clause that failed, without which this one is not tried."""
+
+
+class CauseReport(_Part):
+    kind: str
+    """What was seen, in a word that does not change: `process-ended`, `rule-ignored`, ..., or a finding's code."""
+    about: str = ""
+    """Which of that kind, such as the rule that is ignored."""
+    title: str
+    """For people, as `text` and `remedy`: their wording may change."""
+    text: str
+    remedy: str
+    clauses: list[str]
+    """Those that follow from it. A clause can follow from several causes."""
+    shown_by: str
+    """The clause that shows it best."""
+    reproduce: str
+    """The command that tries that clause again."""
 
 
 class ProfileReport(_Part):
@@ -66,6 +84,8 @@ class CandidateReport(_Part):
     window: Window | None = None
     """Where another window was tried than is claimed."""
     profiles: dict[str, ProfileReport]
+    causes: list[CauseReport] = pydantic.Field(default_factory=list)
+    """Of what did not pass, in the order in which to mend them."""
     clauses: list[ClauseReport]
     error: str = ""
     """Why it could not be brought up."""

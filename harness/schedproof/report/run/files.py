@@ -59,6 +59,7 @@ def junit(result: RunResult) -> ET.Element:
     for one in result.candidates.values():
         suite = ET.SubElement(root, "testsuite", name=one.candidate.name)
         counts = {"tests": len(one.verdicts), "failures": 0, "errors": 0, "skipped": 0}
+        titles = {clause: cause.title for cause in reversed(one.causes) for clause in cause.clauses}
         if one.error is not None:
             case = ET.SubElement(suite, "testcase", classname=one.candidate.name, name="attach")
             ET.SubElement(case, "error", message=_text(one.error.message)).text = _text(str(one.error))
@@ -79,7 +80,8 @@ def junit(result: RunResult) -> ET.Element:
             else:
                 continue
             counts[count] += 1
-            ET.SubElement(case, kind, type=verdict.code, message=_text(verdict.summary)).text = _text(
+            message = "\n".join(filter(None, (titles.get(verdict.clause), verdict.summary)))
+            ET.SubElement(case, kind, type=verdict.code, message=_text(message)).text = _text(
                 explain(
                     verdict,
                     result.reproduce(one.candidate, verdict.clause),

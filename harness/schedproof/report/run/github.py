@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.console import tell
+from schedproof.report.counted import counted
 from schedproof.report.run.conclusion import conclude
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["append_summary"]
 
 _MOST = 20
-"""Failures of a candidate: GitHub shows 1 MiB of all steps together, and the report has them all."""
+"""Causes of a candidate: GitHub shows 1 MiB of all steps together, and the report has them all."""
 _OUTCOMES = ("passed", "failed", "invalid", "skipped", "excluded")
 
 
@@ -50,12 +51,12 @@ def _lines(result: RunResult) -> Iterator[str]:
 def _failures(name: str, one: CandidateResult) -> Iterator[str]:
     if one.error is not None:
         yield f"- {_text(name)} could not be brought up: {_text(one.error.message)}"
-    found = [verdict for verdict in one.verdicts if verdict.fails_run or verdict.unproved]
-    for verdict in found[:_MOST]:
-        word = "stale exclusion" if verdict.stale else verdict.outcome
-        yield f"- {_text(name)} `{verdict.clause}` {word}: {_text(verdict.summary)}"
-    if len(found) > _MOST:
-        yield f"- and {len(found) - _MOST} more"
+    causes = one.causes
+    for cause in causes[:_MOST]:
+        clauses = ", ".join(f"`{clause}`" for clause in cause.clauses)
+        yield f"- {_text(name)}: **{_text(cause.title)}**: {_text(cause.text)} ({clauses})"
+    if len(causes) > _MOST:
+        yield f"- and {counted(len(causes) - _MOST, 'cause')} more"
 
 
 def _text(text: str) -> str:

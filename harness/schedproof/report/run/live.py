@@ -17,7 +17,8 @@ from schedproof.parallel.plan import expect
 from schedproof.report.counted import counted
 from schedproof.report.run.conclusion import conclude
 from schedproof.report.run.files import report_of
-from schedproof.report.run.terminal import SYMBOLS, print_conclusion, print_report
+from schedproof.report.run.symbols import symbol
+from schedproof.report.run.terminal import print_conclusion, print_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +79,7 @@ class LiveReport:
         if candidate != self._candidate:
             self._candidate = candidate
             self._console.print(f"[bold]{candidate}[/]", highlight=False)
-        word, style = SYMBOLS[verdict.outcome]
+        word, style = symbol(verdict)
         instance = f", instance {verdict.instance}" if verdict.instance else ""
         self._shown.add((candidate, verdict.clause))
         duration = f"[dim]{report.duration:.1f} s{instance}; {len(self._shown)} of {self._in_all}[/]"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.report.counted import counted
-from schedproof.report.run.terminal import SYMBOLS
+from schedproof.report.run.symbols import symbol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -75,6 +75,6 @@ def anchor(name: str, verdict: Verdict) -> str:
 def _cell(name: str, verdict: Verdict | None, linked: bool) -> MatrixCell | None:
     if verdict is None:
         return None
-    word = "STALE" if verdict.stale else SYMBOLS[verdict.outcome][0]
+    word, _ = symbol(verdict)
     kind = "stale" if verdict.stale else verdict.outcome
     return MatrixCell(word, kind, verdict.summary, anchor(name, verdict) if linked and told(verdict) else "")

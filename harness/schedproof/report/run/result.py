@@ -14,9 +14,11 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.own import is_own
 from schedproof.normalization.effort import Effort
+from schedproof.report.run.causes import Cause, causes_of
 from schedproof.report.run.document import (
     SCHEMA,
     CandidateReport,
+    CauseReport,
     ClauseReport,
     ProfileReport,
     Report,
@@ -26,6 +28,7 @@ from schedproof.report.run.document import (
 
 if TYPE_CHECKING:
     import datetime
+    from collections.abc import Callable
     from pathlib import Path
 
     from schedproof.candidates.descriptor.descriptor import Candidate
@@ -106,8 +109,13 @@ class CandidateResult:
         tried = any(verdict.outcome not in ("not-claimed", "skipped") for verdict in self.verdicts)
         return bool(self.untried or self.unjudged_profiles) or not tried
 
-    def document(self) -> CandidateReport:
-        """Its part of report.json."""
+    @property
+    def causes(self) -> list[Cause]:
+        """Of what did not pass, in the order in which to mend them."""
+        return causes_of(self.verdicts)
+
+    def document(self, reproduce: Callable[[Candidate, str], str]) -> CandidateReport:
+        """Its part of report.json; `reproduce`: see `RunResult`."""
         given: dict[str, Any] = {}
         network, claimed = self.candidate.claims.network, self.candidate.claimed_window
         if network is not None and claimed is not None:
@@ -118,6 +126,19 @@ class CandidateResult:
             name=self.candidate.name,
             kind=self.candidate.kind,
             profiles=profile_results(self.verdicts),
+            causes=[
+                CauseReport(
+                    kind=cause.kind,
+                    about=cause.about,
+                    title=cause.title,
+                    text=cause.text,
+                    remedy=cause.remedy,
+                    clauses=cause.clauses,
+                    shown_by=cause.shown_by.clause,
+                    reproduce=reproduce(self.candidate, cause.shown_by.clause),
+                )
+                for cause in self.causes
+            ],
             clauses=[ClauseReport(**verdict.as_dict()) for verdict in self.verdicts],
             **given,
         )
@@ -240,7 +261,9 @@ class RunResult:
             exit_code=self.exit_code,
             **given,
         )
-        return Report(schema=SCHEMA, run=run, candidates=[one.document() for one in self.candidates.values()])
+        return Report(
+            schema=SCHEMA, run=run, candidates=[one.document(self.reproduce) for one in self.candidates.values()]
+        )
 
 
 def profile_results(verdicts: list[Verdict]) -> dict[str, ProfileReport]:

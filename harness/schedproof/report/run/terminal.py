@@ -1,16 +1,15 @@
-"""The report for people at a terminal: a matrix of clauses by candidates, each failure with its evidence, the end."""
+"""The report for people at a terminal: the page that a run ends with, and by `-v` all verdicts in full before it."""
 
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from schedproof.foundation.console import open_console
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.report.counted import counted
-from schedproof.report.run.asking import asking
-from schedproof.report.run.decisions import scorers
-from schedproof.report.run.gaps import gaps
+from schedproof.report.run.decision_rows import decision_table
+from schedproof.report.run.page import print_page
+from schedproof.report.run.symbols import symbol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,17 +21,7 @@ if TYPE_CHECKING:
     from schedproof.report.run.conclusion import Conclusion
     from schedproof.report.run.result import RunResult
 
-__all__ = ["PASSES_ALONE", "SYMBOLS", "explain", "print_conclusion", "print_report"]
-
-SYMBOLS = {
-    "passed": ("pass", "green"),
-    "failed": ("FAIL", "bold red"),
-    "excluded": ("excluded", "yellow"),
-    "not-claimed": ("-", "dim"),
-    "skipped": ("skip", "yellow"),
-    "invalid": ("INVALID", "bold magenta"),
-}
-
+__all__ = ["PASSES_ALONE", "explain", "print_conclusion", "print_report"]
 
 PASSES_ALONE = "if it passes alone, what was tried before it matters"
 """Said of the command that tries a clause among the others of a run."""
@@ -40,55 +29,39 @@ _CONCLUSIONS = {
     "PASSED": "bold green", "FAILED": "bold red", "UNPROVED": "bold magenta", "ERROR": "bold red",
     "INTERRUPTED": "bold yellow",
 }  # fmt: skip
-_WIDTHS = {"node": 40, "feasible": 100}
-"""Columns of a node's name, and of the reasons why a pod does not fit, at most: more are on further lines."""
 _HEADING = 100
 """Columns of the line that a failure begins with, at most."""
 
 
 def print_report(result: RunResult, console: Console, *, evidence: bool = True, verbosity: int = 0) -> None:
-    """The matrix, then the evidence of each failure, then where everything is kept.
+    """One page (`page.print_page`), which says where everything is kept.
 
     Args:
         result: of the run.
         console: where to print it.
-        evidence: whether to show that of failures.
-        verbosity: below 0, only a line for each failure; above, also clauses that are not claimed, and all decisions.
+        evidence: whether that of failures may be shown.
+        verbosity: below 0, only a line for each failure; above, before the page, the matrix of all clauses, and the
+            evidence of each failure with all decisions.
     """
     if verbosity < 0:
         _print_findings(result, console)
         return
-    matrix = _matrix(result, everything=verbosity > 0)
-    if matrix.row_count:
-        console.print(matrix)
-    if (unclaimed := _unclaimed(result)) and verbosity == 0:
-        console.print(
-            f"left out: {counted(unclaimed, 'clause')} that no candidate claims (-v shows them)", highlight=False
-        )
-    for name, one in result.candidates.items():
-        if one.not_asked_for and one.selected:
-            left = counted(len(one.not_asked_for), "clause")
-            console.print(f"not asked for: {left} that {name} claims as well", highlight=False, markup=False)
-    if evidence:
-        _print_failures(result, console, verbose=verbosity > 0)
-    summary = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.timings.items() if "/" not in name)
-    line = f"seed {result.seed}; {summary}" if summary else f"seed {result.seed}"
-    console.print(line, highlight=False, soft_wrap=True)
-    for name, one in result.candidates.items():
-        for asked in asking(one.verdicts):
-            console.print(f"{name} on surface {asked}", soft_wrap=True, highlight=False, markup=False)
-    console.print(f"evidence: {result.folder}", soft_wrap=True, highlight=False, markup=False)
-    for text in gaps(result):
-        console.print(text, soft_wrap=True, highlight=False, markup=False)
+    if verbosity > 0:
+        matrix = _matrix(result)
+        if matrix.row_count:
+            console.print(matrix)
+        if evidence:
+            _print_failures(result, console)
+    print_page(result, console)
 
 
-def _print_failures(result: RunResult, console: Console, *, verbose: bool) -> None:
+def _print_failures(result: RunResult, console: Console) -> None:
     for one in result.candidates.values():
         for verdict in one.verdicts:
             if verdict.fails_run or verdict.unproved:
                 style = "red" if verdict.fails_run else "magenta"
                 _print_heading(f"{one.candidate.name}  {verdict.clause}", console, style)
-                _print_verdict(verdict, console, verbose=verbose)
+                _print_verdict(verdict, console, verbose=True)
                 command = result.reproduce(one.candidate, verdict.clause)
                 among = result.reproduce_among(one.candidate, verdict.clause)
                 console.print(_again(command, among), end="", soft_wrap=True, highlight=False, markup=False)
@@ -109,8 +82,7 @@ def _print_findings(result: RunResult, console: Console) -> None:
     for name, one in result.candidates.items():
         for verdict in one.verdicts:
             if verdict.fails_run or verdict.unproved:
-                word = "STALE" if verdict.stale else SYMBOLS[verdict.outcome][0]
-                line = f"{word} {name} {verdict.clause}: {verdict.summary}"
+                line = f"{symbol(verdict)[0]} {name} {verdict.clause}: {verdict.summary}"
                 console.print(line, soft_wrap=True, highlight=False, markup=False)
         if one.error is not None:
             console.print(str(one.error), soft_wrap=True, highlight=False, markup=False)
@@ -133,17 +105,8 @@ def explain(verdict: Verdict, reproduce: str, among: str = "") -> str:
     return text.getvalue() + _again(reproduce, among)
 
 
-def _unclaimed(result: RunResult) -> int:
-    """How many clauses were selected that no candidate claims."""
-    claims: dict[str, bool] = {}
-    for one in result.candidates.values():
-        for verdict in one.verdicts:
-            claims[verdict.clause] = claims.get(verdict.clause, False) or verdict.outcome != "not-claimed"
-    return sum(not claimed for claimed in claims.values())
-
-
-def _matrix(result: RunResult, *, everything: bool) -> Table:
-    """Of the clauses that some candidate claims, or of `everything` that was selected."""
+def _matrix(result: RunResult) -> Table:
+    """Of all clauses that were selected."""
     from rich.table import Table
     from rich.text import Text
 
@@ -154,11 +117,11 @@ def _matrix(result: RunResult, *, everything: bool) -> Table:
     verdicts = {(name, v.clause): v for name, one in result.candidates.items() for v in one.verdicts}
     for clause in CATALOGUE:
         row = [verdicts.get((name, clause)) for name in result.candidates]
-        if any(verdict and (everything or verdict.outcome != "not-claimed") for verdict in row):
-            cells = [Text(*SYMBOLS[verdict.outcome]) if verdict else Text("") for verdict in row]
+        if any(row):
+            cells = [Text(*symbol(verdict)) if verdict else Text("") for verdict in row]
             table.add_row(
                 clause,
-                *(Text("STALE", "bold red") if v and v.stale else c for v, c in zip(row, cells, strict=True)),
+                *cells,
             )
     return table
 
@@ -173,7 +136,7 @@ def _print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False)
     decisions = verdict.evidence.get("decisions", ())
     shown = decisions if verbose else decisions[:1]
     for decision in shown:
-        console.print(_decision(decision))
+        console.print(decision_table(decision))
         if decision["query"]:
             line(f"  traffic: {decision['query']} at the decision")
     if len(decisions) > len(shown):
@@ -204,31 +167,3 @@ def _print_scoring(scoring: dict[str, Any], line: Callable[[str], None]) -> None
             line(f"    {row['node']:<24} {carries:>18}   score {', '.join(map(str, row['scores'])) or 'none'}")
         if (more := question["more"] + max(0, len(question["nodes"]) - 12)) > 0:
             line(f"    ... and {more} more nodes")
-
-
-def _decision(decision: dict[str, Any]) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    rows = decision["nodes"]
-    shown = scorers(decision).shown
-    # Text, not str: what is in brackets ("zone In [a, b]") would be taken for markup.
-    asks = ", ".join(f"{name} {amount}" for requests in decision["requests"] for name, amount in requests.items())
-    asked = f" (requests {asks})" if asks else ""
-    title = Text(f"{decision['pod']}{asked} -> {decision['chosen'] or 'nowhere'}", style="table.title")
-    table = Table(title=title, title_justify="left")
-    columns = {
-        "node": [row["node"] for row in rows],
-        "feasible": ["yes" if row["feasible"] else "no: " + "; ".join(row["reasons"]) for row in rows],
-        "traffic B/s": [f"{row['traffic']:,.0f}" if row["traffic"] is not None else "" for row in rows],
-        **{f"score {scorer}": [f"{row['scores'].get(scorer, '')}" for row in rows] for scorer in shown},
-        "expected": ["<--" if row["expected"] else "" for row in rows],
-        "chosen": ["<--" if row["chosen"] else "" for row in rows],
-    }
-    known = {column: cells for column, cells in columns.items() if any(cells)}
-    for column in known:
-        justify: Literal["left", "right"] = "right" if column.startswith(("traffic", "score")) else "left"
-        table.add_column(Text(column), justify=justify, max_width=_WIDTHS.get(column), overflow="fold")
-    for cells in zip(*known.values(), strict=True):
-        table.add_row(*map(Text, cells))
-    return table

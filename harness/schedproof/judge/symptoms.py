@@ -1,0 +1,266 @@
+"""What was seen beside a finding that may be its cause.
+
+One fault breaks many guarantees: a process that ends binds nothing, whatever is tried. A finding says which guarantee
+was broken; its symptoms are the faults that the record of its case shows, of those that lead to such a finding.
+Findings with the same symptom have one cause (`schedproof.report.run.causes`).
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import itertools
+import json
+import re
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import Expect
+from schedproof.history.audit_order import BINDINGS
+from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
+from schedproof.judge.codes import Code
+from schedproof.judge.scored import found_something, queries
+from schedproof.judge.verdict import JUDGE_RAISED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from schedproof.history.history import History, TestPod
+    from schedproof.judge.verdict import Finding
+
+__all__ = ["KINDS", "Symptom", "symptoms"]
+
+KINDS: Mapping[str, Code] = {
+    "process-ended": Code(
+        "a process of the candidate ends by itself",
+        "catch the error where one pod is handled, and go on with the next one",
+    ),
+    "request-refused": Code(
+        "the apiserver refuses a request of the candidate",
+        "grant the verb and the resource in spec.rbac (403), or correct what is sent (400, 415, 422)",
+    ),
+    "call-unanswered": Code(
+        "the extender does not answer a call as kube-scheduler needs it",
+        "answer 200 with the JSON of extender/v1, in Go's field names, within httpTimeout",
+    ),
+    "query-refused": Code(
+        "Prometheus refuses the candidate's query",
+        "correct the query or its parameters: the error beside it is Prometheus' own",
+    ),
+    "query-without-result": Code(
+        "the candidate's query finds no series",
+        "compare the names and labels of the query with those that Prometheus has",
+    ),
+    "rule-ignored": Code(
+        "pods are bound to nodes where they cannot run, against one rule",
+        "apply that rule to each node before one is chosen: the table names what the chosen node lacks",
+    ),
+    "never-retried": Code(
+        "a pod that could not be bound at first is not tried again",
+        "keep such pods in a queue, and try them again after a back-off and when nodes or pods change",
+    ),
+    "preference": Code(
+        "pods do not go to the quietest node",
+        "compare traffic and scores in the table: ignored, inverted, or by totals instead of rates",
+    ),
+}  # fmt: skip
+"""In the order in which they are mended: what comes first hides what follows."""
+
+_UNBOUND = frozenset({"not-bound-in-time", "nothing-bound", "nothing-started", "preemptor-not-bound"})
+_EXPLAINED: Mapping[str, frozenset[str]] = {
+    "process-ended": _UNBOUND | {
+        "call-failed", "call-too-slow", "call-unanswered", "does-not-start", "malformed-call-accepted", "no-takeover",
+        "not-healthy", "pending-without-event", "pending-without-reason", "pods-not-counted", "process-exited",
+        "process-restarted",
+    },
+    "request-refused": _UNBOUND | {"forbidden-request", "pending-without-event", "pending-without-reason"},
+    "call-unanswered": _UNBOUND | {"call-failed", "call-too-slow", "call-unanswered"},
+    "query-refused": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
+    "query-without-result": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
+    "rule-ignored": frozenset({"infeasible-node"}),
+    "never-retried": frozenset({"not-bound-in-time"}),
+    "preference": frozenset({"probe-not-on-quietest"}),
+}  # fmt: skip
+"""Codes of findings that a fault can lead to. Each of them, but for `rule-ignored` and the last two, also leaves things
+unproved."""
+_STRICT = frozenset({"rule-ignored", "never-retried", "preference"})
+
+_REFUSED = frozenset({
+    HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+})  # fmt: skip
+_EXCEPTION = re.compile(r"(?<=Error)\b|(?<=Exit)\b|(?<=Exception)\b")
+"""Where the name of a Python exception ends: what follows differs from case to case."""
+_READING = frozenset({"get", "list", "watch"})
+_QUOTED = 160
+"""Characters of an answer."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Symptom:
+    """A fault that was seen while a clause was tried."""
+
+    kind: str
+    """One of `KINDS`."""
+    about: str
+    """What it is about, in words that are the same wherever it is seen: a process, a request, a rule."""
+    text: str
+    """The same as a sentence, with what was seen in this case."""
+
+    def as_dict(self) -> dict[str, str]:
+        return dataclasses.asdict(self)
+
+
+def symptoms(history: History, case: str, finding: Finding, *, whole_run: bool) -> list[Symptom]:
+    """Those that explain a finding which did not pass, in the order of `KINDS`.
+
+    Args:
+        history: up to the end of the case.
+        case: the clause.
+        finding: on it.
+        whole_run: whether it is judged over all of the run.
+    """
+    if finding.code == JUDGE_RAISED:
+        return []
+    begin, end = (0.0, history.ended_at) if whole_run else history.span(case)
+    found = itertools.chain(
+        _ends(history, begin, end),
+        _refused(history, begin, end, finding),
+        _unanswered(history, begin, end),
+        _queries(history, case),
+        _rules(finding),
+        _untried(history, case),
+        _preference(finding),
+    )
+    return [symptom for symptom in found if _explains(symptom.kind, finding)]
+
+
+def _explains(kind: str, finding: Finding) -> bool:
+    return finding.code in _EXPLAINED[kind] or (finding.outcome == "invalid" and kind not in _STRICT)
+
+
+def _ends(history: History, begin: float, end: float) -> Iterator[Symptom]:
+    """The first process that ended by itself."""
+    for event in history.of(ProcessEvent):
+        if not (begin <= event.at <= end) or event.event not in ("exited", "replaced", "listener-replaced"):
+            continue
+        if event.descendant and not event.code:
+            continue
+        code = "an unknown code" if event.code is None else f"code {event.code}"
+        text = f"{event.name} ends with {code}{_after(history, event)}"
+        why = event.cause.partition("\n")[0]
+        yield Symptom("process-ended", _EXCEPTION.split(why)[0] or code, text + (f": {event.cause}" if why else ""))
+        return
+
+
+def _after(history: History, event: ProcessEvent) -> str:
+    """The last request that the candidate made before a process of it ended."""
+    last = None
+    for request in history.of(ApiRequest):
+        if request.user in history.candidate_users and history.order.times(request)[1] <= event.at:
+            last = request
+    return f", after {last.verb} {last.resource} was answered with {last.code}" if last is not None else ""
+
+
+def _refused(history: History, begin: float, end: float, finding: Finding) -> Iterator[Symptom]:
+    """The request that was refused most often; one to read only where it was repeated, or the finding is about rights.
+
+    A client may try out whether it may read something, and do without.
+    """
+    times: collections.Counter[tuple[str, str, int]] = collections.Counter(
+        (request.verb, request.resource or request.path, request.code)
+        for request in history.of(ApiRequest)
+        if request.user in history.candidate_users
+        and request.code in _REFUSED
+        and begin <= history.order.times(request)[1] <= end
+        and not request.dry_run
+    )
+    for (verb, resource, code), count in sorted(times.items(), key=lambda one: (one[0][1] not in BINDINGS, -one[1])):
+        if verb in _READING and count < 2 and finding.code != "forbidden-request":
+            continue
+        if finding.code in ("pending-without-reason", "pending-without-event") and resource in BINDINGS:
+            continue
+        what = "may not" if code == HTTPStatus.FORBIDDEN else f"gets {code} for"
+        yield Symptom("request-refused", f"{verb} {resource}: {code}", f"it {what} {verb} {resource} ({count} times)")
+        return
+
+
+def _unanswered(history: History, begin: float, end: float) -> Iterator[Symptom]:
+    for call in history.of(ExtenderCall):
+        if call.by != "scheduler" or call.fault or not begin <= call.begun <= end:
+            continue
+        wrong = call.unreadable or call.error or ("" if call.status == HTTPStatus.OK else call.answer or "nothing")
+        if wrong:
+            status = str(call.status or "not at all")
+            yield Symptom(
+                "call-unanswered", f"{call.request}: {status}", f"{call.request} answers {status}: {_quoted(wrong)}"
+            )
+            return
+
+
+def _queries(history: History, case: str) -> Iterator[Symptom]:
+    asked = [query for query in queries(history, case) if not query.fault]
+    for query in asked:
+        if query.status >= HTTPStatus.BAD_REQUEST:
+            error = _error_of(query.answer)
+            text = f"Prometheus answers {query.status} to {_quoted(query.request)}: {error}"
+            yield Symptom("query-refused", str(query.status), text)
+            return
+    if asked and not any(map(found_something, asked)):
+        text = f"Prometheus has no series for {_quoted(asked[0].request)}"
+        yield Symptom("query-without-result", "", text)
+
+
+def _error_of(answer: str) -> str:
+    """What Prometheus says that is wrong."""
+    try:
+        return str(json.loads(answer)["error"])[:_QUOTED]
+    except (ValueError, KeyError, TypeError):
+        return _quoted(answer)
+
+
+def _rules(finding: Finding) -> Iterator[Symptom]:
+    for rule in finding.evidence.get("rules", ()):
+        yield Symptom("rule-ignored", rule, _broken(finding, rule) or finding.summary)
+
+
+def _broken(finding: Finding, rule: str) -> str:
+    """A placement that breaks the rule, as far as the finding shows its decision."""
+    for decision in finding.evidence.get("decisions", ()):
+        for row in decision["nodes"]:
+            if row["chosen"] and rule in row["rules"]:
+                return f"{decision['pod']} was bound to {row['node']}: {'; '.join(row['reasons'])}"
+    return ""
+
+
+def _untried(history: History, case: str) -> Iterator[Symptom]:
+    """A pod that was refused, or found to fit nowhere, and had no further attempt in its time."""
+    pods = {pod.uid: pod for pod in history.test_pods(case)}
+    for expectation in history.of(Expect, case):
+        pod = pods.get(expectation.uid)
+        bound = history.bindings.get(expectation.uid)
+        if pod is None or expectation.outcome != "bound" or (bound is not None and bound.rv <= expectation.rv):
+            continue
+        if text := _why_again(history, pod, expectation):
+            yield Symptom("never-retried", "", text)
+        return
+
+
+def _why_again(history: History, pod: TestPod, expectation: Expect) -> str:
+    attempts = history.attempts_on(pod.name, pod.uid)
+    if attempts and not attempts[-1].succeeded:
+        return f"the Binding of {pod.name} was answered with {attempts[-1].code}, and none followed"
+    waited = any(one.uid == pod.uid and one.outcome == "pending" for one in history.of(Expect, pod.case))
+    if not attempts and (waited or expectation.deadline == "requeue"):
+        return f"{pod.name} fits since something changed, and no Binding of it followed"
+    return ""
+
+
+def _preference(finding: Finding) -> Iterator[Symptom]:
+    if pattern := finding.evidence.get("pattern"):
+        yield Symptom("preference", str(pattern), finding.summary)
+
+
+def _quoted(text: str) -> str:
+    shown = " ".join(text.split())
+    return shown if len(shown) <= _QUOTED else f"{shown[:_QUOTED]}..."

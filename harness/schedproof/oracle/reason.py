@@ -1,0 +1,32 @@
+"""Why a pod cannot run on a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Reason", "reasons"]
+
+
+class Reason(str):
+    """A sentence for people, and the rule that it follows from.
+
+    Rules, after kube-scheduler's Filter plugins: `scheduling-gates`, `existence` (there is no such node), `cordon`,
+    `taints`, `node-affinity` (with nodeSelector), `host-ports`, `resources`, `topology-spread`, `pod-affinity` (with
+    anti-affinity), `volumes`, `devices`.
+    """
+
+    __slots__ = ("rule",)
+    rule: str
+
+    def __new__(cls, text: str, *, rule: str) -> Reason:
+        self = super().__new__(cls, text)
+        self.rule = rule
+        return self
+
+
+def reasons(rule: str, texts: Iterable[str]) -> Iterator[Reason]:
+    """Several reasons that follow from one rule."""
+    return (Reason(text, rule=rule) for text in texts)

@@ -1,0 +1,219 @@
+"""What is behind the findings of a candidate: few causes for many failures, in the order in which to mend them.
+
+Findings have one cause where the record shows the same fault beside them (`schedproof.judge.symptoms`), or, where it
+shows none, where they have the same code.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import TYPE_CHECKING, Any
+
+from schedproof.judge.catalogue import BINDS, CATALOGUE
+from schedproof.judge.codes import CODES, Code
+from schedproof.judge.hints import hint_for
+from schedproof.judge.symptoms import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from schedproof.judge.verdict import Verdict
+
+__all__ = ["Cause", "causes_of", "did_not_pass"]
+
+_CONFIGURATION = (
+    "config-version-not-served", "plugin-not-registered", "plugin-name-taken", "plugin-not-enabled", "args-refused",
+    "queue-sorts-differ", "claim-contradicts-config", "not-configured", "does-not-start",
+)  # fmt: skip
+"""Codes of what is wrong before anything is scheduled, the most telling first. All else may follow from them."""
+
+_PREFERENCES: Mapping[str, str] = {
+    "inverted": "pods go to the loudest node: the preference is inverted",
+    "totals": "pods do not go to the node with the lowest rate: totals are compared instead of rates",
+    "one-node": "pods go to one node, whichever is the quietest: the choice does not follow traffic",
+    "ignored": "pods go to the quietest node as often as by chance: traffic has no effect on the choice",
+    "partly": "pods go to the quietest node now and then: traffic is read in part, late, or too coarsely",
+}
+_RULES: Mapping[str, tuple[str, str]] = {
+    "scheduling-gates": ("scheduling gates are ignored: pods are bound that have some", "core/scheduling-gates"),
+    "existence": ("pods are bound to nodes that do not exist", "core/bind-existing-node"),
+    "cordon": ("cordons are ignored: pods are bound to nodes with spec.unschedulable", "core/cordon"),
+    "taints": (
+        "taints are ignored: pods are bound to nodes with taints that they do not tolerate", "core/taint-noschedule",
+    ),
+    "node-affinity": (
+        "nodeSelector or node affinity is ignored: pods are bound to nodes that they do not select",
+        "core/node-selector",
+    ),
+    "host-ports": ("host ports are ignored: pods are bound to nodes where their port is taken", "core/host-port"),
+    "resources": ("requests are ignored: pods are bound to nodes that have too little room", "core/fit-cpu"),
+    "topology-spread": ("topology spread constraints are ignored, or counted otherwise", "core/topology-spread"),
+    "pod-affinity": (
+        "affinity or anti-affinity between pods is ignored, or understood otherwise", "core/pod-anti-affinity",
+    ),
+    "volumes": (
+        "volumes are ignored: pods are bound to nodes where their volume cannot be used", "core/volume-node-affinity",
+    ),
+    "devices": ("devices are ignored: pods are bound to nodes without the devices that they claim", "core/dra"),
+}  # fmt: skip
+"""What it means that a rule of the oracle is ignored, and the clause that is about nothing else."""
+_NO_DECISION = frozenset(KINDS) - {"preference", "rule-ignored"}
+"""Kinds of causes that no decision shows: what was chosen, or not, follows from them."""
+_KINDS = tuple(KINDS)
+_BY_TOTALS = "network/rate-not-total"
+"""The clause that a scheduler fails that compares totals: a node that was busy long ago stays the loudest."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Cause:
+    """One fault of a candidate, and the verdicts that follow from it."""
+
+    kind: str
+    """One of `judge.symptoms.KINDS`, or a code of `judge.codes.CODES`."""
+    about: str
+    """Which of that kind, such as the rule that is ignored; "" where there is but one."""
+    text: str
+    """What was seen in the case that shows it best."""
+    verdicts: tuple[Verdict, ...]
+    """Those that follow from it; a verdict can follow from several causes."""
+
+    @property
+    def title(self) -> str:
+        """One line."""
+        if self.kind == "preference":
+            return _PREFERENCES[self.about]
+        if self.kind == "rule-ignored":
+            return _RULES[self.about][0]
+        if self.kind in ("request-refused", "call-unanswered"):
+            return f"{self._entry.meaning} ({self.about})"
+        return self._entry.meaning
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        if self.kind == "rule-ignored":
+            return hint_for(_RULES[self.about][1]) or self._entry.remedy
+        return self._entry.remedy
+
+    @property
+    def _entry(self) -> Code:
+        return KINDS[self.kind] if self.kind in KINDS else CODES[self.kind]
+
+    @property
+    def shown_by(self) -> Verdict:
+        """The verdict that shows it best: it can be tried again by itself, is about nothing else, has a decision."""
+
+        def turn(verdict: Verdict) -> tuple[object, ...]:
+            rules = verdict.evidence.get("rules", []) if self.kind == "rule-ignored" else [self.about]
+            return (
+                CATALOGUE[verdict.clause].last, verdict.outcome != "failed",
+                self.kind == "rule-ignored" and verdict.clause != _RULES[self.about][1],
+                rules.index(self.about), len(rules),
+                not self._decision_of(verdict),
+            )  # fmt: skip
+
+        return min(self.verdicts, key=turn)
+
+    @property
+    def decision(self) -> dict[str, Any] | None:
+        """The decision that shows it, as `judge.evidence.decision_table` has it."""
+        return self._decision_of(self.shown_by)
+
+    def _decision_of(self, verdict: Verdict) -> dict[str, Any] | None:
+        decisions: list[dict[str, Any]] = verdict.evidence.get("decisions", [])
+        if self.kind != "rule-ignored":
+            return decisions[0] if decisions and self.kind not in _NO_DECISION else None
+        broken = (
+            one for one in decisions if any(n["chosen"] and self.about in n.get("rules", ()) for n in one["nodes"])
+        )
+        return next(broken, None)
+
+    @property
+    def clauses(self) -> list[str]:
+        return [verdict.clause for verdict in self.verdicts]
+
+
+def _broken_by(decision: Mapping[str, Any]) -> set[str]:
+    """The rules that a decision breaks; none in reports of earlier versions."""
+    return {rule for row in decision["nodes"] if row["chosen"] for rule in row.get("rules", ())}
+
+
+def did_not_pass(verdicts: Iterable[Verdict]) -> list[Verdict]:
+    """Those that keep a run from passing."""
+    return [verdict for verdict in verdicts if verdict.fails_run or verdict.unproved]
+
+
+def causes_of(verdicts: Sequence[Verdict]) -> list[Cause]:
+    """The causes of what did not pass, in the order in which to mend them: what hides others comes first.
+
+    Args:
+        verdicts: of one candidate.
+    """
+    found: dict[tuple[str, str], list[Verdict]] = {}
+    for verdict in did_not_pass(verdicts):
+        for key in _keys(verdict):
+            found.setdefault(key, []).append(verdict)
+    _join_starts(found)
+    _join_preferences(found)
+    causes = [_cause(kind, about, tuple(members)) for (kind, about), members in found.items()]
+    return sorted(causes, key=_turn)
+
+
+def _keys(verdict: Verdict) -> list[tuple[str, str]]:
+    """The causes that a verdict follows from: all rules that were ignored, or the first other fault, or its code."""
+    seen = [(one["kind"], one["about"]) for one in _symptoms(verdict)]
+    if verdict.code in _CONFIGURATION:
+        return [(verdict.code, "")]
+    if rules := [key for key in seen if key[0] == "rule-ignored" and key[1] in _RULES]:
+        return rules
+    return seen[:1] or [(verdict.code or verdict.outcome, "")]
+
+
+def _symptoms(verdict: Verdict) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = verdict.evidence.get("symptoms", [])
+    return found
+
+
+def _join_starts(found: dict[tuple[str, str], list[Verdict]]) -> None:
+    """A candidate does not start because of its configuration where that is known to be wrong."""
+    does_not_start = found.get(("does-not-start", ""))
+    why = next((code for code in _CONFIGURATION[:-1] if (code, "") in found), "")
+    if does_not_start and why:
+        found[why, ""] += found.pop(("does-not-start", ""))
+
+
+def _join_preferences(found: dict[tuple[str, str], list[Verdict]]) -> None:
+    """A preference that is not met is one cause, whatever its failures look like in each clause."""
+    patterns = {about: found.pop(("preference", about)) for kind, about in list(found) if kind == "preference"}
+    if not patterns:
+        return
+    fixed = {verdict.clause for verdict in patterns.get("one-node", ())}
+    follows = any(about not in ("one-node", "ignored") or len(patterns) > 1 for about in patterns)
+    about = max(patterns, key=lambda name: len(patterns[name]))
+    found["preference", "totals" if follows and _BY_TOTALS in fixed else about] = sorted(
+        itertools.chain(*patterns.values()), key=lambda verdict: [*CATALOGUE].index(verdict.clause)
+    )
+
+
+def _cause(kind: str, about: str, verdicts: tuple[Verdict, ...]) -> Cause:
+    cause = Cause(kind, about, "", verdicts)
+    shown = cause.shown_by
+    texts = [
+        one["text"]
+        for one in _symptoms(shown)
+        if one["kind"] == kind and (one["about"] == about or kind == "preference")
+    ]
+    return dataclasses.replace(cause, text=(texts or [shown.summary])[0])
+
+
+def _turn(cause: Cause) -> tuple[int, int, int, int]:
+    """Where its turn is: by what hides others, then by how much follows from it."""
+    clauses = list(CATALOGUE)
+    first = min(clauses.index(clause) for clause in cause.clauses)
+    if cause.kind in _CONFIGURATION:
+        return 0, _CONFIGURATION.index(cause.kind), 0, first
+    kind = _KINDS.index(cause.kind) if cause.kind in KINDS else len(_KINDS)
+    if all(verdict.outcome == "invalid" for verdict in cause.verdicts):
+        return 3, -len(cause.verdicts), kind, first
+    return 1 if BINDS in cause.clauses else 2, -len(cause.verdicts), kind, first

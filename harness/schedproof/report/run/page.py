@@ -1,0 +1,197 @@
+"""What a run ends with at a terminal: one page, whatever failed.
+
+How much of each profile passed; the first causes of what did not, in the order in which to mend them; a line for each
+clause that did not pass; what the run does not show; where the rest is.
+"""
+
+from __future__ import annotations
+
+import shlex
+import textwrap
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.claims import profile_of
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.report.counted import counted
+from schedproof.report.run.asking import asking
+from schedproof.report.run.causes import Cause, did_not_pass
+from schedproof.report.run.decision_rows import decision_table, decision_title
+from schedproof.report.run.gaps import gaps
+from schedproof.report.run.symbols import symbol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rich.console import Console
+
+    from schedproof.judge.verdict import Verdict
+    from schedproof.report.run.result import CandidateResult, RunResult
+
+__all__ = ["LINES", "print_page"]
+
+LINES = 98
+"""Of the page at most; the conclusion below it takes one or two more."""
+_WIDTH = 120
+"""Columns at most, also where there is no terminal."""
+_CAUSES = 5
+_ROWS = 4
+"""Nodes of a decision that are shown: the chosen one, the expected ones, and others."""
+_TEXT = 3
+"""Lines of what was seen."""
+_GAPS = 12
+
+
+def print_page(result: RunResult, console: Console) -> None:
+    """Print the page. Colours are the console's; its width is kept to."""
+    console.width = min(console.width, _WIDTH)
+    failing = [one for one in result.candidates.values() if one.error is not None or did_not_pass(one.verdicts)]
+    head = _captured(console, lambda: _print_profiles(result, console))
+    foot = _captured(console, lambda: _print_foot(result, console))
+    clauses = _captured(console, lambda: _print_clauses(failing, console))
+    room = LINES - len(head) - len(foot)
+    causes = _causes(result, failing, console, tables=True)
+    if len(causes) + len(clauses) > room:
+        causes = _causes(result, failing, console, tables=False)[:room]
+    if len(clauses) > (left := room - len(causes)):
+        shown = max(0, left - 1)
+        hidden = counted(len(clauses) - shown, "clause")
+        clauses = [*clauses[:shown], f"... and {hidden} more: -v, or the report, shows them"][:left]
+    for line in [*head, *causes, *clauses, *foot]:
+        console.out(line.rstrip(), highlight=False)
+
+
+def _causes(result: RunResult, failing: Sequence[CandidateResult], console: Console, *, tables: bool) -> list[str]:
+    """The lines about the first causes of each candidate; `tables`: whether not only the first has its decision."""
+    most = max(1, _CAUSES // max(1, len(failing)))
+
+    def print_all() -> None:
+        for one in failing:
+            _print_candidate(result, one, console, most, tables=tables)
+
+    return _captured(console, print_all)
+
+
+def _captured(console: Console, print_it: Callable[[], object]) -> list[str]:
+    with console.capture() as capture:
+        print_it()
+    return capture.get().splitlines()
+
+
+def _say(console: Console, text: str, *, indent: int = 0, most: int = 0, style: str = "") -> None:
+    """A paragraph, within the console's width."""
+    lines = textwrap.wrap(
+        " ".join(text.split()), console.width - 1, initial_indent=" " * indent, subsequent_indent=" " * indent,
+        break_on_hyphens=False, max_lines=most or None, placeholder=" ...",
+    )  # fmt: skip
+    for line in lines:
+        console.print(line, style=style or None, highlight=False, markup=False, emoji=False)
+
+
+def _print_profiles(result: RunResult, console: Console) -> None:
+    """How many of the clauses that a candidate claims passed, profile by profile."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("")
+    for name in result.candidates:
+        table.add_column(name, justify="right", overflow="fold")
+    found = {name: _by_profile(one.verdicts) for name, one in result.candidates.items()}
+    for profile in dict.fromkeys(profile for counts in found.values() for profile in counts):
+        cells = []
+        for counts in found.values():
+            passed, claimed = counts.get(profile, (0, 0))
+            style = "" if not claimed else "green" if passed == claimed else "yellow"
+            cells.append(Text(f"{passed} of {claimed}" if claimed else "-", style))
+        table.add_row(profile, *cells)
+    if table.row_count:
+        console.print("clauses that passed, of those that are claimed:")
+        console.print(table)
+    for name, one in result.candidates.items():
+        if one.not_asked_for and one.selected:
+            _say(console, f"not asked for: {counted(len(one.not_asked_for), 'clause')} that {name} claims as well")
+
+
+def _by_profile(verdicts: Iterable[Verdict]) -> dict[str, tuple[int, int]]:
+    counts: dict[str, tuple[int, int]] = {}
+    for verdict in verdicts:
+        if verdict.outcome != "not-claimed":
+            passed, claimed = counts.get(profile_of(verdict.clause), (0, 0))
+            counts[profile_of(verdict.clause)] = passed + (verdict.outcome == "passed"), claimed + 1
+    return counts
+
+
+def _print_candidate(result: RunResult, one: CandidateResult, console: Console, most: int, *, tables: bool) -> None:
+    from rich.rule import Rule
+
+    causes = one.causes
+    what = counted(len(causes), "cause") + (
+        f", the first {most} in the order in which to mend them" if len(causes) > most else ""
+    )
+    console.print(Rule(f"{one.candidate.name}: {'could not be brought up' if one.error else what}", style="red"))
+    if one.error is not None:
+        for line in str(one.error).splitlines()[:8]:
+            _say(console, line, indent=len(line) - len(line.lstrip()))
+    for number, cause in enumerate(causes[:most], 1):
+        _print_cause(result, one, cause, console, number=number, table=tables or number == 1)
+
+
+def _print_cause(
+    result: RunResult, one: CandidateResult, cause: Cause, console: Console, *, number: int, table: bool
+) -> None:
+    shown = cause.shown_by
+    _say(console, f"{number}. {cause.title}", style="bold")
+    _say(console, cause.text, indent=3, most=_TEXT)
+    if table and (decision := cause.decision) is not None:
+        _say(console, decision_title(decision), indent=3)
+        console.print(decision_table(decision, rows=_ROWS, indent=3))
+    _say(console, f"guarantee: {CATALOGUE[shown.clause].guarantee}", indent=3)
+    _say(console, f"mend: {cause.remedy}", indent=3)
+    for line in _command(result.reproduce(one.candidate, shown.clause), console.width - 4):
+        console.print(f"   {line}", highlight=False, markup=False, emoji=False)
+    if len(cause.verdicts) > 1:
+        _say(console, f"{counted(len(cause.verdicts), 'clause')}: {', '.join(cause.clauses)}", indent=3, most=2)
+
+
+def _command(command: str, width: int) -> Iterator[str]:
+    """A command in lines that the shell takes for one; a word is never broken."""
+    line = ""
+    for word in map(shlex.quote, shlex.split(command)):
+        if line and len(line) + len(word) > width - 2:
+            yield f"{line} \\"
+            line = f"  {word}"
+        else:
+            line = f"{line} {word}" if line else word
+    yield line
+
+
+def _print_clauses(failing: Sequence[CandidateResult], console: Console) -> None:
+    """A line for each clause that did not pass: its code, and the number of its first cause."""
+    for one in failing:
+        causes = one.causes
+        numbers = {
+            verdict.clause: [str(n) for n, cause in enumerate(causes, 1) if verdict in cause.verdicts]
+            for verdict in one.verdicts
+        }
+        of = f" {one.candidate.name}" if len(failing) > 1 else ""
+        for verdict in did_not_pass(one.verdicts):
+            word, style = symbol(verdict)
+            because = f"  cause {', '.join(numbers[verdict.clause][:3])}" if len(causes) > 1 else ""
+            line = f"[{style}]{word:>8}[/]{of}  {verdict.clause}  [dim]{verdict.code}{because}[/]"
+            console.print(line, highlight=False, emoji=False, no_wrap=True, overflow="ellipsis")
+
+
+def _print_foot(result: RunResult, console: Console) -> None:
+    summary = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.timings.items() if "/" not in name)
+    _say(console, f"seed {result.seed}; {summary}" if summary else f"seed {result.seed}", most=2)
+    for name, one in result.candidates.items():
+        for asked in asking(one.verdicts):
+            _say(console, f"{name} on surface {asked}")
+    console.print(f"evidence: {result.folder}", soft_wrap=True, highlight=False, markup=False)
+    lines = [line for text in gaps(result) for line in _captured(console, lambda text=text: _say_gap(console, text))]  # type: ignore[misc]
+    for line in lines if len(lines) <= _GAPS else [*lines[: _GAPS - 1], "  ... -v shows them all"]:
+        console.print(line, highlight=False, markup=False, emoji=False)
+
+
+def _say_gap(console: Console, text: str) -> None:
+    _say(console, text, indent=len(text) - len(text.lstrip()))

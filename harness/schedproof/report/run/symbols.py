@@ -1,0 +1,24 @@
+"""The word for each outcome, and its style on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from schedproof.judge.verdict import Verdict
+
+__all__ = ["SYMBOLS", "symbol"]
+
+SYMBOLS = {
+    "passed": ("pass", "green"),
+    "failed": ("FAIL", "bold red"),
+    "excluded": ("excluded", "yellow"),
+    "not-claimed": ("-", "dim"),
+    "skipped": ("skip", "yellow"),
+    "invalid": ("INVALID", "bold magenta"),
+}
+
+
+def symbol(verdict: Verdict) -> tuple[str, str]:
+    """Word and style of a verdict."""
+    return ("STALE", "bold red") if verdict.stale else SYMBOLS[verdict.outcome]

@@ -1,0 +1,109 @@
+"""What is behind many findings, in the order in which to mend it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedproof.judge.symptoms import KINDS
+from schedproof.judge.verdict import Verdict
+from schedproof.report.run.causes import causes_of
+
+
+def verdict(clause: str, *symptoms: tuple[str, str], code: str = "not-bound-in-time", **more: Any) -> Verdict:
+    seen = [{"kind": kind, "about": about, "text": f"{kind} in {clause}"} for kind, about in symptoms]
+    rules = [about for kind, about in symptoms if kind == "rule-ignored"]
+    evidence = {"symptoms": seen, "rules": rules}
+    return Verdict(clause, "required", more.pop("outcome", "failed"), "so", evidence, code=code, **more)
+
+
+def found(*verdicts: Verdict) -> list[tuple[str, str, list[str]]]:
+    return [(cause.kind, cause.about, cause.clauses) for cause in causes_of(verdicts)]
+
+
+def test_findings_with_one_symptom_have_one_cause() -> None:
+    ended = ("process-ended", "ValueError")
+    assert found(
+        verdict("core/binds", ended), verdict("core/fit-cpu", ended, ("never-retried", "")),
+        verdict("core/alive", ended, code="process-exited"),
+        verdict("core/requeue-uncordon", ended, outcome="invalid", code="not-decided-on"),
+    ) == [(*ended, ["core/binds", "core/fit-cpu", "core/alive", "core/requeue-uncordon"])]  # fmt: skip
+
+
+def test_findings_without_a_symptom_have_one_cause_where_they_have_one_code() -> None:
+    assert found(verdict("core/bind-uid", code="outdated-binding"), verdict("core/binds"), verdict("core/fit-cpu")) == [
+        ("not-bound-in-time", "", ["core/binds", "core/fit-cpu"]),
+        ("outdated-binding", "", ["core/bind-uid"]),
+    ]
+
+
+def test_what_passed_or_is_excluded_or_merely_recommended_has_none() -> None:
+    others = [verdict("core/cordon", outcome=outcome) for outcome in ("passed", "excluded", "skipped", "not-claimed")]
+    assert found(*others, Verdict("core/cordon", "recommended", "failed", "", code="not-tried")) == []
+
+
+def test_a_placement_that_breaks_several_rules_follows_from_each_of_them() -> None:
+    taints, cpu = ("rule-ignored", "taints"), ("rule-ignored", "resources")
+    causes = causes_of([
+        verdict("core/no-overcommit", taints, cpu, code="infeasible-node"),
+        verdict("core/fit-cpu", cpu, code="infeasible-node"),
+        verdict("core/fit-memory", cpu, taints, code="infeasible-node"),
+        verdict("core/taint-noschedule", taints, code="infeasible-node"),
+        verdict("core/taint-noexecute", taints, code="infeasible-node"),
+    ])  # fmt: skip
+    assert [(cause.about, len(cause.clauses)) for cause in causes] == [("taints", 4), ("resources", 3)]
+    assert [cause.shown_by.clause for cause in causes] == ["core/taint-noschedule", "core/fit-cpu"]
+
+
+@pytest.mark.parametrize(
+    ("seen", "about"),
+    [
+        ({"network/least-traffic": "inverted", "network/flip": "inverted"}, "inverted"),
+        (
+            {"network/least-traffic": "ignored", "network/flip": "one-node", "network/real-traffic": "ignored"},
+            "ignored",
+        ),
+        ({"network/least-traffic": "ignored", "network/rate-not-total": "one-node"}, "totals"),
+        ({"network/least-traffic": "one-node", "network/rate-not-total": "one-node"}, "one-node"),
+    ],
+)
+def test_a_preference_that_is_not_met_is_one_cause(seen: dict[str, str], about: str) -> None:
+    verdicts = [
+        verdict(clause, ("preference", pattern), code="probe-not-on-quietest") for clause, pattern in seen.items()
+    ]
+    (cause,) = causes_of(verdicts)
+    assert (cause.kind, cause.about) == ("preference", about)
+    assert {*cause.clauses} == {*seen}
+    assert cause.text.startswith("preference in")
+
+
+def test_a_configuration_that_is_wrong_comes_first_and_explains_that_it_does_not_start() -> None:
+    assert found(
+        verdict("core/binds"), verdict("core/fit-cpu"),
+        verdict("core/alive", ("process-ended", "code 1"), code="does-not-start"),
+        verdict("plugin/config-version", code="config-version-not-served"),
+    ) == [
+        ("config-version-not-served", "", ["plugin/config-version", "core/alive"]),
+        ("not-bound-in-time", "", ["core/binds", "core/fit-cpu"]),
+    ]  # fmt: skip
+
+
+def test_what_a_plain_pod_suffers_from_comes_before_what_is_more_frequent_and_what_is_unproved_comes_last() -> None:
+    refused, rule = ("request-refused", "create pods/binding: 403"), ("rule-ignored", "taints")
+    assert [kind for kind, _, _ in found(
+        verdict("core/no-nodes", code="not-tried", outcome="invalid"),
+        verdict("core/no-overcommit", code="not-tried", outcome="invalid"),
+        verdict("core/taint-noschedule", rule, code="infeasible-node"),
+        verdict("core/taint-noexecute", rule, code="infeasible-node"),
+        verdict("core/bind-uid", code="outdated-binding"),
+        verdict("core/binds", refused),
+    )] == ["request-refused", "rule-ignored", "outdated-binding", "not-tried"]  # fmt: skip
+
+
+def test_each_cause_has_a_title_and_says_what_to_do() -> None:
+    abouts = {"rule-ignored": "taints", "preference": "ignored"}
+    for kind in KINDS:
+        (cause,) = causes_of([verdict("core/binds", (kind, abouts.get(kind, "")), code="infeasible-node")])
+        assert cause.title
+        assert cause.remedy
