@@ -74,6 +74,31 @@ def test_a_candidate_whose_first_test_failed_has_one_instance() -> None:
     assert [dispatcher.next_index("gw0") for _ in range(5)] == [0, 1, 2, 3, None]
 
 
+BASIC = Task(0, "a", first=False, last=False, seconds=1)
+STEERED = [Task(n, "a", first=False, last=False, seconds=ATTACHING, stands_on=frozenset({0})) for n in range(1, 5)]
+
+
+def test_what_stands_on_a_test_is_held_back_from_other_workers_until_that_has_ended() -> None:
+    dispatcher = Dispatcher([*STEERED, BASIC])
+    assert [dispatcher.next_index("gw0") for _ in range(2)] == [0, 1], "its own worker may hold one in reserve"
+    assert dispatcher.next_index("gw1") is None
+    assert dispatcher.may_have_more("gw1")
+    assert not dispatcher.may_have_more("gw0")
+    dispatcher.basic_ended(0, ignored=False)
+    assert [dispatcher.next_index(worker) for worker in ("gw1", "gw0", "gw1")] == [2, 3, 4]
+
+
+def test_what_stands_on_something_that_is_ignored_is_left_to_the_worker_that_has_seen_that() -> None:
+    free = [Task(9, "a", first=False, last=False, seconds=1)]
+    dispatcher = Dispatcher([*STEERED, BASIC, *free, *of("a", begin=20)])
+    assert dispatcher.next_index("gw0") == 0
+    assert dispatcher.next_index("gw1") == 9, "it stands on nothing"
+    dispatcher.basic_ended(0, ignored=True)
+    assert [dispatcher.next_index("gw1") for _ in range(3)] == [20, 21, None]
+    assert not dispatcher.may_have_more("gw1")
+    assert [dispatcher.next_index("gw0") for _ in range(7)] == [1, 2, 3, 4, 20, 21, None]
+
+
 def test_tests_of_no_clause_are_run_once() -> None:
     tests = [
         Task(0, "", first=False, last=False, seconds=0.0),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 
 __all__ = [
+    "AGAIN",
     "AUDIT_CAUGHT_UP",
     "BIND",
     "BUDGET_IN_FORCE",
@@ -73,6 +74,7 @@ TAKEOVER = Deadline("takeover", 60, "client-go's default lease is taken over wit
 UNHEALTHY = Deadline("unhealthy", 5, "a kubelet asks several times, seconds apart, before it ends a container")
 FRESHNESS = Deadline("freshness", 2, "a watch delivers in milliseconds, on a busy machine in tenths of a second")
 TOLD = Deadline("told", 0.5, "a decision and its condition are milliseconds apart")
+AGAIN = Deadline("again", 2, "a candidate that has never done this, and has missed a whole deadline for it before")
 LATE = Deadline("late", 5, "after a missed deadline: tells a candidate that is late from one that never binds")
 BUDGET_IN_FORCE = Deadline("budget in force", 60, "the disruption controller counts pods again within a second")
 VOLUME_READY = Deadline("volume ready", 60, "the volume controller answers a change, or a claim, within a second")

@@ -123,6 +123,9 @@ class RunEnd(Record, kind="over"):
 class Broken(OfCase, kind="broken"):
     """This case has shown that the candidate binds nothing: no more that needs bindings is tried."""
 
+    basic: bool = False
+    """It has shown that what it is about is ignored: only what stands on that clause is not tried any more."""
+
 
 class Trouble(OfCase, kind="trouble"):
     """The harness could not do its part."""

@@ -187,7 +187,12 @@ class History:
     @property
     def shown_broken_by(self) -> str:
         """The clause that showed that the candidate binds nothing, so that no more was tried; empty where none did."""
-        return next((record.case for record in self.of(Broken)), "")
+        return next((record.case for record in self.of(Broken) if not record.basic), "")
+
+    @property
+    def ignored_basics(self) -> frozenset[str]:
+        """The clauses that showed that the candidate ignores what they are about, and on which others stand."""
+        return frozenset(record.case for record in self.of(Broken) if record.basic)
 
     def up_to_end(self, case: str = "") -> History:
         """As it was when a case ended; without one, when the run did.

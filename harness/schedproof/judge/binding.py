@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Fence, Halted, Lift, Resumed
 from schedproof.history.observations import Admission, WatchEvent
-from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, SEVERAL_NODES, Clause
+from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, RETRIED, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.configuration import back_off
 from schedproof.judge.evidence import shown
 from schedproof.judge.invariants import is_about_metadata, writes
@@ -317,11 +317,13 @@ CLAUSES = (
         "core/no-head-of-line",
         "A pod that cannot be scheduled, or whose Binding is refused, does not delay others beyond the deadline.",
         "scheduler framework: the backoff and unschedulable queues", judge_refused, needs=HOLD_BINDINGS | AUDIT,
+        stands_on=STEERED,
     ),
     Clause(
         "core/failing-binding-isolated",
         "A pod that is deleted while its Binding keeps failing does not delay others beyond the deadline.",
         "kube-scheduler: handleBindingCycleError; the backoff queue", judge_refused, needs=HOLD_BINDINGS | AUDIT,
+        stands_on=STEERED,
     ),
     Clause(
         "core/scheduling-gates",
@@ -331,7 +333,7 @@ CLAUSES = (
     Clause(
         "core/deleted-while-pending",
         "Once it was told that a pod is deleted there is no attempt to bind it, and others are not disturbed.",
-        "kube-scheduler: skipPodSchedule", judge_deleted, needs=CHANGE_NODES | AUDIT,
+        "kube-scheduler: skipPodSchedule", judge_deleted, needs=CHANGE_NODES | AUDIT, stands_on=STEERED,
     ),
     Clause(
         "core/requeue-bind-refused", "A pod whose Binding was answered with an error is tried again.",
@@ -342,6 +344,7 @@ CLAUSES = (
         "After a 409, 429, 500, 503 or time-out of its Binding a pod is scheduled; one with effect is not repeated.",
         "kube-scheduler: handleBindingCycleError; API conventions: HTTP status codes", judge_conflict_forgiven,
         needs=HOLD_BINDINGS | AUDIT,
+        stands_on=RETRIED,
     ),
     Clause(
         "core/bind-uid",
@@ -351,11 +354,12 @@ CLAUSES = (
     Clause(
         "core/restart", "After the scheduler restarts, pending pods are scheduled, and bound ones left alone.",
         "Kubernetes: controllers keep their state in the API", judge_restart, needs=AUDIT | CHANGE_NODES,
+        stands_on=STEERED,
     ),
     Clause(
         "controller/conflict",
         "A Binding that lost a race is dropped: the pod is not tried again, and its room is there for others.",
         "Kubernetes: a second Binding is refused with 409 (pods/binding, assignPod)", judge_lost_race,
-        needs=HOLD_BINDINGS | AUDIT | SEVERAL_NODES,
+        needs=HOLD_BINDINGS | AUDIT | SEVERAL_NODES, stands_on=STEERED,
     ),
 )  # fmt: skip

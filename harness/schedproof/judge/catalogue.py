@@ -45,7 +45,7 @@ from schedproof.judge import (
 from schedproof.judge.clause import Clause
 from schedproof.judge.own import is_own, own_clause
 
-__all__ = ["BINDS", "CATALOGUE", "find_clause"]
+__all__ = ["BASICS", "BINDS", "CATALOGUE", "find_clause"]
 
 BINDS = "core/binds"
 """The clause that is tried before all others: a candidate that binds nothing is not tried on them."""
@@ -106,6 +106,9 @@ CATALOGUE: dict[str, Clause] = _Catalogue(
     )
 )
 """In the order of reports."""
+
+BASICS = frozenset(basic for clause in CATALOGUE.values() for basic in clause.stands_on)
+"""The clauses that others stand on: they are tried before these."""
 
 
 def find_clause(text: str) -> Clause:

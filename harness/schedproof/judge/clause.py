@@ -22,9 +22,11 @@ __all__ = [
     "HOLD_BINDINGS",
     "IDLE_NODES",
     "PROCESSES",
+    "RETRIED",
     "SCRIPTED_METRICS",
     "SECOND_APISERVER",
     "SEVERAL_NODES",
+    "STEERED",
     "Clause",
 ]
 
@@ -41,6 +43,12 @@ ADVANCE_VERSIONS = frozenset({"advance-versions"})
 SECOND_APISERVER = frozenset({"second-apiserver"})
 SEVERAL_NODES = frozenset({"several-nodes"})
 SCRIPTED_METRICS = frozenset({"scripted-metrics"}) | SEVERAL_NODES
+
+# Clauses that others stand on.
+RETRIED = frozenset({"core/requeue-bind-refused"})
+"""Where a Binding is refused: if no other one follows, nothing else can be shown."""
+STEERED = frozenset({"core/node-selector"})
+"""Where pods are sent to a node by a selector: if that is ignored, nothing else can be shown."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,6 +75,8 @@ class Clause:
     """Judged over all of a run, at its end."""
     always: bool = False
     """Judged in every run, whatever is tested; over all of it."""
+    stands_on: frozenset[str] = frozenset()
+    """Clauses without which it is not tried: where the candidate ignores what they are about, it fails by that."""
     pooled: bool = False
     """Judged over the requests of all instances of a candidate at once: what one does not do, another may."""
     at_start: bool = False

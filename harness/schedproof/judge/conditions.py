@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Expect
 from schedproof.history.observations import ApiRequest, WatchEvent
-from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, Clause
+from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, STEERED, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.lateness import missed_deadline
 from schedproof.judge.placement import judge_placement
@@ -161,18 +161,19 @@ CLAUSES = (
         "core/unschedulable-condition",
         "A pod that fits nowhere stays Pending with PodScheduled=False and reason Unschedulable.",
         "Kubernetes: PodCondition PodScheduled, PodReasonUnschedulable", judge_unschedulable_condition,
-        also=frozenset({"events"}),
+        also=frozenset({"events"}), stands_on=STEERED,
     ),
     Clause(
         "core/condition-refused",
         "Where the apiserver answers the write of a pod's condition PodScheduled with an error, the pod has it after "
         "the next attempt at the latest.",
         "Kubernetes: PodCondition PodScheduled; API: requests may fail for reasons that pass", judge_refused_condition,
-        needs=HOLD_BINDINGS | AUDIT | CHANGE_NODES,
+        needs=HOLD_BINDINGS | AUDIT | CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/foreign-conditions",
         "Conditions of a pod that others have written stay when the scheduler writes its own.",
         "Kubernetes: PodStatus.conditions, merged by type; readiness gates (KEP-580)", judge_foreign_conditions,
+        stands_on=STEERED,
     ),
 )  # fmt: skip

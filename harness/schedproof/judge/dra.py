@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.history.observations import WatchEvent
 from schedproof.history.world import key
-from schedproof.judge.clause import DEVICES, SEVERAL_NODES, Clause
+from schedproof.judge.clause import DEVICES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -99,6 +99,6 @@ CLAUSES = (
         "core/dra",
         "A pod goes only where devices meet its ResourceClaims, which are allocated and reserved before it is bound.",
         "Kubernetes: dynamic resource allocation (KEP-4381), ResourceClaimStatus; DynamicResources plugin",
-        judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}),
+        judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), stands_on=STEERED,
     ),
 )  # fmt: skip

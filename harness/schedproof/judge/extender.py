@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from schedproof.history.observations import ExtenderCall
-from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
+from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.extender_calls import (
     answered_in_time,
@@ -373,7 +373,7 @@ CLAUSES = (
     ),
     Clause(
         "extender/filter-subset", "Filter answers only with nodes that were asked about.",
-        "extender API: ExtenderFilterResult", judge_filter_subset, needs=CHANGE_NODES,
+        "extender API: ExtenderFilterResult", judge_filter_subset, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "extender/cache-capable",
@@ -388,20 +388,20 @@ CLAUSES = (
     ),
     Clause(
         "extender/unknown-fields", "Fields that it does not know change nothing: a newer Kubernetes sends more.",
-        "Kubernetes: API conventions, unknown fields", judge_unknown_fields,
+        "Kubernetes: API conventions, unknown fields", judge_unknown_fields, stands_on=STEERED,
     ),
     Clause(
         "extender/empty-nodes", "A question about no node is answered, with no node; and it keeps serving.",
-        "extender API: ExtenderArgs, whose lists may be empty", judge_empty_nodes,
+        "extender API: ExtenderArgs, whose lists may be empty", judge_empty_nodes, stands_on=STEERED,
     ),
     Clause(
         "extender/both-cache-modes", "Asked with names of nodes or with whole nodes, it answers in the same way.",
         "extender API: nodeCacheCapable, which each deployment configures", judge_both_cache_modes,
-        needs=SEVERAL_NODES, features=frozenset({"both-cache-modes"}),
+        needs=SEVERAL_NODES, features=frozenset({"both-cache-modes"}), stands_on=STEERED,
     ),
     Clause(
         "extender/idempotent", "Filter takes nothing down: the same question has the same answer when it comes again.",
-        "kube-scheduler: a pod is tried again after each failure", judge_idempotent,
+        "kube-scheduler: a pod is tried again after each failure", judge_idempotent, stands_on=STEERED,
     ),
     Clause(
         "extender/failed-reasons", "Each node that filter leaves out has a reason.",
@@ -414,10 +414,11 @@ CLAUSES = (
     Clause(
         "extender/concurrent", "Questions at the same time are all answered, each with the nodes that it is about.",
         "extender API: net/http, several schedulers and profiles", judge_concurrent, needs=SEVERAL_NODES,
+        stands_on=STEERED,
     ),
     Clause(
         "extender/large", "A question about 5,000 nodes is answered within its httpTimeout.",
-        "Kubernetes: considerations for large clusters; Extender.httpTimeout", judge_large,
+        "Kubernetes: considerations for large clusters; Extender.httpTimeout", judge_large, stands_on=STEERED,
     ),
     Clause(
         "extender/managed-resources",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Aged, Emptied, Fence
 from schedproof.history.observations import WatchEvent
-from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
+from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -93,6 +93,7 @@ CLAUSES = (
     Clause(
         "core/freshness", "A change of a node is heeded within the claimed time after it was delivered.",
         "the candidate's own claim (timing.freshness)", judge_freshness, needs=CHANGE_NODES | SEVERAL_NODES,
+        stands_on=STEERED,
     ),
     Clause(
         "core/no-nodes", "With no node at all, pods wait; with the first node they are scheduled.",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Expect, Fence, GroupCreated
-from schedproof.judge.clause import CHANGE_NODES, Clause
+from schedproof.judge.clause import CHANGE_NODES, STEERED, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement, room_for
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -105,6 +105,6 @@ CLAUSES = (
         "core/gang",
         "A group of pods is bound whole where there is room for it; else none of it stays bound beyond its time-out.",
         "Kubernetes: gang scheduling (KEP-4671); coscheduling plugin", judge_gang, needs=CHANGE_NODES,
-        features=frozenset({"gang"}),
+        features=frozenset({"gang"}), stands_on=STEERED,
     ),
 )  # fmt: skip

@@ -41,8 +41,8 @@ def applies(clause: Clause, claims: Claims, cluster: RunCluster) -> Verdict | No
 
 
 def dependent(clause: Clause, cause: str) -> Verdict:
-    """The verdict on a clause that was not tried, because another one showed that the candidate binds nothing."""
-    summary = f"not tried: it depends on {cause}, which did not pass"
+    """The verdict on a clause that was not tried, because it would fail by what another one has shown."""
+    summary = f"not tried: it waits for {cause}, which did not pass"
     return Verdict(clause.id, clause.level, "skipped", summary, code="depends-on-failed", depends_on=cause)
 
 
@@ -67,8 +67,8 @@ def _judge(history: History, clause_id: str) -> Verdict:
     if (verdict := applies(clause, history.claims, history.run.cluster)) is not None:
         return verdict
     cause = history.shown_broken_by
-    if cause and clause.needs_bindings and clause_id not in history.cases:
-        return dependent(clause, cause)
+    if clause_id not in history.cases and (left_out_by := _left_out_by(history, clause)):
+        return dependent(clause, left_out_by)
     finding = _unfinished(history, clause)
     if finding is not None:
         return Verdict(clause.id, clause.level, finding.outcome, finding.summary, code=finding.code)
@@ -89,6 +89,13 @@ def _judge(history: History, clause_id: str) -> Verdict:
         summary = f"holds, but candidate.yaml excludes it ({exclusion.reason}): remove the exclusion"
         return dataclasses.replace(verdict, summary=summary, code="outdated-exclusion", stale=True)
     return verdict
+
+
+def _left_out_by(history: History, clause: Clause) -> str:
+    """The clause because of which another one was not tried; "" where there is none."""
+    if clause.needs_bindings and history.shown_broken_by:
+        return history.shown_broken_by
+    return min(clause.stands_on & history.ignored_basics, default="")
 
 
 def _safely(clause: Clause, history: History) -> Finding:

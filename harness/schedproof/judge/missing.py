@@ -8,7 +8,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from schedproof.history.acts import NodesLoad
-from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, Clause
+from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, STEERED, Clause
 from schedproof.judge.evidence import decision_table, shown
 from schedproof.judge.late import LATE, LateDecisions
 from schedproof.judge.outweighed import outweighed, tie_broken
@@ -190,7 +190,7 @@ CLAUSES = (
     Clause(
         "network/missing-node",
         "A node without samples blocks no pod, and is treated as the candidate claims (on-missing).",
-        "the candidate's own claim", judge_missing_node, needs=SCRIPTED_METRICS | CHANGE_NODES,
+        "the candidate's own claim", judge_missing_node, needs=SCRIPTED_METRICS | CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "network/some-without",

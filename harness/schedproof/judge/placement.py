@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from schedproof.history.acts import Expect, Fence, Unseen
 from schedproof.history.observations import ProcessEvent
 from schedproof.history.world import RESERVED
-from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
+from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.configuration import as_configured, disabled_filters
 from schedproof.judge.evidence import decision_table, log_tails, shown, timeline
 from schedproof.judge.lateness import how_late
@@ -138,11 +138,12 @@ def _telling(wrong: Sequence[Ruling]) -> list[Ruling]:
 def _rules(wrong: Sequence[Ruling]) -> list[str]:
     """The rules that these placements break, those first that the most break.
 
-    What the node that the harness has reserved is like counts only where nothing else was broken.
+    The node that the harness has reserved keeps pods off by all rules that can: there the taints stand for them, and
+    only where nothing else was broken.
     """
-    telling = [ruling for ruling in wrong if ruling.binding.node != RESERVED] or wrong
+    telling = [ruling for ruling in wrong if ruling.binding.node != RESERVED]
     broken = collections.Counter(rule for ruling in telling for rule in {reason.rule for reason in ruling.reasons})
-    return [rule for rule, _ in broken.most_common()]
+    return [rule for rule, _ in broken.most_common()] or ["taints"]
 
 
 def _others(wrong: Sequence[Ruling]) -> str:
@@ -333,49 +334,51 @@ CLAUSES = (
     Clause(
         "core/fit-cpu", "A pod whose CPU request exceeds what is free on a node is kept off that node.",
         "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
+        stands_on=STEERED,
     ),
     Clause(
         "core/fit-memory", "A pod whose memory request exceeds what is free on a node is kept off that node.",
         "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
+        stands_on=STEERED,
     ),
     Clause(
         "core/fit-ephemeral", "A pod whose request for local storage exceeds what is free is kept off that node.",
-        "Kubernetes: NodeStatus.allocatable, ephemeral-storage", judge_placement, needs=CHANGE_NODES,
+        "Kubernetes: NodeStatus.allocatable, ephemeral-storage", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/fit-extended", "A pod whose request for an extended resource exceeds what is free is kept off.",
         "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
-        needs=CHANGE_NODES,
+        needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/fit-hugepages", "A pod whose request for huge pages exceeds what is free is kept off that node.",
-        "Kubernetes: NodeStatus.allocatable, hugepages-*", judge_placement, needs=CHANGE_NODES,
+        "Kubernetes: NodeStatus.allocatable, hugepages-*", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/fit-init", "What a pod needs is the larger of what its init containers and its containers ask for.",
-        "Kubernetes: resource sharing within init containers", judge_placement, needs=CHANGE_NODES,
+        "Kubernetes: resource sharing within init containers", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/fit-sidecar", "Sidecars add to what the containers ask for, and init containers after them.",
-        "Kubernetes: sidecar containers (KEP-753)", judge_placement, needs=CHANGE_NODES,
+        "Kubernetes: sidecar containers (KEP-753)", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/fit-overhead", "The overhead of a pod's RuntimeClass adds to what it asks for.",
-        "Kubernetes: PodSpec.overhead (KEP-688)", judge_placement, needs=CHANGE_NODES,
+        "Kubernetes: PodSpec.overhead (KEP-688)", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/fit-pod-level", "A request for the pod as a whole takes the place of its containers' requests.",
         "Kubernetes: PodSpec.resources (KEP-2837)", judge_placement, needs=CHANGE_NODES,
-        features=frozenset({"pod-level-resources"}),
+        features=frozenset({"pod-level-resources"}), stands_on=STEERED,
     ),
     Clause(
         "core/fit-resize", "A pod that is being made smaller holds what it had until its kubelet has done that.",
         "Kubernetes: in-place resize (KEP-1287)", judge_placement, needs=CHANGE_NODES,
-        features=frozenset({"in-place-resize"}),
+        features=frozenset({"in-place-resize"}), stands_on=STEERED,
     ),
     Clause(
         "core/fit-pods", "A node never gets more pods than its allocatable says, whatever they request.",
-        "Kubernetes: NodeStatus.allocatable, pods", judge_placement, needs=CHANGE_NODES,
+        "Kubernetes: NodeStatus.allocatable, pods", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/fit-terminated",
@@ -402,10 +405,11 @@ CLAUSES = (
     Clause(
         "core/taint-noexecute", "A NoExecute taint keeps off every pod that does not tolerate it.",
         "Kubernetes: taints and tolerations; TaintToleration plugin", judge_placement, needs=CHANGE_NODES,
+        stands_on=STEERED,
     ),
     Clause(
         "core/toleration", "A toleration covers a taint by key, operator, value and effect, as the API says.",
-        "Kubernetes: Toleration.ToleratesTaint", judge_placement, needs=CHANGE_NODES,
+        "Kubernetes: Toleration.ToleratesTaint", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/cordon", "A node that is cordoned gets no pod that does not tolerate that.",
@@ -414,52 +418,52 @@ CLAUSES = (
     ),
     Clause(
         "core/cordon-tolerated", "A pod that tolerates node.kubernetes.io/unschedulable may go to a cordoned node.",
-        "Kubernetes: NodeUnschedulable plugin", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+        "Kubernetes: NodeUnschedulable plugin", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/host-port",
         "No two pods of a node open the same port: same number and protocol, same address or 0.0.0.0.",
         "e2e sig-scheduling: validates that there exists conflict between pods with same hostPort and protocol",
-        judge_placement, needs=CHANGE_NODES,
+        judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/pod-affinity",
         "A pod with required affinity goes only where a pod is that all its terms mean; the first of a group anywhere.",
         "e2e sig-scheduling: validates that required pod affinity is respected; InterPodAffinity plugin",
-        judge_placement, needs=CHANGE_NODES, features=_AFFINITY,
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
     ),
     Clause(
         "core/pod-anti-affinity",
         "A pod with required anti-affinity goes to no place, such as a zone, where a pod is that a term means.",
         "Kubernetes: inter-pod affinity and anti-affinity; InterPodAffinity plugin",
-        judge_placement, needs=CHANGE_NODES, features=_AFFINITY,
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
     ),
     Clause(
         "core/anti-affinity-symmetry",
         "A pod goes to no place where a pod is whose own required anti-affinity means it.",
         "Kubernetes: inter-pod affinity and anti-affinity; InterPodAffinity plugin",
-        judge_placement, needs=CHANGE_NODES, features=_AFFINITY,
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
     ),
     Clause(
         "core/affinity-namespaces",
         "Affinity terms mean pods of their owner's namespace, or of those that they name, or select by labels.",
         "Kubernetes: PodAffinityTerm.namespaces, namespaceSelector (KEP-2249)",
-        judge_placement, needs=CHANGE_NODES, features=_AFFINITY,
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
     ),
     Clause(
         "core/topology-spread",
         "By DoNotSchedule a place is ahead of the emptiest one that counts by maxSkew at most, at every binding.",
         "Kubernetes: pod topology spread constraints (KEP-895, 3022, 3094, 3243); PodTopologySpread plugin",
-        judge_placement, needs=CHANGE_NODES, features=frozenset({"topology-spread"}),
+        judge_placement, needs=CHANGE_NODES, features=frozenset({"topology-spread"}), stands_on=STEERED,
     ),
     Clause(
         "core/random-worlds",
         "Of nodes and pods drawn at random, every pod goes where it may run, and waits only where it may run nowhere.",
-        "Kubernetes: the default Filter plugins", judge_placement, needs=CHANGE_NODES,
+        "Kubernetes: the default Filter plugins", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/requeue-node-added", "A pod that fitted nowhere is scheduled once a node joins on which it fits.",
-        "scheduler framework: EventsToRegister (Node/Add)", judge_placement, needs=CHANGE_NODES,
+        "scheduler framework: EventsToRegister (Node/Add)", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/requeue-pod-deleted",
@@ -469,21 +473,24 @@ CLAUSES = (
     Clause(
         "core/requeue-taint-removed", "A pod that fitted nowhere is scheduled once a taint goes that kept it off.",
         "scheduler framework: EventsToRegister (Node/UpdateTaint)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+        stands_on=STEERED,
     ),
     Clause(
         "core/requeue-uncordon",
         "A pod that fitted nowhere is scheduled once a node on which it fits is uncordoned.",
         "scheduler framework: EventsToRegister (Node/UpdateTaint)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+        stands_on=STEERED,
     ),
     Clause(
         "core/requeue-label-changed",
         "A pod that fitted nowhere is scheduled once a node has the label that it selects.",
         "scheduler framework: EventsToRegister (Node/UpdateLabel)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+        stands_on=STEERED,
     ),
     Clause(
         "core/requeue-node-resized", "A pod that fitted nowhere is scheduled once a node offers what it asks for.",
         "scheduler framework: EventsToRegister (Node/UpdateNodeAllocatable); device plugins register late",
-        judge_placement, needs=CHANGE_NODES,
+        judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/requeue-pod-added",
@@ -494,15 +501,15 @@ CLAUSES = (
     Clause(
         "core/requeue-pod-updated", "A pod that fitted nowhere is scheduled once it is changed into one that fits.",
         "Kubernetes: tolerations can be added to a pod; scheduler framework: EventsToRegister (Pod/UpdateToleration)",
-        judge_placement, needs=CHANGE_NODES,
+        judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/bind-existing-node", "There is no Binding to a node that was gone before the decision.",
-        "Kubernetes: pods/binding takes any name of a node", judge_placement, needs=CHANGE_NODES,
+        "Kubernetes: pods/binding takes any name of a node", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/node-recreated", "A node that is created anew under its name is taken as it is now.",
-        "Kubernetes: names of nodes are used again", judge_placement, needs=CHANGE_NODES,
+        "Kubernetes: names of nodes are used again", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "network/feasible-first", "An infeasible node is never chosen, however quiet it is.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Expect
-from schedproof.judge.clause import Clause
+from schedproof.judge.clause import STEERED, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -69,5 +69,6 @@ CLAUSES = (
         "core/priority-order",
         "Of pods that contend for the same room, those of the highest priorities get it.",
         "Kubernetes: PodSpec.priority; PrioritySort plugin", judge_priority_order, features=frozenset({"priority"}),
+        stands_on=STEERED,
     ),
 )  # fmt: skip

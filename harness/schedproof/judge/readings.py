@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from schedproof.history.acts import LineFault, NodesLoad
 from schedproof.history.observations import PrometheusQuery
 from schedproof.history.world import RESERVED
-from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, Clause
+from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, STEERED, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement, rule_binding
 from schedproof.judge.preference import RANDOM_LIMIT, judge_recovery
@@ -272,18 +272,21 @@ CLAUSES = (
         "network/prometheus-down",
         "While Prometheus is down, pods go anywhere (not by old readings) or wait, as claimed; then it prefers again.",
         "the candidate's own claim", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
+        stands_on=STEERED,
     ),
     Clause(
         "network/prometheus-slow",
         "While Prometheus does not answer, pods go anywhere (not by old readings) or wait, as claimed; then it prefers "
         "again, although what was asked is never answered.",
         "the candidate's own claim", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
+        stands_on=STEERED,
     ),
     Clause(
         "network/prometheus-error",
         "While Prometheus answers 503 or nonsense, pods go anywhere (not by old readings) or wait, as claimed; then it "
         "prefers again.",
         "Prometheus: HTTP API, status codes", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
+        stands_on=STEERED,
     ),
     Clause(
         "network/nan",
@@ -293,10 +296,10 @@ CLAUSES = (
     Clause(
         "network/stale-series",
         "Where all readings have ended, pods are scheduled or wait, as claimed, and old readings are not used.",
-        "the candidate's own claim", judge_stale_series, needs=SCRIPTED_METRICS,
+        "the candidate's own claim", judge_stale_series, needs=SCRIPTED_METRICS, stands_on=STEERED,
     ),
     Clause(
         "network/query-cost", "The queries that a decision takes do not grow with the number of nodes.",
-        "schedproof", judge_query_cost, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
+        "schedproof", judge_query_cost, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES, stands_on=STEERED,
     ),
 )  # fmt: skip

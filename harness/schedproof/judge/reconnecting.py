@@ -13,6 +13,7 @@ from schedproof.judge.clause import (
     IDLE_NODES,
     SECOND_APISERVER,
     SEVERAL_NODES,
+    STEERED,
     Clause,
 )
 from schedproof.judge.evidence import shown
@@ -74,24 +75,25 @@ CLAUSES = (
     Clause(
         "core/watch-reconnect", "When its connections to the apiserver end, it makes new ones, and goes on scheduling.",
         "Kubernetes API concepts: a watch may end at any time", judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES,
+        stands_on=STEERED,
     ),
     Clause(
         "core/watch-expired",
         "Where a watch cannot be resumed, because what it saw last is forgotten, and where the server ends it, it is "
         "begun anew; what changed meanwhile is heeded, also what is gone.",
         "Kubernetes API concepts: 410 Gone, and watches end at any time; client-go: DeletedFinalStateUnknown",
-        judge_reconnect, needs=SECOND_APISERVER | CHANGE_NODES | IDLE_NODES,
+        judge_reconnect, needs=SECOND_APISERVER | CHANGE_NODES | IDLE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/watch-versions",
         "What a watch tells is heeded in the order in which it comes, also where resourceVersions get another digit.",
         "Kubernetes API concepts: resource versions are compared as numbers (KEP-5504), and by many not at all",
-        judge_versions, needs=ADVANCE_VERSIONS | CHANGE_NODES,
+        judge_versions, needs=ADVANCE_VERSIONS | CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "controller/watch-reconnect",
         "What changed while the apiserver could not be reached is heeded afterwards: pods, nodes, what is gone.",
         "Kubernetes API concepts: after a watch has ended, resume from its last resourceVersion, or list again",
-        judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES,
+        judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
     ),
 )  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
+from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -54,6 +54,6 @@ CLAUSES = (
         "core/volume-node-affinity",
         "A pod goes only where the volumes of its claims can be used; a claim that waits for it is bound before it is.",
         "Kubernetes: persistent volumes, node affinity and volume binding mode; VolumeBinding and VolumeZone plugins",
-        judge_volumes, needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"volumes"}),
+        judge_volumes, needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"volumes"}), stands_on=STEERED,
     ),
 )  # fmt: skip

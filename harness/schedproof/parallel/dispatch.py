@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["ATTACHING", "SCHEDULES_NOTHING", "Dispatcher", "Task"]
+__all__ = ["ATTACHING", "IGNORED", "SCHEDULES_NOTHING", "Dispatcher", "Task"]
 
 SCHEDULES_NOTHING = "schedproof-schedules-nothing"
 """The property of a test after which the candidate is known to schedule no pods."""
+
+IGNORED = "schedproof-ignored"
+"""The property of a test after which the candidate is known to ignore what the test is about."""
 
 ATTACHING = 10.0
 """Seconds that one more instance of a candidate costs: its start, and the clauses that every instance ends with."""
@@ -29,6 +32,7 @@ class Task:
         last: whether every instance of the candidate ends with it: what it judges is all that the instance did.
         seconds: how long it is expected to take.
         fresh: whether it needs a cluster on which little has happened.
+        stands_on: the indices of tests of the candidate that may show that it need not be tried.
     """
 
     index: int
@@ -37,12 +41,14 @@ class Task:
     last: bool
     seconds: float
     fresh: bool = False
+    stands_on: frozenset[int] = frozenset()
 
 
 class Dispatcher:
     """Hands out tests: of each candidate the longest first, and its last ones to every worker that had any of it.
 
-    Those that need a fresh cluster come before, and candidates that have some are a new worker's first.
+    Those that need a fresh cluster come before, and candidates that have some are a new worker's first. So do those on
+    which others stand: these are held back from other workers until it is known whether they need to be tried.
     """
 
     def __init__(self, tests: Iterable[Task]) -> None:
@@ -51,8 +57,15 @@ class Dispatcher:
         for test in tests:
             waiting, last = self._waiting.setdefault(test.candidate, []), self._last.setdefault(test.candidate, [])
             (last if test.last else waiting).append(test)
+        self._basics = {index for waiting in self._waiting.values() for test in waiting for index in test.stands_on}
         for waiting in self._waiting.values():
-            waiting.sort(key=lambda test: (not test.first, not test.fresh, -test.seconds))
+            waiting.sort(
+                key=lambda test: (not test.first, not test.fresh, test.index not in self._basics, -test.seconds)
+            )
+        self._trying: dict[int, str] = {}
+        """The basics that were given out and are not known to hold, and to which worker."""
+        self._ignored: set[int] = set()
+        """Those that the candidate was seen to ignore."""
         self._trying_first: dict[str, str] = {}
         self._alone: set[str] = set()
         self._instances: collections.Counter[str] = collections.Counter()
@@ -67,8 +80,16 @@ class Dispatcher:
             waiting.clear()
 
     def may_have_more(self, worker: str) -> bool:
-        """Whether there can be a test for a worker later that is held back now: other workers try the first ones."""
-        return any(other != worker for other in self._trying_first.values())
+        """Whether there can be a test for a worker later that is held back now: other workers try what it waits for."""
+        trying = {*self._trying_first.values(), *(self._trying[basic] for basic in self._trying.keys() - self._ignored)}
+        return bool(trying - {worker})
+
+    def basic_ended(self, index: int, *, ignored: bool) -> None:
+        """A test has ended on which others stand; `ignored`: the candidate ignores what it is about."""
+        if ignored:
+            self._ignored.add(index)
+        else:
+            self._trying.pop(index, None)
 
     def first_ended(self, candidate: str, *, schedules: bool) -> None:
         """The first test of a candidate has ended: it gets further instances only where it schedules pods at all."""
@@ -82,21 +103,42 @@ class Dispatcher:
             if worker not in self._candidates and not self._join(worker):
                 return None
             candidate = self._candidates[worker]
-            if self._waiting[candidate]:
-                test = self._waiting[candidate].pop(0)
-                if test.first:
-                    self._trying_first[candidate] = worker
+            if (test := self._next_of(candidate, worker)) is not None:
                 return test.index
+            if any(self._is_held_back(test, worker) for test in self._waiting[candidate]):
+                return None
             del self._candidates[worker]
             self._ending[worker] = list(self._last[candidate])
         return self._ending[worker].pop(0).index
+
+    def _next_of(self, candidate: str, worker: str) -> Task | None:
+        waiting = self._waiting[candidate]
+        test = next((test for test in waiting if not self._others(test, worker)), None)
+        if test is None:
+            return None
+        waiting.remove(test)
+        if test.first:
+            self._trying_first[candidate] = worker
+        if test.index in self._basics:
+            self._trying[test.index] = worker
+        return test
+
+    def _others(self, test: Task, worker: str) -> set[int]:
+        """What a test stands on that another worker tries, or has seen to be ignored."""
+        return {basic for basic in test.stands_on if self._trying.get(basic, worker) != worker}
+
+    def _is_held_back(self, test: Task, worker: str) -> bool:
+        """Whether it may become a test for this worker."""
+        others = self._others(test, worker)
+        return bool(others) and not others & self._ignored
 
     def _join(self, worker: str) -> bool:
         """Give a worker the candidate that has the most left to do for each instance; whether one more pays."""
         if self._stopped:
             return False
         share = {
-            candidate: sum(test.seconds for test in waiting) / (self._instances[candidate] + 1)
+            candidate: sum(test.seconds for test in waiting if not self._others(test, worker) & self._ignored)
+            / (self._instances[candidate] + 1)
             for candidate, waiting in self._waiting.items()
         }
         held_back = self._alone | self._trying_first.keys()

@@ -19,11 +19,11 @@ from schedproof.candidates.claims import OWN
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.private import RESULTS
 from schedproof.foundation.streams import steady_streams
-from schedproof.judge.catalogue import BINDS, CATALOGUE, find_clause
+from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE, find_clause
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.own import is_own, own_clause
-from schedproof.parallel.dispatch import SCHEDULES_NOTHING
+from schedproof.parallel.dispatch import IGNORED, SCHEDULES_NOTHING
 from schedproof.parallel.plan import as_tried, is_selected
 from schedproof.session.options import CANDIDATE_HELP, CLUSTER_OPTIONS, add_options, given
 
@@ -201,6 +201,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             CATALOGUE[_clause(item)].last,
             # As little as possible has happened on the cluster then.
             not (_clause(item) == BINDS or CATALOGUE[_clause(item)].fresh),
+            _clause(item) not in BASICS,
             order[_clause(item)],
         )
     )
@@ -239,6 +240,8 @@ def case(request: pytest.FixtureRequest, sched_candidate: Candidate) -> Iterator
         session.clean_up()
         if session.schedules_nothing:
             request.node.user_properties.append((SCHEDULES_NOTHING, clause))
+        if session.ignores(clause):
+            request.node.user_properties.append((IGNORED, clause))
     except SchedproofError as error:
         _give_up(session, error)
 

@@ -21,12 +21,12 @@ from schedproof.foundation.interrupts import interrupt, interrupt_by, is_importi
 from schedproof.foundation.sandbox_init import PR_SET_PDEATHSIG
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.verdict import Verdict
-from schedproof.parallel.dispatch import SCHEDULES_NOTHING, Dispatcher, Task
+from schedproof.parallel.dispatch import IGNORED, SCHEDULES_NOTHING, Dispatcher, Task
 from schedproof.parallel.durations import Durations
 from schedproof.report.run.instances import Instances, dump_result
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from types import FrameType
 
     from xdist.workermanage import WorkerController
@@ -103,17 +103,25 @@ class Controller:
             raise pytest.UsageError("benchmarks cannot run under xdist, side by side; leave out -n")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        self._tests = {item.nodeid: self._test(index, item) for index, item in enumerate(session.items)}
+        places = {
+            (_candidate(item).name, marker.args[0]): index
+            for index, item in enumerate(session.items)
+            if (marker := item.get_closest_marker("clause")) is not None and isinstance(item, pytest.Function)
+        }
+        self._tests = {item.nodeid: self._test(index, item, places) for index, item in enumerate(session.items)}
 
-    def _test(self, index: int, item: pytest.Item) -> Task:
+    def _test(self, index: int, item: pytest.Item, places: Mapping[tuple[str, str], int]) -> Task:
         marker = item.get_closest_marker("clause")
         if marker is None or not isinstance(item, pytest.Function):
             return Task(index, "", first=False, last=False, seconds=0.0)
         clause = CATALOGUE[marker.args[0]]
-        candidate: Candidate = item.callspec.params["sched_candidate"]  # type: ignore[assignment]
+        candidate = _candidate(item)
         return Task(
             index, candidate.name, first=clause.id == BINDS, last=clause.last,
             seconds=self._durations.expected(candidate, clause), fresh=clause.fresh,
+            stands_on=frozenset(
+                places[candidate.name, basic] for basic in clause.stands_on if (candidate.name, basic) in places
+            ),
         )  # fmt: skip
 
     def pytest_configure_node(self, node: WorkerController) -> None:
@@ -137,6 +145,9 @@ class Controller:
         if test.first and report.when == "teardown":
             broken = any(name == SCHEDULES_NOTHING for name, _ in report.user_properties)
             self._dispatcher.first_ended(test.candidate, schedules=report.passed and not broken)
+        if report.when == "teardown":
+            ignored = any(name == IGNORED for name, _ in report.user_properties)
+            self._dispatcher.basic_ended(test.index, ignored=ignored)
         for name, text in report.user_properties:
             if name == _KEY and report.when != "teardown":
                 verdict = Verdict.from_json(str(text))
@@ -165,6 +176,11 @@ class Controller:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
         self._instances.finish()
+
+
+def _candidate(item: pytest.Function) -> Candidate:
+    candidate: Candidate = item.callspec.params["sched_candidate"]  # type: ignore[assignment]
+    return candidate
 
 
 class _Scheduling:

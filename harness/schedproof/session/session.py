@@ -17,6 +17,7 @@ from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
 from schedproof.foundation.private import make_private
 from schedproof.history.acts import Broken, Selected
 from schedproof.judge.catalogue import BINDS, CATALOGUE
+from schedproof.judge.clause import RETRIED, STEERED
 from schedproof.judge.judge import applies, dependent, judge
 from schedproof.report.run.result import CandidateResult, RunResult
 from schedproof.session.launch import check, launch
@@ -66,6 +67,8 @@ class Session:
         self._hopeless = False
         self._instance = 0
         self._cause = ""
+        self._ignored_basics: set[str] = set()
+        """Clauses by which the candidate has shown that it ignores what they are about, and on which others stand."""
         self._suspected_by = ""
         """The clause by which the candidate may have shown that it schedules no pods; looked into once it is over."""
         self._broken_by = ""
@@ -113,6 +116,8 @@ class Session:
         verdict = applies(CATALOGUE[clause], candidate.claims, describe_cluster(self.cluster))
         if verdict is None and CATALOGUE[clause].needs_bindings and (cause := self._shown_broken_by(candidate)):
             verdict = dependent(CATALOGUE[clause], cause)
+        if verdict is None and (ignored := sorted(CATALOGUE[clause].stands_on & self._ignored_basics)):
+            verdict = dependent(CATALOGUE[clause], ignored[0])
         if verdict is not None:
             self.result.candidates[candidate.name].verdicts.append(verdict)
         return verdict
@@ -151,7 +156,13 @@ class Session:
                     self._compile(candidate, cluster)
                     with self._progress.step(f"attaching {candidate.name}"):
                         self._trial = Trial(
-                            cluster, candidate, folder, self.settings.seed, self.settings.deploy, self.settings.effort
+                            cluster,
+                            candidate,
+                            folder,
+                            self.settings.seed,
+                            self.settings.deploy,
+                            self.settings.effort,
+                            keep_going=self.settings.keep_going,
                         )
                     self._trial.recorder.add(
                         Selected(clauses=list(result.selected), allow_skipped=self.settings.allow_skipped)
@@ -204,6 +215,10 @@ class Session:
             self._case.trouble(f"the candidate {what}")
         return self._case
 
+    def ignores(self, clause: str) -> bool:
+        """Whether the present candidate has shown by this clause that it ignores what others stand on."""
+        return clause in self._ignored_basics
+
     @property
     def schedules_nothing(self) -> bool:
         """Whether the present candidate has shown that it schedules no pods, so that most clauses wait for that."""
@@ -239,13 +254,21 @@ class Session:
         verdict = dataclasses.replace(judge(history, clause), instance=self._instance)
         self.result.candidates[candidate.name].verdicts.append(verdict)
         self._stopped |= self.settings.fail_fast and (verdict.fails_run or verdict.unproved)
+        self._learn_from(verdict, trial)
+        return verdict
+
+    def _learn_from(self, verdict: Verdict, trial: Trial) -> None:
+        """See what need not be tried, as it would fail by what this clause has shown."""
+        clause, seen = verdict.clause, {symptom["kind"] for symptom in verdict.evidence.get("symptoms", ())}
         if verdict.outcome in ("failed", "invalid") and CATALOGUE[clause].needs_bindings:
-            ended = any(symptom["kind"] == "process-ended" for symptom in verdict.evidence.get("symptoms", ()))
-            if ended or (trial.binds_nothing and clause != BINDS):
+            if "process-ended" in seen or (trial.binds_nothing and clause != BINDS):
                 self._suspected_by = clause
             elif trial.binds_nothing:
                 self._broken_by = clause
-        return verdict
+        ignored = (clause in STEERED and trial.ignores_selectors) or (clause in RETRIED and "never-retried" in seen)
+        if ignored and verdict.outcome == "failed" and not self.settings.keep_going:
+            self._ignored_basics.add(clause)
+            trial.recorder.add(Broken(case=clause, basic=True))
 
     def _try_no_more(self, trial: Trial, clause: str) -> None:
         """Leave it at what is judged over all of the run: whatever else is tried would fail by the same cause."""
@@ -273,6 +296,7 @@ class Session:
 
     def _close_trial(self) -> None:
         trial, self._trial, self._cause = self._trial, None, ""
+        self._ignored_basics = set()
         if trial is None:
             return
         try:

@@ -126,6 +126,14 @@ class Case:
         """
         self._expect.bound(pods, deadline)
 
+    def were_due(self, pods: Sequence[Pod], deadline: Deadline) -> None:
+        """These pods were to be bound by now, after a wait of `deadline`.
+
+        Raises:
+            CaseOver: they are not.
+        """
+        self._expect.were_due(pods, deadline)
+
     def expect_pending(self, pods: Sequence[Pod], **sentinel: Any) -> None:
         """Let the candidate decide on these pods, which fit nowhere. A `fence` shows that it has."""
         self._expect.pending(pods, **sentinel)
@@ -276,8 +284,10 @@ class Case:
         """Delete what was created, change back what was changed, and let the candidate see it."""
         changed = self._undo()
         # A candidate that has missed a deadline is not waited for again. What it may not have seen does not count
-        # against it.
-        if changed and not self.is_over and not self.trial.attachment.ended:
+        # against it. What is sent to a node of the harness's own, to see that it was, shows nothing where selectors are
+        # ignored.
+        shows = not (self.is_over or self.trial.attachment.ended or self.trial.ignores_selectors)
+        if changed and shows:
             try:
                 self.settle()
             except CaseOver:

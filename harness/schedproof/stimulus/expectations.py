@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from schedproof.foundation.deadlines import LATE, TOLD
+from schedproof.foundation.deadlines import AGAIN, LATE, TOLD
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.acts import Expect, Fence, Missed, Unseen
@@ -47,8 +47,17 @@ class Expectations:
             CaseOver: it did not.
         """
         due = self.due(deadline or self._deadlines.bind)
-        bound = self.wait_bound(pods, due)
-        self.record("bound", pods, due)
+        self.wait_bound(pods, due)
+        self.were_due(pods, due)
+
+    def were_due(self, pods: Sequence[Pod], deadline: Deadline) -> None:
+        """Put on record that these pods were to be bound by now, after a wait of `deadline`.
+
+        Raises:
+            CaseOver: they are not.
+        """
+        bound = all(map(self._pods.was_bound, pods))
+        self.record("bound", pods, deadline)
         if not bound:
             self.wait_bound(pods, LATE)
             self.end_early()
@@ -75,19 +84,19 @@ class Expectations:
 
     def so_many_bound(self, pods: Sequence[Pod], count: int, **sentinel: Any) -> None:
         """Give the candidate its time to bind `count` of these pods, whichever it likes; the others are to stay."""
-        node_of = self._pods.node_of
+        was_bound = self._pods.was_bound
 
         def bound() -> None:
-            if (so_far := sum(bool(node_of(pod)) for pod in pods)) < count:
+            if (so_far := sum(map(was_bound, pods))) < count:
                 raise NotYet(f"{so_far} of {count} are bound")
 
         due = self.due(self._deadlines.bind)
         if self.patiently(bound, due, "pods to be bound"):
             self.fence(**sentinel)
-        in_order = sorted(pods, key=lambda pod: not node_of(pod))
+        in_order = sorted(pods, key=lambda pod: not was_bound(pod))
         self.record("bound", in_order[:count], due)
         self.record("pending", in_order[count:], due)
-        if not node_of(in_order[count - 1]):
+        if not was_bound(in_order[count - 1]):
             self.patiently(bound, LATE, "pods to be bound")
             self.end_early()
 
@@ -126,12 +135,12 @@ class Expectations:
         """Whether these pods are bound in time; nothing is expected of them."""
 
         def bound() -> None:
-            waiting = [pod.name for pod in pods if not self._pods.node_of(pod)]
+            waiting = [pod.name for pod in pods if not self._pods.was_bound(pod)]
             if waiting:
                 raise NotYet(f"not bound: {', '.join(waiting[:5])} ({len(waiting)} of {len(pods)})")
 
         in_time = self.patiently(bound, deadline, "pods to be bound")
-        self._trial.waited(for_nothing=not any(self._pods.node_of(pod) for pod in pods))
+        self._trial.waited(for_nothing=not any(map(self._pods.was_bound, pods)))
         return in_time
 
     def patiently(self, probe: Callable[[], object], deadline: Deadline, what: str) -> bool:
@@ -156,9 +165,15 @@ class Expectations:
             return False
 
     def said(self, probe: Callable[[], object], deadline: Deadline, what: str) -> None:
-        """Give the candidate until `deadline` to say something. That it did not is on record."""
-        if not self.patiently(probe, deadline, what):
-            self._recorder.add(Missed(case=self._clause, what=what, within=deadline.seconds, deadline=deadline.name))
+        """Give the candidate until `deadline` to say something. That it did not is on record.
+
+        Where it has never said this in the run, and has missed the whole deadline before, it gets less time (`AGAIN`).
+        """
+        due = AGAIN if self._trial.never_did(what) and AGAIN.seconds < deadline.seconds else deadline
+        in_time = self.patiently(probe, due, what)
+        self._trial.did(what, in_time=in_time)
+        if not in_time:
+            self._recorder.add(Missed(case=self._clause, what=what, within=due.seconds, deadline=due.name))
 
     def record(self, outcome: str, pods: Sequence[Pod], deadline: Deadline) -> None:
         """Put on record what is expected of these pods."""

@@ -238,9 +238,15 @@ class PodChanges:
         """Where the watch has shown it; "" while it is not bound."""
         return str(self._recorder.pods.get(pod.uid, {}).get("spec", {}).get("nodeName", ""))
 
+    def was_bound(self, pod: Pod) -> bool:
+        """Whether the watch has shown it on a node, also if it is gone by now: a taint may have evicted it."""
+        return pod.uid in self._recorder.placed
+
     def fits(self, pod: Pod) -> bool:
-        """Whether the oracle finds a node for a pod, in the world as it is on record now."""
+        """Whether the oracle finds a node for a pod, in the world as it is now. A pod that is gone had one, or not."""
         recorder = self._recorder
+        if pod.uid not in recorder.pods:
+            return self.was_bound(pod)
         found = check(recorder.pods[pod.uid], list(recorder.nodes.values()), list(recorder.pods.values()))
         return not all(found.values())
 

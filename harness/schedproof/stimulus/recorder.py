@@ -87,6 +87,8 @@ class Recorder:
         """When (as `now`) a pod was last seen to come to a node, by any client's request."""
         self.shown: set[str] = set()
         """The uids of all pods that the watch has shown, whether or not they still exist."""
+        self.placed: set[str] = set()
+        """The uids of all pods that the watch has shown on a node, whether or not they still exist."""
         self.versions: dict[str, int] = {}
         """Uid to the newest revision of it that a watch has shown."""
         self._created_unbound: set[str] = set()
@@ -237,6 +239,7 @@ class Recorder:
                 else:
                     if manifest["spec"].get("nodeName") and not self.pods.get(uid, {}).get("spec", {}).get("nodeName"):
                         self.placed_at = self.now()
+                        self.placed.add(uid)
                     self.pods[uid] = manifest
                     if not manifest["spec"].get("nodeName"):
                         self._created_unbound.add(uid)

@@ -83,6 +83,7 @@ class Sight:
         seen = (turn.nodes, turn.pods) if turn is not None else (probe.rv, probe.rv)
         proof = probe.name
         if selector and self._pods.node_of(probe) != node:
+            self._trial.ignores_selectors |= bool(self._pods.node_of(probe))
             until(time.monotonic() + _PROPAGATION)
             proof = f"{_PROPAGATION:g} s, as its selector was ignored"
         elif turn is None:

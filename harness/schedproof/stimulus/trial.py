@@ -64,6 +64,7 @@ class Trial:
         seed: what the cases draw from.
         deploy: how the candidate's parts run; see `Attachment`.
         effort: of the property tests of its scores.
+        keep_going: whether each deadline is waited out, whatever was missed before.
     """
 
     def __init__(
@@ -74,6 +75,8 @@ class Trial:
         seed: int,
         deploy: str | None = None,
         effort: Effort = _QUICK,
+        *,
+        keep_going: bool = False,
     ) -> None:
         begin = time.monotonic()
         self.cluster = cluster
@@ -81,6 +84,8 @@ class Trial:
         self.folder = folder
         self.seed = seed
         self.effort = effort
+        self._keep_going = keep_going
+        self._done: dict[str, bool] = {}
         self.namespace = f"{cluster.namespace_prefix}-{candidate.name}"[:63].rstrip("-.").replace(".", "-")
         self._generation = 0
         self._scheduling_start = 0
@@ -95,6 +100,8 @@ class Trial:
         """Whether the candidate has bound none of the pods that it was given time for; None while there were none."""
         self.waits_for_news: bool | None = None
         """Whether its scoring must be waited for until it has new readings; None while that has not been tried."""
+        self.ignores_selectors = False
+        """Whether it has bound a pod to another node than the one that the pod selects, which was free for it."""
         self.is_over = False
         """Whether all that was to be tried has been."""
         self._closing = contextlib.ExitStack()
@@ -137,6 +144,7 @@ class Trial:
             self.waiters = self._let_wait()
             self.patients: list[Pod] = []
             self._next_patient = -math.inf
+            self.newest_waits_since = -math.inf
             self.let_patient_wait()
             self.readers = _Readers()
             self._closing.callback(self.readers.close)
@@ -160,6 +168,7 @@ class Trial:
         self._next_patient = now + _BETWEEN_PATIENTS
         name = f"patient-{len(self.patients) + 1}"
         self.patients.append(self._wait(name, PATIENT, role="patient"))
+        self.newest_waits_since = now
 
     def _wait(self, name: str, spec: Mapping[str, Any], *, role: str) -> Pod:
         """A pod of the candidate's that fits nowhere for now."""
@@ -237,6 +246,14 @@ class Trial:
     def waited(self, *, for_nothing: bool) -> None:
         """Pods were to be bound; `for_nothing`: none was."""
         self.binds_nothing = for_nothing and self.binds_nothing is not False
+
+    def did(self, what: str, *, in_time: bool) -> None:
+        """It was given a deadline to do something."""
+        self._done[what] = in_time or self._done.get(what, False)
+
+    def never_did(self, what: str) -> bool:
+        """Whether it has missed a deadline to do this, and never met such a one."""
+        return not self._keep_going and self._done.get(what) is False
 
     def binds_pods(self) -> bool:
         """Whether it binds two pods that fit everywhere, one after the other, each within its deadline.

@@ -167,7 +167,7 @@ def _keys(verdict: Verdict) -> list[tuple[str, str]]:
         return [(verdict.code, "")]
     if rules := [key for key in seen if key[0] == "rule-ignored" and key[1] in _RULES]:
         return rules
-    return seen[:1] or [(verdict.code or verdict.outcome, "")]
+    return seen[:1] or [(verdict.code or "not-tried", "")]
 
 
 def _symptoms(verdict: Verdict) -> list[dict[str, str]]:
