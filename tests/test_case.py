@@ -60,7 +60,7 @@ def with_parts(*changed: str) -> tuple[Any, list[str]]:
     vars(case).update({name: Undone(name, order, changed=name in changed) for name in PARTS})
     case._load = Undone("load", order)
     case._expect = SimpleNamespace(over=False)
-    case.trial.attachment = SimpleNamespace(ended=False)
+    case.trial.attachment, case.trial.ignores_selectors = SimpleNamespace(ended=False), False
     case.sight = SimpleNamespace(settle=lambda: order.append("settled"))
     return case, order
 
@@ -80,11 +80,12 @@ def test_what_is_on_no_node_and_no_pod_need_not_be_seen_to_go(changed: str) -> N
     assert order == ["pods", "objects", "volumes", "dra", "nodes", "groups"]
 
 
-def test_a_candidate_that_has_missed_a_deadline_is_not_waited_for_again() -> None:
-    case, order = with_parts("pods")
-    case._expect.over = True
-    case.restore()
-    assert "settled" not in order
+def test_a_candidate_that_has_missed_a_deadline_or_shows_nothing_is_not_waited_for_again() -> None:
+    for over, ignores, settled in ((False, False, True), (True, False, False), (False, True, False)):
+        case, order = with_parts("pods")
+        case._expect.over, case.trial.ignores_selectors = over, ignores
+        case.restore()
+        assert ("settled" in order) is settled
 
 
 def test_parts_that_were_not_used_are_not_made_at_the_end() -> None:

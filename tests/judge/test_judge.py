@@ -9,8 +9,8 @@ import pytest
 
 from schedproof.candidates.claims import CLAUSE_PROFILES
 from schedproof.cli import main as cli
-from schedproof.history.acts import RunCluster
-from schedproof.judge.catalogue import CATALOGUE
+from schedproof.history.acts import Broken, RunCluster, Selected
+from schedproof.judge.catalogue import BASICS, CATALOGUE
 from schedproof.judge.clause import Clause
 from schedproof.judge.judge import applies, judge, judge_all
 from schedproof.judge.verdict import Finding, Verdict, failed, invalid, passed
@@ -329,3 +329,25 @@ def test_a_judge_that_raises_leaves_its_own_clause_unproved_and_the_others_are_j
     h.save(tmp_path)
     assert cli.main(["judge", str(tmp_path)]) == 3
     assert "core/fit-cpu" in capsys.readouterr().out
+
+
+# -- the ladder
+
+
+def test_what_stands_on_a_basic_that_is_ignored_waits_for_it() -> None:
+    h = HistoryBuilder("core/node-selector")
+    h.add(Selected(clauses=["core/node-selector", "core/fit-cpu", "core/no-overcommit"]))
+    h.end()
+    h.add(Broken(case="core/node-selector", basic=True))
+    verdicts = {verdict.clause: verdict for verdict in judge_all({0: h.history()})}
+    waits = verdicts["core/fit-cpu"]
+    assert (waits.outcome, waits.code, waits.depends_on) == ("skipped", "depends-on-failed", "core/node-selector")
+    assert verdicts["core/no-overcommit"].depends_on == "", "it stands on nothing"
+    second = HistoryBuilder("core/no-overcommit").history()
+    together = {verdict.clause: verdict for verdict in judge_all({1: second, 2: h.history()})}
+    assert together.get("core/fit-cpu", waits).depends_on == "core/node-selector"
+
+
+def test_each_basic_is_a_clause_that_stands_on_nothing() -> None:
+    assert {"core/node-selector", "core/requeue-bind-refused"} == BASICS
+    assert not [basic for basic in BASICS if CATALOGUE[basic].stands_on]

@@ -41,11 +41,11 @@ def test_the_page_does_not_scroll_sideways(window: Browser, page: Path, size: tu
     assert window.run("return document.documentElement.scrollWidth") == size[0]
 
 
-def test_the_verdict_and_the_first_failure_are_seen_at_once(window: Browser, page: Path) -> None:
+def test_the_verdict_and_the_first_cause_are_seen_at_once(window: Browser, page: Path) -> None:
     for size in (PHONE, DESKTOP):
         window.open(page, size)
         ends = [window.run(f"return document.querySelector('{one}').getBoundingClientRect().bottom") for one in (
-            ".verdict", ".failures li"
+            ".verdict", ".cause h3"
         )]  # fmt: skip
         assert max(ends) < size[1], size
 

@@ -15,6 +15,7 @@ from schedproof import __version__
 from schedproof.cli.bench import run_benchmarks
 from schedproof.cli.candidate_arguments import found_candidates
 from schedproof.cli.clean import clean_up
+from schedproof.cli.compare import compare
 from schedproof.cli.completion import complete
 from schedproof.cli.doctor.show import show_diagnosis
 from schedproof.cli.judge import judge_again
@@ -33,6 +34,7 @@ from schedproof.session.options import (
     JOBS,
     OPTIONS,
     REPEAT,
+    SINCE,
     WATCH,
     add_options,
     folder_name,
@@ -104,6 +106,10 @@ _COMMANDS = {
     "judge a scheduler": {
         "run": ("try and judge candidates on a cluster", "schedproof run candidate.yaml --clause core/binds"),
         "judge": ("judge a saved run again, without any cluster", "schedproof judge schedproof-results/TIME"),
+        "compare": (
+            "say what is mended, new and still there from one run to another",
+            "schedproof compare schedproof-results/EARLIER schedproof-results/LATER",
+        ),
         "normalize": ("property-test the scores of one or more candidates", "schedproof normalize . --surface python"),
         "replay": ("repeat a case that broke a clause about scores", "schedproof replay 5d0c2a81"),
         "bench": ("compare how fast candidates schedule", "schedproof bench my-plugin --workload basic --rounds 10"),
@@ -167,7 +173,7 @@ def command_line() -> argparse.ArgumentParser:
         add_options(where.add_argument, prefix="", options=(*CLUSTER_OPTIONS, JOBS))
         what = running.add_argument_group("what is tried, and what comes of it")
         add_options(what.add_argument, prefix="", options=[one for one in OPTIONS if one not in CLUSTER_OPTIONS])
-        add_options(what.add_argument, prefix="", options=(REPEAT, WATCH))
+        add_options(what.add_argument, prefix="", options=(REPEAT, SINCE, WATCH))
         _add_verbosity(running)
 
     judge = command("judge", judge_again, _EXIT_CODES)
@@ -179,6 +185,10 @@ def command_line() -> argparse.ArgumentParser:
         help="write report.json, report.html and junit.xml there, once more",
     )
     _add_verbosity(judge)
+
+    comparing = command("compare", compare, "exit codes: 0 no clause fails that did not; 1 one does; 2 wrong input")
+    for name, text in (("before", "the earlier run's folder, or its report.json"), ("after", "the later run's")):
+        comparing.add_argument(name, type=Path, metavar="REPORT", help=text)
 
     replay = command("replay", _replay, _EXIT_CODES)
     replay.add_argument("id", metavar="ID", help="as the report gives it")

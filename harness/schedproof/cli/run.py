@@ -19,6 +19,7 @@ from schedproof.session.options import given
 if TYPE_CHECKING:
     import pytest
 
+    from schedproof.report.run.document import Report
     from schedproof.report.run.result import RunResult
     from schedproof.session.launch import KeptCluster
 
@@ -31,16 +32,18 @@ def run_suites(arguments: argparse.Namespace) -> int:
             f"--clause {own[0]}: this command tries the catalogue's clauses; tests of your own are pytest's",
             remedy=f"pytest --sched-candidate=CANDIDATE --sched-clause={own[0]}",
         )
+    since = _earlier(arguments)
     if arguments.watch:
-        return _watch(arguments)
+        return _watch(arguments, since)
     if arguments.repeat == 1:
-        return _run_once(arguments)[0]
+        return _run_once(arguments, since=since)[0]
     from schedproof.report.run.repeated import Repeated
 
     folder, repeated, code = arguments.report or new_folder(), Repeated(arguments.repeat), 0
     for number in range(1, arguments.repeat + 1):
         say(repeated.heading)
-        code, result = _run_once(argparse.Namespace(**{**vars(arguments), "report": folder / str(number)}))
+        one = argparse.Namespace(**{**vars(arguments), "report": folder / str(number)})
+        code, result = _run_once(one, since=since)
         repeated.add(code, result)
         if code == EXIT_INTERRUPTED or (code and arguments.fail_fast):
             break
@@ -53,8 +56,20 @@ def normalize(arguments: argparse.Namespace) -> int:
     return run_suites(arguments)
 
 
-def _watch(arguments: argparse.Namespace) -> int:
-    """Run, and run again what did not pass whenever a file changes, until the user ends it."""
+def _earlier(arguments: argparse.Namespace) -> Report | None:
+    """The run that this one is compared with, read before anything is started; None where none is named."""
+    if arguments.since is None:
+        return None
+    from schedproof.report.run.changes import load_report
+
+    return load_report(arguments.since)
+
+
+def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
+    """Run, and run again what did not pass whenever a file changes, until the user ends it.
+
+    Each round is compared with the one before; the first one with the run that the user names, if any.
+    """
     from schedproof.cli.watch import Changes, sources, to_try_again
     from schedproof.session.launch import KeptCluster
 
@@ -71,11 +86,12 @@ def _watch(arguments: argparse.Namespace) -> int:
         for number in itertools.count(1):
             changes = Changes(folders, but=folder)
             one = argparse.Namespace(**{**vars(arguments), "report": folder / str(number), "jobs": 1})
-            code, result = _run_once(one, kept)
+            code, result = _run_once(one, kept, since)
             if code == EXIT_INTERRUPTED:
                 break
             if result is not None and code != EXIT_ERROR:  # else there are no verdicts to go by
                 kept.only = to_try_again(result)
+                since = result.document()
             scope = f"what did not pass ({', '.join(sorted(kept.only))})" if kept.only else "everything"
             say(f"the next change below {', '.join(map(str, sorted(folders)))} tries {scope}; Ctrl-C ends")
             say(f"changed: {', '.join(path.name for path in changes.wait())}")
@@ -86,7 +102,9 @@ def _watch(arguments: argparse.Namespace) -> int:
     return code
 
 
-def _run_once(arguments: argparse.Namespace, kept: KeptCluster | None = None) -> tuple[int, RunResult | None]:
+def _run_once(
+    arguments: argparse.Namespace, kept: KeptCluster | None = None, since: Report | None = None
+) -> tuple[int, RunResult | None]:
     """The exit code, and what was found."""
     _leave_pytest_alone()
     import pytest
@@ -102,7 +120,7 @@ def _run_once(arguments: argparse.Namespace, kept: KeptCluster | None = None) ->
     options += [f"--sched-candidate={candidate}" for candidate in arguments.candidates]
     if (jobs := _jobs(arguments)) > 1:
         options += ["-p", "xdist.plugin", f"-n{jobs}", "--max-worker-restart=0", "-p", "no:tmpdir"]
-    live = LiveReport(_result_of, arguments.verbosity)
+    live = LiveReport(_result_of, arguments.verbosity, since)
     code = pytest.main([*options, str(content("suites"))], plugins=[live, *([kept] if kept is not None else [])])
     return live.finish(code), live.result
 

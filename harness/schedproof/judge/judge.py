@@ -150,7 +150,9 @@ def _judge_together(histories: Mapping[int, History], clause_id: str) -> Verdict
     clause = CATALOGUE[clause_id]
     tried = {number: history for number, history in histories.items() if clause.last or clause_id in history.cases}
     if not tried:
-        return judge(next(iter(histories.values())), clause_id)
+        # One instance has shown why it was not tried.
+        untried = [judge(history, clause_id) for history in histories.values()]
+        return next((verdict for verdict in untried if verdict.depends_on), untried[0])
     if clause.pooled:
         return judge(pool(list(tried.values())), clause_id)
     return merge([dataclasses.replace(judge(history, clause_id), instance=n) for n, history in tried.items()])

@@ -149,7 +149,8 @@ def _ends(history: History, begin: float, end: float) -> Iterator[Symptom]:
         code = "an unknown code" if event.code is None else f"code {event.code}"
         text = f"{event.name} ends with {code}{_after(history, event)}"
         why = event.cause.partition("\n")[0]
-        yield Symptom("process-ended", _EXCEPTION.split(why)[0] or code, text + (f": {event.cause}" if why else ""))
+        last = event.cause or "".join(event.log[-1:]) or "it printed nothing"
+        yield Symptom("process-ended", _EXCEPTION.split(why)[0] or code, f"{text}: {last}")
         return
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "JOBS",
     "OPTIONS",
     "REPEAT",
+    "SINCE",
     "WATCH",
     "Option",
     "add_options",
@@ -142,6 +143,9 @@ JOBS = Option(
 WATCH = Option(
     "watch", "", "try what failed again, on the same cluster, whenever a file changes", flag=True, default=False
 )
+"""Of the command line alone."""
+
+SINCE = Option("since", "REPORT", "also say what is mended, new and still there since a run: its folder", Path)
 """Of the command line alone."""
 
 REPEAT = Option("repeat", "N", "number of runs, each on new clusters; ends with a count of failures", count, default=1)

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Literal
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED, EXIT_UNPROVED
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
+from schedproof.judge.symptoms import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from schedproof.judge.verdict import Verdict
+    from schedproof.report.run.causes import Cause
     from schedproof.report.run.result import RunResult
 
 __all__ = ["Conclusion", "Word", "conclude", "counts", "word_for"]
@@ -117,11 +119,17 @@ def _deciding(result: RunResult, word: str) -> Iterator[str]:
     """What made the run end so, the first first."""
     for name, one in result.candidates.items():
         of = f" of {name}" if len(result.candidates) > 1 else ""
-        for verdict in one.verdicts:
-            if verdict.fails_run if word != "UNPROVED" else _unproved(verdict):
-                yield f"{verdict.clause}{of}: {_shortened(verdict.summary)}"
-        if word == "UNPROVED":
-            yield from (f"{clause}{of}: not tried" for clause in one.untried)
+        if word != "UNPROVED":
+            causes = (cause for cause in one.causes if cause.shown_by.fails_run)
+            yield from (f"{cause.shown_by.clause}{of}: {_shortened(_headline(cause))}" for cause in causes)
+            continue
+        yield from (f"{v.clause}{of}: {_shortened(v.summary)}" for v in one.verdicts if _unproved(v))
+        yield from (f"{clause}{of}: not tried" for clause in one.untried)
+
+
+def _headline(cause: Cause) -> str:
+    """What a cause is, where the record shows it; else what was found."""
+    return cause.title if cause.kind in KINDS else cause.shown_by.summary
 
 
 def _unproved(verdict: Verdict) -> bool:

@@ -1,4 +1,4 @@
-"""report.html: the verdict, each failure with its evidence, then the matrix. One file, no network, no scripts.
+"""report.html: verdict, causes, each failure with its evidence, then the matrix. One file, no network, no scripts.
 
 `templates/run/report.html` is the page; here is what it shows, as plain text and numbers.
 """
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from schedproof.judge.verdict import Verdict
+    from schedproof.report.run.causes import Cause
     from schedproof.report.run.result import RunResult
 
 __all__ = ["render"]
@@ -45,6 +46,7 @@ def render(result: RunResult) -> str:
             kind=_KINDS[conclusion.word],
             facts=_facts(result),
             errors=list(_errors(result)),
+            causes=_causes(result),
             failures=_failures(result),
             gaps=list(gaps(result)),
             matrix=matrix({name: one.verdicts for name, one in result.candidates.items()}, linked=True),
@@ -125,6 +127,37 @@ def _errors(result: RunResult) -> Iterator[tuple[str, str]]:
     for name, one in result.candidates.items():
         if one.error is not None:
             yield f"{name} could not be brought up", str(one.error)
+
+
+@dataclasses.dataclass(frozen=True)
+class _ShownCause:
+    """A section of the page, of one cause of one candidate."""
+
+    name: str
+    number: int
+    cause: Cause
+    reproduce: str
+
+    @property
+    def guarantee(self) -> str:
+        return CATALOGUE[self.cause.shown_by.clause].guarantee
+
+    @property
+    def decision(self) -> dict[str, Any] | None:
+        return None if self.cause.decision is None else _decision(self.cause.decision)
+
+    @property
+    def links(self) -> list[tuple[str, str]]:
+        """The clauses that follow from it, each with the anchor of its section."""
+        return [(verdict.clause, anchor(self.name, verdict)) for verdict in self.cause.verdicts]
+
+
+def _causes(result: RunResult) -> list[_ShownCause]:
+    return [
+        _ShownCause(name, number, cause, result.reproduce(one.candidate, cause.shown_by.clause))
+        for name, one in result.candidates.items()
+        for number, cause in enumerate(one.causes, 1)
+    ]
 
 
 def _failures(result: RunResult) -> list[_Failure]:

@@ -15,6 +15,7 @@ from schedproof.judge.verdict import Verdict
 from schedproof.parallel.durations import Durations
 from schedproof.parallel.plan import expect
 from schedproof.report.counted import counted
+from schedproof.report.run.changes import changes, describe_changes
 from schedproof.report.run.conclusion import conclude
 from schedproof.report.run.files import report_of
 from schedproof.report.run.symbols import symbol
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.report.run.document import Report
     from schedproof.report.run.result import RunResult
 
 __all__ = ["LiveReport"]
@@ -35,12 +37,19 @@ class LiveReport:
     Args:
         result_of: what a pytest run has found.
         verbosity: -1 (quiet), 0 or 1.
+        since: an earlier run; what is different is said before the conclusion.
     """
 
-    def __init__(self, result_of: Callable[[pytest.Config], RunResult | None], verbosity: int = 0) -> None:
+    def __init__(
+        self,
+        result_of: Callable[[pytest.Config], RunResult | None],
+        verbosity: int = 0,
+        since: Report | None = None,
+    ) -> None:
         self._console = open_console()
         self._result_of = result_of
         self._verbosity = verbosity
+        self._since = since
         self.result: RunResult | None = None
         """What was found; None until it is known what is going to be tried."""
         self._errors: list[str] = []
@@ -104,6 +113,9 @@ class LiveReport:
         error = None if interrupted else self._error()
         if result is not None and not result.is_empty:
             print_report(result, self._console, verbosity=self._verbosity)
+            for one in changes(self._since, result.document()) if self._since is not None else ():
+                for line in describe_changes(one):
+                    self._console.print(line, markup=False, highlight=False, soft_wrap=True)
         if interrupted:
             tell(INTERRUPTED)
         elif error is not None:

@@ -120,25 +120,21 @@ class CandidateResult:
         network, claimed = self.candidate.claims.network, self.candidate.claimed_window
         if network is not None and claimed is not None:
             given["window"] = Window(claimed=claimed, tried=network.window)
+        if causes := self.causes:
+            given["causes"] = [
+                CauseReport(
+                    kind=cause.kind, about=cause.about, title=cause.title, text=cause.text, remedy=cause.remedy,
+                    clauses=cause.clauses, shown_by=cause.shown_by.clause,
+                    reproduce=reproduce(self.candidate, cause.shown_by.clause),
+                )
+                for cause in causes
+            ]  # fmt: skip
         if self.error is not None:
             given["error"] = str(self.error)
         return CandidateReport(
             name=self.candidate.name,
             kind=self.candidate.kind,
             profiles=profile_results(self.verdicts),
-            causes=[
-                CauseReport(
-                    kind=cause.kind,
-                    about=cause.about,
-                    title=cause.title,
-                    text=cause.text,
-                    remedy=cause.remedy,
-                    clauses=cause.clauses,
-                    shown_by=cause.shown_by.clause,
-                    reproduce=reproduce(self.candidate, cause.shown_by.clause),
-                )
-                for cause in self.causes
-            ],
             clauses=[ClauseReport(**verdict.as_dict()) for verdict in self.verdicts],
             **given,
         )

@@ -1,0 +1,30 @@
+"""`schedproof compare`: what is mended, new, and still there from one run to another."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.cli.output import say
+from schedproof.foundation.errors import UsageError
+from schedproof.foundation.exit_codes import EXIT_FAILED, EXIT_PASSED
+
+if TYPE_CHECKING:
+    import argparse
+
+__all__ = ["compare"]
+
+
+def compare(arguments: argparse.Namespace) -> int:
+    """Print the changes; 1 where a clause fails that did not."""
+    from schedproof.report.run.changes import changes, describe_changes, load_report  # pydantic takes its time
+
+    found = changes(load_report(arguments.before), load_report(arguments.after))
+    if not found:
+        raise UsageError(
+            f"{arguments.before} and {arguments.after} have no candidate in common",
+            remedy="compare runs of the same candidate: metadata.name tells which it is",
+        )
+    for one in found:
+        for line in describe_changes(one):
+            say(line)
+    return EXIT_FAILED if any(one.new for one in found) else EXIT_PASSED

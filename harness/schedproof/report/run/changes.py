@@ -1,0 +1,112 @@
+"""What is different between two runs of a candidate: mended, new, and still there."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import pydantic
+
+from schedproof.foundation.errors import UsageError
+from schedproof.report.counted import counted
+from schedproof.report.run.document import CandidateReport, CauseReport, ClauseReport, Report
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["Changes", "changes", "describe_changes", "load_report"]
+
+_LISTED = 12
+"""Clauses that a line names."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Changes:
+    """Of one candidate, from one run to a later one. Clauses that the later run did not try are in none of these."""
+
+    name: str
+    mended: tuple[str, ...]
+    """Clauses that did not pass, and do."""
+    new: tuple[str, ...]
+    """Clauses that passed, or were not tried, and do not pass."""
+    still: tuple[str, ...]
+    """Clauses that did not pass, and do not."""
+    gone: tuple[str, ...]
+    """Titles of causes that are there no more."""
+    causes: tuple[str, ...]
+    """Titles of causes that were not there."""
+
+
+def load_report(path: Path) -> Report:
+    """report.json, or that of a run's folder.
+
+    Raises:
+        UsageError: it cannot be read, or is none.
+    """
+    file = path / "report.json" if path.is_dir() else path
+    try:
+        return Report.model_validate_json(file.read_bytes())
+    except OSError as error:
+        raise UsageError(
+            f"{file}: {error.strerror}", remedy="name the folder of a run, or its report.json; a killed run has none"
+        ) from error
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageError(
+            f"{file}: no report.json of a run: {where}: {first['msg']}",
+            remedy="name the folder of a run; `schedproof judge DIR --report DIR` writes one anew",
+        ) from error
+
+
+def changes(before: Report, after: Report) -> list[Changes]:
+    """Of each candidate that both runs have; of a single one in each, whatever their names are."""
+    earlier = {one.name: one for one in before.candidates}
+    if len(before.candidates) == len(after.candidates) == 1:
+        earlier = {after.candidates[0].name: before.candidates[0]}
+    return [_changes(earlier[one.name], one) for one in after.candidates if one.name in earlier]
+
+
+def _changes(before: CandidateReport, after: CandidateReport) -> Changes:
+    earlier = {clause.id: clause for clause in before.clauses}
+    tried = [clause for clause in after.clauses if clause.outcome not in ("skipped", "not-claimed")]
+    failing = {clause.id for clause in tried if _is_failing(clause)}
+    failed = {clause.id for clause in before.clauses if _is_failing(clause)}
+    causes, were = _titles(after.causes), _titles(before.causes)
+    whole = {clause.id for clause in tried} >= failed
+    return Changes(
+        after.name,
+        mended=tuple(c.id for c in tried if c.id in failed and c.id not in failing),
+        new=tuple(c.id for c in tried if c.id in failing and c.id not in failed and c.id in earlier),
+        still=tuple(c.id for c in tried if c.id in failing and c.id in failed),
+        gone=tuple(title for key, title in were.items() if key not in causes) if whole else (),
+        causes=tuple(title for key, title in causes.items() if key not in were),
+    )
+
+
+def _is_failing(clause: ClauseReport) -> bool:
+    return clause.stale or (clause.outcome in ("failed", "invalid") and clause.level == "required")
+
+
+def _titles(causes: Sequence[CauseReport]) -> dict[tuple[str, str], str]:
+    return {(cause.kind, cause.about): cause.title for cause in causes}
+
+
+def describe_changes(one: Changes) -> Iterator[str]:
+    """A line for each kind of change that there is."""
+    if one.mended:
+        yield f"{one.name}: mended: {_listed(one.mended)}"
+    if one.new:
+        yield f"{one.name}: new: {_listed(one.new)}"
+    if one.still:
+        yield f"{one.name}: still failing: {_listed(one.still)}"
+    yield from (f"{one.name}: mended cause: {title}" for title in one.gone)
+    yield from (f"{one.name}: new cause: {title}" for title in one.causes)
+    if not (one.mended or one.new):
+        yield f"{one.name}: no clause has another outcome"
+
+
+def _listed(clauses: Sequence[str]) -> str:
+    more = f", and {len(clauses) - _LISTED} more" if len(clauses) > _LISTED else ""
+    return f"{counted(len(clauses), 'clause')}: {', '.join(clauses[:_LISTED])}{more}"

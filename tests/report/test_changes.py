@@ -1,0 +1,90 @@
+"""What is different between two runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.candidates.descriptor.descriptor import Candidate
+from schedproof.candidates.kinds import AttachedSpec
+from schedproof.cli.main import main
+from schedproof.foundation.errors import UsageError
+from schedproof.judge.verdict import Verdict
+from schedproof.report.run.changes import changes, describe_changes, load_report
+from schedproof.report.run.files import write_files
+from schedproof.report.run.result import CandidateResult, RunResult
+
+if TYPE_CHECKING:
+    from schedproof.report.run.document import Report
+
+CODES = {"failed": "infeasible-node", "invalid": "not-tried", "passed": ""}
+
+
+def result(outcomes: dict[str, Any], name: str = "mine", folder: Path = Path("results")) -> RunResult:
+    run = RunResult(seed=7, cluster="embedded", folder=folder)
+    candidate = Candidate(name, name, AttachedSpec(), Path(name, "candidate.yaml"))
+    verdicts = [Verdict(c, "required", outcome, "so", code=CODES.get(outcome, "")) for c, outcome in outcomes.items()]
+    run.candidates[name] = CandidateResult(candidate, tuple(outcomes), verdicts)
+    return run
+
+
+def report(outcomes: dict[str, Any], name: str = "mine") -> Report:
+    return result(outcomes, name).document()
+
+
+BEFORE = report({"core/binds": "passed", "core/cordon": "failed", "core/fit-cpu": "failed", "core/restart": "invalid"})
+
+
+def test_what_is_mended_new_and_still_there() -> None:
+    after = report(
+        {"core/binds": "failed", "core/cordon": "passed", "core/fit-cpu": "failed", "core/restart": "passed"}
+    )
+    (one,) = changes(BEFORE, after)
+    assert (one.mended, one.new, one.still) == (("core/cordon", "core/restart"), ("core/binds",), ("core/fit-cpu",))
+    assert any("core/cordon, core/restart" in line for line in describe_changes(one))
+
+
+def test_what_the_later_run_did_not_try_is_no_change_and_mends_no_cause() -> None:
+    (one,) = changes(BEFORE, report({"core/fit-cpu": "passed", "core/cordon": "skipped"}))
+    assert (one.mended, one.new, one.still, one.gone) == (("core/fit-cpu",), (), (), ())
+
+
+def test_causes_that_are_gone_and_that_are_new() -> None:
+    (one,) = changes(BEFORE, report({"core/binds": "invalid", "core/cordon": "passed", "core/fit-cpu": "passed",
+                                     "core/restart": "passed"}))  # fmt: skip
+    assert len(one.gone) == 1
+    assert one.causes == ()
+    (back,) = changes(report({"core/binds": "passed"}), report({"core/binds": "failed"}))
+    assert len(back.causes) == 1
+
+
+def test_single_candidates_are_compared_whatever_they_are_called_and_others_by_name() -> None:
+    (one,) = changes(BEFORE, report({"core/cordon": "passed"}, name="other"))
+    assert (one.name, one.mended) == ("other", ("core/cordon",))
+    both = BEFORE.model_copy(update={"candidates": [*BEFORE.candidates, *report({}, "two").candidates]})
+    assert changes(both, report({"core/cordon": "passed"}, name="other")) == []
+
+
+def test_the_command_ends_with_1_where_a_clause_fails_that_did_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, outcome in enumerate(("passed", "failed")):
+        write_files(result({"core/cordon": outcome}, folder=tmp_path / str(number)))
+    first, second = str(tmp_path / "0"), str(tmp_path / "1" / "report.json")
+    assert main(["compare", first, second]) == 1
+    assert "core/cordon" in capsys.readouterr().out
+    assert main(["compare", second, first]) == 0
+    assert main(["compare", first, first]) == 0
+
+
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"schema": "schedproof.bench/v1"}'])
+def test_what_is_no_report_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        load_report(tmp_path)
+    (tmp_path / "report.json").write_text(text)
+    with pytest.raises(UsageError) as error:
+        load_report(tmp_path)
+    assert "report.json" in error.value.message
+    assert error.value.remedy
