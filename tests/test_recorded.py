@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from rich.console import Console
 
 from schedproof.candidates.descriptor.descriptor import load_candidate
 from schedproof.foundation.content import content
 from schedproof.report.run.rejudge import rejudge
+from schedproof.report.run.terminal import print_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +47,19 @@ def test_recorded_defects_fail_the_clauses_that_must_catch_them(tmp_path: Path) 
         }
     assert missed.keys() == expected.keys()
     assert not {name: clauses for name, clauses in missed.items() if clauses}
+
+
+def test_a_single_defect_has_one_cause_or_two_and_a_page_of_a_hundred_lines(tmp_path: Path) -> None:
+    causes, lines = {}, {}
+    for name, home in recordings(tmp_path):
+        result = rejudge(home)
+        causes[name] = len(result.candidates[name].causes)
+        text = io.StringIO()
+        print_report(result, Console(file=text, width=100))
+        lines[name] = text.getvalue().count("\n")
+    assert {name for name, number in causes.items() if not 1 <= number <= 2} == {"d6-as-published", "d7-as-published"}
+    assert sum(number == 1 for number in causes.values()) > 0.85 * len(causes)
+    assert max(lines.values()) < 100
 
 
 def test_each_clause_that_catches_a_recorded_defect_is_tried_on_one_by_ci() -> None:
