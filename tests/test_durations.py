@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.candidates.shipped import find_candidate
+from schedproof.foundation.machine import Idleness
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.normalization.effort import Effort
+from schedproof.parallel import plan
 from schedproof.parallel.durations import Durations
-from schedproof.parallel.plan import expect
+from schedproof.parallel.plan import INSTANCE_MEMORY, expect, more_jobs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,3 +107,27 @@ def test_how_long_a_clause_took_without_counted_placements_says_nothing_of_one_w
     Durations().keep([(silent, "network/flip", 1000.0)])
     assert seconds(silent, "network/flip") == 1000.0
     assert seconds(counted, "network/flip") < 1000.0
+
+
+@pytest.mark.parametrize(
+    ("jobs", "seconds", "idle", "memory", "told"),
+    [
+        (2, 600.0, 0.9, 8, "--jobs 4"),
+        (2, 600.0, 0.9, 1, "--jobs 3"),
+        (2, 600.0, 0.9, 0, ""),
+        (2, 600.0, 0.3, 8, ""),
+        (2, 60.0, 0.9, 8, ""),
+        (2, 600.0, None, 8, ""),
+    ],
+)
+def test_a_long_run_on_an_idle_machine_says_that_more_clusters_would_help(
+    monkeypatch: pytest.MonkeyPatch, jobs: int, seconds: float, idle: float | None, memory: int, told: str
+) -> None:
+    monkeypatch.setattr(plan, "available_memory", lambda: memory * INSTANCE_MEMORY)
+    assert (told in more_jobs(jobs, seconds, idle)) is bool(told)
+    assert bool(more_jobs(jobs, seconds, idle)) is bool(told)
+
+
+def test_how_idle_the_machine_was() -> None:
+    idleness = Idleness()
+    assert idleness.share() is None or 0 <= idleness.share() <= 1  # type: ignore[operator]

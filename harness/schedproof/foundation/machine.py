@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["available_memory", "cores"]
+__all__ = ["Idleness", "available_memory", "cores"]
 
 
 def available_memory() -> int | None:
@@ -21,3 +21,28 @@ def available_memory() -> int | None:
 def cores() -> int:
     """How many processors this process may run on."""
     return len(os.sched_getaffinity(0))
+
+
+class Idleness:
+    """How much of the machine's processors nothing used, since this was made."""
+
+    def __init__(self) -> None:
+        self._begin = _ticks()
+
+    def share(self) -> float | None:
+        """From 0 to 1; None where the kernel does not say, or no time has passed."""
+        begin, end = self._begin, _ticks()
+        if begin is None or end is None or end[1] == begin[1]:
+            return None
+        return (end[0] - begin[0]) / (end[1] - begin[1])
+
+
+def _ticks() -> tuple[int, int] | None:
+    """Idle ones, and all, of all processors since the machine started (proc(5), /proc/stat)."""
+    try:
+        first = Path("/proc/stat").read_text().splitlines()[0].split()
+    except (OSError, IndexError):
+        return None
+    # user nice system idle iowait irq softirq steal; the time of guests is in that of users
+    ticks = [int(text) for text in first[1:9]]
+    return sum(ticks[3:5]), sum(ticks)

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     from schedproof.candidates.descriptor.descriptor import Candidate
     from schedproof.parallel.durations import Durations
 
-__all__ = ["INSTANCE_MEMORY", "Expectation", "as_tried", "choose_jobs", "expect", "fitting_jobs", "is_selected"]
+__all__ = [
+    "INSTANCE_MEMORY",
+    "Expectation",
+    "as_tried",
+    "choose_jobs",
+    "expect",
+    "fitting_jobs",
+    "is_selected",
+    "more_jobs",
+]
 
 INSTANCE_MEMORY = 1 << 30
 """Bytes that a cluster and the process that tries clauses on it take at their peak (measured: 0.75 GiB)."""
@@ -30,6 +39,10 @@ _WORTH = 15.0
 _STARTING = 8.0
 """Seconds from the command to the first clause."""
 _NOTEWORTHY = 30.0
+_LONG = 180.0
+"""Seconds of a run that more clusters may be worth."""
+_IDLE = 0.6
+"""Share of the processors: with less, further clusters would slow each other down."""
 
 
 def is_selected(clause_id: str, clauses: Collection[str], profiles: Collection[str]) -> bool:
@@ -113,3 +126,19 @@ def choose_jobs(
     selected = [clause for clause in CATALOGUE if is_selected(clause, clauses, profiles)]
     expectation = expect(((candidate, clause) for candidate in candidates for clause in selected), durations)
     return max(1, min(fitting_jobs(), math.ceil(sum(expectation.clauses) / _WORTH)))
+
+
+def more_jobs(jobs: int, seconds: float, idle: float | None) -> str:
+    """What to say of a run that mostly waited for its candidate; "" where more clusters would not have helped.
+
+    Args:
+        jobs: how many clusters there were.
+        seconds: how long it took.
+        idle: the share of the processors that was idle meanwhile; None where that is not known.
+    """
+    memory = available_memory()
+    fitting = jobs if memory is None else jobs + int(memory // INSTANCE_MEMORY)
+    better = min(2 * jobs, fitting)
+    if seconds < _LONG or idle is None or idle < _IDLE or better <= jobs:
+        return ""
+    return f"the processors were idle for {idle:.0%} of the time: --jobs {better} would be faster"

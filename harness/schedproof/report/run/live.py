@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,11 +10,12 @@ import pytest
 from schedproof.foundation.console import INTERRUPTED, open_console, tell
 from schedproof.foundation.errors import HostError, SchedproofError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED
+from schedproof.foundation.machine import Idleness
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.verdict import Verdict
 from schedproof.parallel.durations import Durations
-from schedproof.parallel.plan import expect
+from schedproof.parallel.plan import expect, more_jobs
 from schedproof.report.counted import counted
 from schedproof.report.run.changes import changes, describe_changes
 from schedproof.report.run.conclusion import conclude
@@ -22,7 +24,7 @@ from schedproof.report.run.symbols import symbol
 from schedproof.report.run.terminal import print_conclusion, print_report
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from schedproof.candidates.descriptor.descriptor import Candidate
     from schedproof.report.run.document import Report
@@ -56,6 +58,7 @@ class LiveReport:
         self._candidate = ""
         self._shown: set[tuple[str, str]] = set()
         self._in_all = 0
+        self._idleness, self._begin = Idleness(), time.monotonic()
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self.result = self._result_of(session.config)
@@ -113,9 +116,8 @@ class LiveReport:
         error = None if interrupted else self._error()
         if result is not None and not result.is_empty:
             print_report(result, self._console, verbosity=self._verbosity)
-            for one in changes(self._since, result.document()) if self._since is not None else ():
-                for line in describe_changes(one):
-                    self._console.print(line, markup=False, highlight=False, soft_wrap=True)
+            for text in self._remarks(result):
+                self._console.print(text, markup=False, highlight=False, soft_wrap=True)
         if interrupted:
             tell(INTERRUPTED)
         elif error is not None:
@@ -130,6 +132,14 @@ class LiveReport:
         if error is not None:
             return EXIT_ERROR
         return result.exit_code if result is not None else int(code)
+
+    def _remarks(self, result: RunResult) -> Iterator[str]:
+        """What is different since an earlier run, and whether more clusters would have helped."""
+        for one in changes(self._since, result.document()) if self._since is not None else ():
+            yield from describe_changes(one)
+        text = more_jobs(result.jobs, time.monotonic() - self._begin, self._idleness.share())
+        if text and result.cluster == "embedded":
+            yield text
 
     def _error(self) -> SchedproofError | None:
         """Why the run broke down, in a way that no verdict tells."""
