@@ -124,8 +124,9 @@ def test_a_long_run_on_an_idle_machine_says_that_more_clusters_would_help(
     monkeypatch: pytest.MonkeyPatch, jobs: int, seconds: float, idle: float | None, memory: int, told: str
 ) -> None:
     monkeypatch.setattr(plan, "available_memory", lambda: memory * INSTANCE_MEMORY)
-    assert (told in more_jobs(jobs, seconds, idle)) is bool(told)
-    assert bool(more_jobs(jobs, seconds, idle)) is bool(told)
+    text = more_jobs(jobs, seconds, idle)
+    assert told in text
+    assert bool(text) is bool(told)
 
 
 def test_how_idle_the_machine_was() -> None:
