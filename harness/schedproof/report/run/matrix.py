@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
+from schedproof.candidates.claims import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.report.counted import counted
 from schedproof.report.run.symbols import symbol
@@ -27,6 +28,17 @@ class MatrixCell:
     summary: str
     link: str
 
+    @property
+    def sign(self) -> str:
+        """What is seen of it where there is room for one character."""
+        return _SIGNS[self.kind]
+
+
+_SIGNS = {
+    "passed": "\N{CHECK MARK}", "failed": "\N{BALLOT X}", "stale": "\N{BALLOT X}", "invalid": "?",
+    "skipped": "\N{EN DASH}", "excluded": "!", "not-claimed": "\N{MIDDLE DOT}",
+}  # fmt: skip
+
 
 @dataclasses.dataclass(frozen=True)
 class MatrixRow:
@@ -43,6 +55,14 @@ class Matrix:
     names: tuple[str, ...]
     rows: tuple[MatrixRow, ...]
     unclaimed: tuple[Clause, ...]
+
+    @property
+    def profiles(self) -> dict[str, list[MatrixRow]]:
+        """The rows by profile, in order."""
+        found: dict[str, list[MatrixRow]] = {}
+        for row in self.rows:
+            found.setdefault(profile_of(row.clause.id), []).append(row)
+        return found
 
     @property
     def unclaimed_count(self) -> str:
