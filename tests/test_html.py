@@ -101,8 +101,10 @@ def test_it_needs_nothing_from_the_network() -> None:
 
 def test_it_begins_with_the_verdict_and_failures_come_before_the_matrix() -> None:
     page = render(result())
-    places = [page.index(part) for part in ("FAILED: 1 of ", "2026-01-31 23:59:01 UTC", "1 min 23 s", "v1.36.3")]
-    places += [page.index(part) for part in ('<h2 id="least-traffic-extender-network-least-traffic">', "All clauses")]
+    failure = '<h2 id="least-traffic-extender-network-least-traffic">'
+    run = ("2026-01-31 23:59:01 UTC", "1 min 23 s", "v1.36.3")
+    parts = ("FAILED: 1 of ", "Causes", "Clauses at a glance", failure, "All clauses", *run)
+    places = [page.index(part) for part in parts]
     assert places == sorted(places)
     assert page.index('network-flip">') > page.index('network-least-traffic">'), "what fails the run comes first"
 
