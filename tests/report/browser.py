@@ -27,6 +27,10 @@ FLAGS = (
 DESKTOP, PHONE = (1200, 900), (360, 740)
 
 
+_FOLLOWED = 30.0
+"""Seconds: a link within a page is followed in milliseconds."""
+
+
 class Browser:
     """One window. Sizes are CSS pixels."""
 
@@ -50,6 +54,14 @@ class Browser:
 
     def run(self, script: str, *arguments: Any) -> Any:
         return self.driver.execute_script(script, *arguments)
+
+    def comes_to(self, script: str, expected: Any) -> None:
+        """The script returns this, now or in a moment: the browser follows a link after the click has returned."""
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        WebDriverWait(self.driver, _FOLLOWED, poll_frequency=0.05).until(
+            lambda _: self.run(script) == expected, f"{script} does not come to {expected}"
+        )
 
     def all(self, selector: str) -> list[Any]:
         return list(self.driver.find_elements("css selector", selector))

@@ -101,9 +101,9 @@ def test_a_link_of_the_headline_opens_its_panel(window: Browser, page: Path) -> 
     links = window.all("#faster tbody th a")
     assert len(links) == 5
     links[2].click()
-    assert window.run(SHOWN) == ["basic", "one-at-a-time"]
+    window.comes_to(SHOWN, ["basic", "one-at-a-time"])
     links[4].click()
-    assert window.run(SHOWN)[0] == "topology-spread"
+    window.comes_to(f"{SHOWN}[0]", "topology-spread")
 
 
 def test_a_link_from_outside_opens_its_panel(window: Browser, page: Path) -> None:

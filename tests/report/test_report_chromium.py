@@ -95,6 +95,7 @@ def test_a_link_leads_to_its_failure(window: Browser, page: Path) -> None:
     window.open(page)
     link = window.all(".failures a")[1]
     link.click()
+    window.comes_to("return document.querySelector(':target') !== null", expected=True)
     assert window.run("return document.querySelector(':target').textContent").startswith("least-traffic-extender")
     assert window.run("return Math.abs(document.querySelector(':target').getBoundingClientRect().top)") < DESKTOP[1]
 
