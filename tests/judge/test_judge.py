@@ -348,6 +348,6 @@ def test_what_stands_on_a_basic_that_is_ignored_waits_for_it() -> None:
     assert together.get("core/fit-cpu", waits).depends_on == "core/node-selector"
 
 
-def test_each_basic_is_a_clause_that_stands_on_nothing() -> None:
-    assert {"core/node-selector", "core/requeue-bind-refused"} == BASICS
-    assert not [basic for basic in BASICS if CATALOGUE[basic].stands_on]
+def test_the_basics_and_which_of_them_stands_on_another() -> None:
+    assert {"core/node-selector", "core/requeue-bind-refused", "core/requeue-label-changed"} == BASICS
+    assert {basic for basic in BASICS if CATALOGUE[basic].stands_on} == {"core/requeue-label-changed"}

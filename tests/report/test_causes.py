@@ -101,6 +101,18 @@ def test_what_a_plain_pod_suffers_from_comes_before_what_is_more_frequent_and_wh
     )] == ["request-refused", "rule-ignored", "outdated-binding", "not-tried"]  # fmt: skip
 
 
+def test_what_was_not_tried_because_of_a_clause_counts_for_its_cause() -> None:
+    skipped = [
+        Verdict(clause, "required", "skipped", "", code="depends-on-failed", depends_on="core/watch-versions")
+        for clause in ("core/fit-cpu", "core/fit-memory")
+    ]
+    taints, ended = ("rule-ignored", "taints"), ("process-ended", "OSError")
+    assert [kind for kind, _, _ in found(
+        verdict("core/binds", taints, code="infeasible-node"), verdict("core/cordon", taints, code="infeasible-node"),
+        verdict("core/watch-versions", ended, outcome="invalid", code="not-tried"), *skipped,
+    )] == ["process-ended", "rule-ignored"]  # fmt: skip
+
+
 def test_each_cause_has_a_title_and_says_what_to_do() -> None:
     abouts = {"rule-ignored": "taints", "preference": "ignored"}
     for kind in KINDS:

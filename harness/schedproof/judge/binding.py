@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Fence, Halted, Lift, Resumed
 from schedproof.history.observations import Admission, WatchEvent
-from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, RETRIED, SEVERAL_NODES, STEERED, Clause
+from schedproof.judge.clause import (
+    AUDIT,
+    CHANGE_NODES,
+    HOLD_BINDINGS,
+    RETRIED,
+    SEVERAL_NODES,
+    STEERED,
+    TRIED_AGAIN,
+    Clause,
+)
 from schedproof.judge.configuration import back_off
 from schedproof.judge.evidence import shown
 from schedproof.judge.invariants import is_about_metadata, writes
@@ -333,7 +342,7 @@ CLAUSES = (
     Clause(
         "core/deleted-while-pending",
         "Once it was told that a pod is deleted there is no attempt to bind it, and others are not disturbed.",
-        "kube-scheduler: skipPodSchedule", judge_deleted, needs=CHANGE_NODES | AUDIT, stands_on=STEERED,
+        "kube-scheduler: skipPodSchedule", judge_deleted, needs=CHANGE_NODES | AUDIT, stands_on=STEERED | TRIED_AGAIN,
     ),
     Clause(
         "core/requeue-bind-refused", "A pod whose Binding was answered with an error is tried again.",

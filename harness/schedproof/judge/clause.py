@@ -27,6 +27,7 @@ __all__ = [
     "SECOND_APISERVER",
     "SEVERAL_NODES",
     "STEERED",
+    "TRIED_AGAIN",
     "Clause",
 ]
 
@@ -47,6 +48,8 @@ SCRIPTED_METRICS = frozenset({"scripted-metrics"}) | SEVERAL_NODES
 # Clauses that others stand on.
 RETRIED = frozenset({"core/requeue-bind-refused"})
 """Where a Binding is refused: if no other one follows, nothing else can be shown."""
+TRIED_AGAIN = frozenset({"core/requeue-label-changed"})
+"""Where a pod fits once something has changed: if it is not tried again, it is not after any other change either."""
 STEERED = frozenset({"core/node-selector"})
 """Where pods are sent to a node by a selector: if that is ignored, nothing else can be shown."""
 

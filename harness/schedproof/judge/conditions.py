@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Expect
 from schedproof.history.observations import ApiRequest, WatchEvent
-from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, STEERED, Clause
+from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.lateness import missed_deadline
 from schedproof.judge.placement import judge_placement
@@ -168,7 +168,7 @@ CLAUSES = (
         "Where the apiserver answers the write of a pod's condition PodScheduled with an error, the pod has it after "
         "the next attempt at the latest.",
         "Kubernetes: PodCondition PodScheduled; API: requests may fail for reasons that pass", judge_refused_condition,
-        needs=HOLD_BINDINGS | AUDIT | CHANGE_NODES, stands_on=STEERED,
+        needs=HOLD_BINDINGS | AUDIT | CHANGE_NODES, stands_on=STEERED | TRIED_AGAIN,
     ),
     Clause(
         "core/foreign-conditions",

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Aged, Emptied, Fence
 from schedproof.history.observations import WatchEvent
-from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
+from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -98,5 +98,6 @@ CLAUSES = (
     Clause(
         "core/no-nodes", "With no node at all, pods wait; with the first node they are scheduled.",
         "kube-scheduler: ErrNoNodesAvailable", judge_no_nodes, needs=frozenset({"empty-cluster"}),
+        stands_on=TRIED_AGAIN,
     ),
 )  # fmt: skip

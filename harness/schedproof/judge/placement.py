@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from schedproof.history.acts import Expect, Fence, Unseen
 from schedproof.history.observations import ProcessEvent
 from schedproof.history.world import RESERVED
-from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, STEERED, Clause
+from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.configuration import as_configured, disabled_filters
 from schedproof.judge.evidence import decision_table, log_tails, shown, timeline
 from schedproof.judge.lateness import how_late
@@ -463,23 +463,25 @@ CLAUSES = (
     ),
     Clause(
         "core/requeue-node-added", "A pod that fitted nowhere is scheduled once a node joins on which it fits.",
-        "scheduler framework: EventsToRegister (Node/Add)", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        "scheduler framework: EventsToRegister (Node/Add)", judge_placement, needs=CHANGE_NODES,
+        stands_on=STEERED | TRIED_AGAIN,
     ),
     Clause(
         "core/requeue-pod-deleted",
         "A pod that fitted nowhere is scheduled once a pod is deleted in whose place it fits.",
         "scheduler framework: EventsToRegister (AssignedPod/Delete)", judge_placement,
+        stands_on=TRIED_AGAIN,
     ),
     Clause(
         "core/requeue-taint-removed", "A pod that fitted nowhere is scheduled once a taint goes that kept it off.",
         "scheduler framework: EventsToRegister (Node/UpdateTaint)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
-        stands_on=STEERED,
+        stands_on=STEERED | TRIED_AGAIN,
     ),
     Clause(
         "core/requeue-uncordon",
         "A pod that fitted nowhere is scheduled once a node on which it fits is uncordoned.",
         "scheduler framework: EventsToRegister (Node/UpdateTaint)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
-        stands_on=STEERED,
+        stands_on=STEERED | TRIED_AGAIN,
     ),
     Clause(
         "core/requeue-label-changed",
@@ -490,18 +492,19 @@ CLAUSES = (
     Clause(
         "core/requeue-node-resized", "A pod that fitted nowhere is scheduled once a node offers what it asks for.",
         "scheduler framework: EventsToRegister (Node/UpdateNodeAllocatable); device plugins register late",
-        judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        judge_placement, needs=CHANGE_NODES, stands_on=STEERED | TRIED_AGAIN,
     ),
     Clause(
         "core/requeue-pod-added",
         "A pod whose required affinity no node met is scheduled once a pod that it means is on a node, whichever "
         "client bound that one.",
         "scheduler framework: EventsToRegister (AssignedPod/Add)", judge_placement, features=_AFFINITY,
+        stands_on=TRIED_AGAIN,
     ),
     Clause(
         "core/requeue-pod-updated", "A pod that fitted nowhere is scheduled once it is changed into one that fits.",
         "Kubernetes: tolerations can be added to a pod; scheduler framework: EventsToRegister (Pod/UpdateToleration)",
-        judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        judge_placement, needs=CHANGE_NODES, stands_on=STEERED | TRIED_AGAIN,
     ),
     Clause(
         "core/bind-existing-node", "There is no Binding to a node that was gone before the decision.",

@@ -17,7 +17,7 @@ from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
 from schedproof.foundation.private import make_private
 from schedproof.history.acts import Broken, Selected
 from schedproof.judge.catalogue import BINDS, CATALOGUE
-from schedproof.judge.clause import RETRIED, STEERED
+from schedproof.judge.clause import RETRIED, STEERED, TRIED_AGAIN
 from schedproof.judge.judge import applies, dependent, judge
 from schedproof.report.run.result import CandidateResult, RunResult
 from schedproof.session.launch import check, launch
@@ -265,7 +265,9 @@ class Session:
                 self._suspected_by = clause
             elif trial.binds_nothing:
                 self._broken_by = clause
-        ignored = (clause in STEERED and trial.ignores_selectors) or (clause in RETRIED and "never-retried" in seen)
+        ignored = (clause in STEERED and trial.ignores_selectors) or (
+            clause in RETRIED | TRIED_AGAIN and "never-retried" in seen
+        )
         if ignored and verdict.outcome == "failed" and not self.settings.keep_going:
             self._ignored_basics.add(clause)
             trial.recorder.add(Broken(case=clause, basic=True))

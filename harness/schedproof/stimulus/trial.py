@@ -275,7 +275,8 @@ class Trial:
         pod = Pod.created(self.cluster.api.create("pods", manifest, self.namespace))
 
         def bound() -> None:
-            if self.cluster.api.get("pods", pod.name, self.namespace)["spec"].get("nodeName"):
+            self.recorder.check()
+            if pod.uid in self.recorder.placed:  # it may be gone by now, evicted by a taint
                 return
             if self.attachment.ended:
                 raise CandidateError(f"{self.candidate.name} has ended", remedy="see its log")
@@ -284,7 +285,7 @@ class Trial:
         claimed = ClaimedDeadlines.of(self.candidate.claims.timing)
         deadline = max(claimed.bind, claimed.takeover, key=lambda deadline: deadline.seconds)
         try:
-            wait_for(bound, deadline, what="a plain pod to be bound")
+            wait_for(bound, deadline, what="a plain pod to be bound", wake=self.recorder.changed)
         finally:
             self.cluster.api.delete_if_there("pods", pod.name, self.namespace)
 

@@ -6,6 +6,7 @@ shows none, where they have the same code.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
 from typing import TYPE_CHECKING, Any
@@ -85,7 +86,7 @@ class Cause:
             return _PREFERENCES[self.about]
         if self.kind == "rule-ignored":
             return _RULES[self.about][0]
-        if self.kind in ("request-refused", "call-unanswered"):
+        if self.kind in ("process-ended", "request-refused", "call-unanswered"):
             return f"{self._entry.meaning} ({self.about})"
         return self._entry.meaning
 
@@ -157,7 +158,8 @@ def causes_of(verdicts: Sequence[Verdict]) -> list[Cause]:
     _join_starts(found)
     _join_preferences(found)
     causes = [_cause(kind, about, tuple(members)) for (kind, about), members in found.items()]
-    return sorted(causes, key=_turn)
+    waiting = collections.Counter(verdict.depends_on for verdict in verdicts if verdict.depends_on)
+    return sorted(causes, key=lambda cause: _turn(cause, waiting))
 
 
 def _keys(verdict: Verdict) -> list[tuple[str, str]]:
@@ -207,13 +209,19 @@ def _cause(kind: str, about: str, verdicts: tuple[Verdict, ...]) -> Cause:
     return dataclasses.replace(cause, text=(texts or [shown.summary])[0])
 
 
-def _turn(cause: Cause) -> tuple[int, int, int, int]:
-    """Where its turn is: by what hides others, then by how much follows from it."""
+def _turn(cause: Cause, waiting: Mapping[str, int]) -> tuple[int, int, int, int]:
+    """Where its turn is: by what hides others, then by how much follows from it, with what was not tried because of it.
+
+    Args:
+        cause: one of a candidate's.
+        waiting: how many clauses were not tried because of a clause.
+    """
     clauses = list(CATALOGUE)
     first = min(clauses.index(clause) for clause in cause.clauses)
     if cause.kind in _CONFIGURATION:
         return 0, _CONFIGURATION.index(cause.kind), 0, first
     kind = _KINDS.index(cause.kind) if cause.kind in KINDS else len(_KINDS)
-    if all(verdict.outcome == "invalid" for verdict in cause.verdicts):
-        return 3, -len(cause.verdicts), kind, first
-    return 1 if BINDS in cause.clauses else 2, -len(cause.verdicts), kind, first
+    follows = len(cause.verdicts) + sum(waiting.get(clause, 0) for clause in cause.clauses)
+    if follows == len(cause.verdicts) and all(verdict.outcome == "invalid" for verdict in cause.verdicts):
+        return 3, -follows, kind, first
+    return 1 if BINDS in cause.clauses or follows > len(cause.verdicts) else 2, -follows, kind, first
