@@ -137,11 +137,11 @@ def judge_all(histories: Mapping[int, History]) -> list[Verdict]:
     first = next(iter(histories.values()))
     selected = [clause_id for record in first.of(Selected) for clause_id in record.clauses]
 
-    def turn(clause_id: str) -> tuple[float, int]:
+    def turn(clause_id: str) -> tuple[bool, float, int]:
         tried = [(n, history.cases.index(clause_id)) for n, history in histories.items() if clause_id in history.cases]
-        return min(tried, default=(math.inf, 0))
+        return CATALOGUE[clause_id].last, *min(tried, default=(math.inf, 0))
 
-    # In the order of the records, which are read once so.
+    # In the order of the records, which are read once so; what is judged over all of each history is at its end.
     verdicts = {clause_id: _judge_together(histories, clause_id) for clause_id in sorted(selected, key=turn)}
     return [verdicts[clause_id] for clause_id in selected]
 
