@@ -9,6 +9,7 @@ from prose import escaped
 from schedproof.documents.problems import CODES as PROBLEMS
 from schedproof.judge.codes import CODES as FINDINGS
 from schedproof.judge.possible_codes import OF_ANY_CLAUSE
+from schedproof.judge.symptoms import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -39,6 +40,14 @@ The others, by what was found; the page of a clause, and `schedproof explain CLA
 
 {findings}
 
+## Causes
+
+Findings that the record shows to have the same fault behind them are one cause: `causes` of a candidate in `report.json`,
+in the order in which to mend them, each with its `kind`, and, in `about`, which of that kind it is. Findings beside which
+no such fault was seen are grouped by their code, which is the `kind` then.
+
+{causes}
+
 ## Problems
 
 What is wrong with a file that you write has a code as well. `schedproof check --json CANDIDATE` prints a list of
@@ -53,7 +62,9 @@ def code_pages() -> dict[str, str]:
     general = {code: FINDINGS[code] for code in sorted(OF_ANY_CLAUSE)}
     others = {code: found for code, found in FINDINGS.items() if code not in general}
     problems = _table(("code", "meaning"), ((f"`{code}`", escaped(text)) for code, text in PROBLEMS.items()))
-    page = _PAGE.format(general=_findings(general), findings=_findings(others), problems=problems)
+    page = _PAGE.format(
+        general=_findings(general), findings=_findings(others), causes=_findings(KINDS), problems=problems
+    )
     return {"reference/codes.md": page}
 
 
