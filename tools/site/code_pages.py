@@ -42,9 +42,9 @@ The others, by what was found; the page of a clause, and `schedproof explain CLA
 
 ## Causes
 
-Findings that the record shows to have the same fault behind them are one cause: `causes` of a candidate in `report.json`,
-in the order in which to mend them, each with its `kind`, and, in `about`, which of that kind it is. Findings beside which
-no such fault was seen are grouped by their code, which is the `kind` then.
+Findings beside which the record shows the same fault have one cause: `causes` of a candidate in `report.json`, in the
+order in which to mend them, each with its `kind`, and, in `about`, which of that kind it is. Findings beside which no
+such fault was seen are grouped by their code, which is the `kind` then.
 
 {causes}
 
