@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +18,6 @@ from schedproof.history.acts import (
     PodCreated,
     Run,
     RunEnd,
-    ShownSeen,
     Tolerates,
 )
 from schedproof.history.audit_order import BINDINGS, STEP, AuditOrder
@@ -26,7 +26,7 @@ from schedproof.history.observations import ApiRequest, AuditMark, Configured, W
 from schedproof.history.record import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from schedproof.history.watched import Binding, PodSights
     from schedproof.history.world import World
@@ -96,6 +96,25 @@ class Seen:
 
     nodes: int
     pods: int
+
+
+class _OwnPods(Mapping[str, dict[str, Any]]):
+    """Those pods that have one of these schedulerNames; looked for where they are asked for."""
+
+    def __init__(self, manifests: Mapping[str, dict[str, Any]], scheduler_names: Collection[str]) -> None:
+        self._manifests, self._names = manifests, scheduler_names
+
+    def __getitem__(self, uid: str) -> dict[str, Any]:
+        pod = self._manifests[uid]
+        if pod["spec"].get("schedulerName") not in self._names:
+            raise KeyError(uid)
+        return pod
+
+    def __iter__(self) -> Iterator[str]:
+        return (uid for uid in self._manifests if uid in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class History:
@@ -169,7 +188,7 @@ class History:
     @functools.cached_property
     def cases(self) -> tuple[str, ...]:
         """The clauses that were tried, in order."""
-        return tuple(dict.fromkeys(record.case for record in self.of(CasePhase)))
+        return self._index.cases(self._end)
 
     def ended(self, case: str) -> bool:
         """Whether its trial came to its end, the last time that it was tried."""
@@ -251,15 +270,9 @@ class History:
         """Pod uid to the last sight of it."""
         return self._pods.manifests
 
-    def own_pods(self) -> dict[str, dict[str, Any]]:
+    def own_pods(self) -> Mapping[str, dict[str, Any]]:
         """Uid to manifest of the pods that are the candidate's to schedule."""
-        return self._own_pods
-
-    @functools.cached_property
-    def _own_pods(self) -> dict[str, dict[str, Any]]:
-        return {
-            uid: pod for uid, pod in self.manifests.items() if pod["spec"].get("schedulerName") in self.scheduler_names
-        }
+        return _OwnPods(self.manifests, self.scheduler_names)
 
     @functools.cached_property
     def order(self) -> AuditOrder:
@@ -316,16 +329,7 @@ class History:
 
     def seen_before(self, rv: int) -> Seen:
         """The newest revisions that the candidate can be shown to have seen before revision `rv`."""
-        shown = [seen for at, seen in self._seen if at < rv]
-        return Seen(max((seen.nodes for seen in shown), default=0), max((seen.pods for seen in shown), default=0))
-
-    @functools.cached_property
-    def _seen(self) -> tuple[tuple[int, Seen], ...]:
-        # Histories of earlier versions say one revision for both.
-        return tuple(
-            (r.shown_at_rv, Seen(r.rv if r.nodes is None else r.nodes, r.rv if r.pods is None else r.pods))
-            for r in self.of(ShownSeen)
-        )
+        return Seen(*self._index.seen_before(rv, self._end))
 
     @functools.cached_property
     def exclusions(self) -> tuple[Exclusion, ...]:
