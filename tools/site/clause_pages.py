@@ -113,6 +113,7 @@ def _facts(known: Explanation) -> dict[str, str]:
         "level": clause.level,
         "claimed": known.claimed,
         "also judges the features": ", ".join(sorted(clause.also)),
+        "waits for": ", ".join(f"`{basic}`" for basic in sorted(clause.stands_on)) or "no other clause",
         "needs of the cluster": ", ".join(f"`{need}`" for need in sorted(clause.needs)) or "nothing particular",
         "source": clause.source,
     }

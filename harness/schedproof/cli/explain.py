@@ -72,13 +72,14 @@ def explanation(clause: Clause) -> Iterator[str]:
         ("source", clause.source),
         ("claimed", known.claimed),
         ("needs", ", ".join(sorted(clause.needs)) or "no particular capability of the cluster"),
+        *([("waits for", ", ".join(sorted(clause.stands_on)))] if clause.stands_on else []),
         ("tried", known.stimulus),
         ("by", known.test),
         ("holds if", known.holds_if),
         ("to fix", known.to_fix),
     ):
-        first, *others = _wrapped(text, indent=" " * 10) or [""]
-        yield f"{name + ':':<10}{first.strip()}"
+        first, *others = _wrapped(text, indent=" " * 11) or [""]
+        yield f"{name + ':':<11}{first.strip()}"
         yield from others
     yield "finds, if it does not pass:"
     for code in known.codes:
