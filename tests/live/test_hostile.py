@@ -105,7 +105,8 @@ def test_what_it_did_is_judged_and_the_next_candidate_passes(ended: tuple[Shell,
 
 def test_no_secret_is_kept_but_in_its_own_log(ended: tuple[Shell, Ended]) -> None:
     shell, command = ended
-    assert "refused (redacted) by http://me:(redacted)@example.com/" in command.out
+    report = (shell.work / "report" / "report.json").read_text()
+    assert "refused (redacted) by http://me:(redacted)@example.com/" in report
     telling = [
         path.name
         for path in files(shell.work / "report")
