@@ -38,6 +38,8 @@ _ROWS = 4
 """Nodes of a decision that are shown: the chosen one, the expected ones, and others."""
 _TEXT = 3
 """Lines of what was seen."""
+_ERROR = 40
+"""Lines of the error of a candidate that could not be brought up, such as what a compiler says."""
 _GAPS = 12
 
 
@@ -130,7 +132,7 @@ def _print_candidate(result: RunResult, one: CandidateResult, console: Console, 
     )
     console.print(Rule(f"{one.candidate.name}: {'could not be brought up' if one.error else what}", style="red"))
     if one.error is not None:
-        for line in str(one.error).splitlines()[:8]:
+        for line in str(one.error).splitlines()[:_ERROR]:
             _say(console, line, indent=len(line) - len(line.lstrip()))
     for number, cause in enumerate(causes[:most], 1):
         _print_cause(result, one, cause, console, number=number, table=tables or number == 1)
