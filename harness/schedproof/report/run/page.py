@@ -147,6 +147,8 @@ def _print_cause(
     if table and (decision := cause.decision) is not None:
         _say(console, decision_title(decision), indent=3)
         console.print(decision_table(decision, rows=_ROWS, indent=3))
+    for scoring in [one for one in shown.evidence.get("scorings", ()) if one["id"] and not one.get("holds")][:1]:
+        _say(console, f"surface {scoring['surface']}; the same case again: schedproof replay {scoring['id']}", indent=3)
     _say(console, f"guarantee: {CATALOGUE[shown.clause].guarantee}", indent=3)
     _say(console, f"mend: {cause.remedy}", indent=3)
     for line in _command(result.reproduce(one.candidate, shown.clause), console.width - 4):
