@@ -55,6 +55,6 @@ def test_what_does_not_hold_is_failed_and_what_shows_nothing_is_invalid(shell: S
     expected = {"own/asserts": "failed", "own/expects-nothing": "invalid", "own/expects-too-much": "invalid"}
     assert outcomes(shell) == expected
     assert "case.expect_bound([pod])" in ended.out
-    again = shell.schedproof("judge", "report")
+    again = shell.schedproof("judge", "report", "-v")
     assert again.code == 1, again.said
     assert "own/asserts: failed" in again.out

@@ -132,8 +132,8 @@ def _print_candidate(result: RunResult, one: CandidateResult, console: Console, 
     )
     console.print(Rule(f"{one.candidate.name}: {'could not be brought up' if one.error else what}", style="red"))
     if one.error is not None:
-        for line in str(one.error).splitlines()[:_ERROR]:
-            _say(console, line, indent=len(line) - len(line.lstrip()))
+        for line in str(one.error).splitlines()[:_ERROR]:  # as it is: a path in it is to be copied
+            console.print(line, soft_wrap=True, highlight=False, markup=False, emoji=False)
     for number, cause in enumerate(causes[:most], 1):
         _print_cause(result, one, cause, console, number=number, table=tables or number == 1)
 
