@@ -267,7 +267,8 @@ def _replay(arguments: argparse.Namespace) -> int:
     from schedproof.stimulus.scoring import saved_cases
 
     saved = saved_cases().get(arguments.id)
-    again = [saved.scorer, f"--clause={saved.clause}", f"--surface={saved.surface}", f"--replay={saved.id}"]
+    # The case is what is wanted: its readings, and the scores that they are given.
+    again = [saved.scorer, f"--clause={saved.clause}", f"--surface={saved.surface}", f"--replay={saved.id}", "-v"]
     return run_suites(command_line().parse_args(["run", *again]))
 
 
