@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 PACKAGE = Path(schedproof.__file__).parent
-JUDGES = [path for path in (PACKAGE / "judge").glob("*.py") if path.name not in ("codes.py", "possible_codes.py")]
+ABOUT_CODES = ("codes.py", "possible_codes.py", "symptoms.py")
+"""Modules that name codes, and give none."""
+JUDGES = [path for path in (PACKAGE / "judge").glob("*.py") if path.name not in ABOUT_CODES]
 READERS = [
     path
     for room in ("documents", "candidates", "clusters", "benchmark", "cli")

@@ -8,7 +8,6 @@ is not caught, or if what is correct does not pass.
 from __future__ import annotations
 
 import argparse
-import ctypes
 import json
 import lzma
 import os
@@ -25,7 +24,7 @@ from typing import Any
 import pytest
 import yaml
 
-from schedproof.foundation.sandbox_init import PR_SET_PDEATHSIG
+from schedproof.foundation.sandbox_init import end_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "fixtures" / "recorded.tar.xz"
@@ -127,16 +126,11 @@ def judge(
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "tools"), _PAIRS: json.dumps(pairs)}
         subprocess.run(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False,
-            preexec_fn=_end_with_parent,
+            preexec_fn=lambda: end_with_parent(signal.SIGTERM),
         )  # fmt: skip
     if not (report / "report.json").exists():
         sys.exit(f"no report in {report}; its pytest said:\n{(report / 'pytest.log').read_text()}")
     return verdicts_of(report)
-
-
-def _end_with_parent() -> None:
-    """However the parent of this process ends, this process ends as well, and what it has started with it."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
 def verdicts_of(report: Path) -> dict[str, dict[str, dict[str, Any]]]:
@@ -182,7 +176,7 @@ def main() -> int:
     parser.add_argument("--table", type=Path, help="write the table to this file")
     parser.add_argument("--failures", type=Path, help="write to this file what a failure of each clause looks like")
     arguments = parser.parse_args()
-    _end_with_parent()
+    end_with_parent(signal.SIGTERM)
     defects = [] if arguments.unusual else quick(ROWS) if arguments.quick else ROWS
     rows = [*defects, *(UNUSUAL if arguments.unusual or arguments.all else ())]
     rows = [row for row in rows if not arguments.only or row["candidate"] in arguments.only]

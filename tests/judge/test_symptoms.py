@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from schedproof.judge import symptoms
+from schedproof.judge.codes import CODES
 from schedproof.judge.symptoms import KINDS
 
 from .histories import HistoryBuilder
@@ -133,3 +135,8 @@ def test_what_passed_has_none() -> None:
 
 def test_each_kind_says_what_it_means_and_what_to_do() -> None:
     assert all(kind.meaning and kind.remedy for kind in KINDS.values())
+
+
+def test_what_each_kind_leads_to_is_a_code_of_a_finding() -> None:
+    assert symptoms._EXPLAINED.keys() == KINDS.keys()
+    assert frozenset().union(*symptoms._EXPLAINED.values()) <= CODES.keys()

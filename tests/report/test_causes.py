@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.codes import CODES
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
+from schedproof.report.run import causes
 from schedproof.report.run.causes import causes_of
 
 
@@ -119,3 +122,8 @@ def test_each_cause_has_a_title_and_says_what_to_do() -> None:
         (cause,) = causes_of([verdict("core/binds", (kind, abouts.get(kind, "")), code="infeasible-node")])
         assert cause.title
         assert cause.remedy
+
+
+def test_rules_and_configurations_are_told_by_clauses_and_codes_that_exist() -> None:
+    assert {clause for _, clause in causes._RULES.values()} <= CATALOGUE.keys()
+    assert {*causes._CONFIGURATION} <= CODES.keys()

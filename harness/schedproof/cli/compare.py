@@ -16,7 +16,7 @@ __all__ = ["compare"]
 
 def compare(arguments: argparse.Namespace) -> int:
     """Print the changes; 1 where a clause fails that did not."""
-    from schedproof.report.run.changes import changes, describe_changes, load_report  # pydantic takes its time
+    from schedproof.report.run.changes import changes, describe_changes, load_report
 
     found = changes(load_report(arguments.before), load_report(arguments.after))
     if not found:

@@ -48,7 +48,7 @@ def to_try_again(result: RunResult) -> frozenset[str]:
         verdict.clause
         for one in result.candidates.values()
         for verdict in one.verdicts
-        if verdict.fails_run or verdict.unproved or verdict.depends_on
+        if verdict.did_not_pass or verdict.depends_on
     )
 
 

@@ -67,6 +67,11 @@ def _check(result: int) -> None:
         raise OSError(number, os.strerror(number))
 
 
+def end_with_parent(number: signal.Signals) -> None:
+    """However the parent of this process ends, this process gets that signal then."""
+    _libc.prctl(PR_SET_PDEATHSIG, number)
+
+
 def unshare(flags: int) -> None:
     _check(_libc.unshare(flags))
 
@@ -416,7 +421,7 @@ def main() -> int:
         _, status = os.waitpid(pid, 0)
         return os.waitstatus_to_exitcode(status) & 0x7F
     # Should the outer half be killed, process 1 dies at once, and everything with it.
-    _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    end_with_parent(signal.SIGKILL)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     mount_proc()

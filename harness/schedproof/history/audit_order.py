@@ -18,10 +18,13 @@ if TYPE_CHECKING:
     from schedproof.history.acts import Marked
     from schedproof.history.observations import ApiRequest, AuditLine, AuditMark
 
-__all__ = ["BINDINGS", "STEP", "AuditOrder"]
+__all__ = ["BINDINGS", "READING", "STEP", "AuditOrder"]
 
 BINDINGS = ("pods/binding", "bindings")
 """Where a Binding can be posted: to a pod, and, as long as there is Kubernetes, to a namespace."""
+
+READING = frozenset({"get", "list", "watch"})
+"""The verbs of requests that change nothing."""
 
 STEP = 0.1
 """Seconds. By less the clock is not taken to have been changed: NTP slews it by that much without a step."""

@@ -6,6 +6,7 @@ import itertools
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from schedproof.history.audit_order import READING
 from schedproof.history.observations import Admission, ApiRequest, ExtenderCall, StartFailed
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.evidence import log_tails
@@ -23,7 +24,6 @@ __all__ = ["CLAUSES", "is_about_metadata", "judge_accounted", "judge_own_pods", 
 
 _APART = 1.0
 """Seconds: the audit log and the tap see one event at different moments."""
-_READING = frozenset({"get", "list", "watch"})
 
 
 def judge_own_pods(history: History, _case: str) -> Finding:
@@ -69,7 +69,7 @@ def writes(history: History) -> list[ApiRequest]:
         request
         for request in history.of(ApiRequest)
         if request.user in history.candidate_users
-        and request.verb not in _READING
+        and request.verb not in READING
         and request.resource.partition("/")[0] in ("pods", "bindings")
     ]
 

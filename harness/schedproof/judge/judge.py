@@ -19,13 +19,14 @@ from schedproof.judge.verdict import JUDGE_RAISED, Verdict, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from schedproof.candidates.claims import Claims
     from schedproof.history.acts import RunCluster
     from schedproof.judge.clause import Clause
     from schedproof.judge.verdict import Finding
 
-__all__ = ["applies", "dependent", "judge", "judge_all", "merge", "pool", "why_unclaimed"]
+__all__ = ["applies", "dependent", "judge", "judge_all", "left_out_by", "merge", "pool", "why_unclaimed"]
 
 
 def applies(clause: Clause, claims: Claims, cluster: RunCluster) -> Verdict | None:
@@ -44,6 +45,19 @@ def dependent(clause: Clause, cause: str) -> Verdict:
     """The verdict on a clause that was not tried, because it would fail by what another one has shown."""
     summary = f"not tried: it waits for {cause}, which did not pass"
     return Verdict(clause.id, clause.level, "skipped", summary, code="depends-on-failed", depends_on=cause)
+
+
+def left_out_by(clause: Clause, broken_by: str, ignored: AbstractSet[str]) -> str:
+    """The clause because of which another one is not tried; "" where there is none.
+
+    Args:
+        clause: the one that may not be tried.
+        broken_by: the clause that has shown that the candidate binds nothing; "" where none has.
+        ignored: clauses that have shown that the candidate ignores what they are about.
+    """
+    if broken_by and clause.needs_bindings:
+        return broken_by
+    return min(clause.stands_on & ignored, default="")
 
 
 def why_unclaimed(clause: Clause, claims: Claims) -> str:
@@ -67,8 +81,8 @@ def _judge(history: History, clause_id: str) -> Verdict:
     if (verdict := applies(clause, history.claims, history.run.cluster)) is not None:
         return verdict
     cause = history.shown_broken_by
-    if clause_id not in history.cases and (left_out_by := _left_out_by(history, clause)):
-        return dependent(clause, left_out_by)
+    if clause_id not in history.cases and (waits_for := left_out_by(clause, cause, history.ignored_basics)):
+        return dependent(clause, waits_for)
     finding = _unfinished(history, clause)
     if finding is not None:
         return Verdict(clause.id, clause.level, finding.outcome, finding.summary, code=finding.code)
@@ -91,13 +105,6 @@ def _judge(history: History, clause_id: str) -> Verdict:
     return verdict
 
 
-def _left_out_by(history: History, clause: Clause) -> str:
-    """The clause because of which another one was not tried; "" where there is none."""
-    if clause.needs_bindings and history.shown_broken_by:
-        return history.shown_broken_by
-    return min(clause.stands_on & history.ignored_basics, default="")
-
-
 def _safely(clause: Clause, history: History) -> Finding:
     """What a clause's judge finds. A judge that raises leaves its own clause unproved, and the others are judged."""
     try:
@@ -105,7 +112,7 @@ def _safely(clause: Clause, history: History) -> Finding:
         evidence = finding.shown()
         if finding.outcome in ("failed", "invalid"):
             seen = symptoms(history, clause.id, finding, whole_run=clause.last)
-            evidence["symptoms"] = [symptom.as_dict() for symptom in seen]
+            evidence["symptoms"] = [dataclasses.asdict(symptom) for symptom in seen]
         return dataclasses.replace(finding, evidence=evidence)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]

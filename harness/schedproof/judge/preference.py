@@ -185,13 +185,13 @@ def _judge(history: History, case: str, *, distinct: int, controlled: bool = Tru
     measured = {"probes": len(probes), "chance_of_a_random_chooser": chance}
     # A probe that the environment cannot judge does not hide the others.
     if wrong := [probe for probe in probes if not probe.right and not probe.problem]:
-        first = wrong[0]
+        first, pattern = wrong[0], _pattern_of(history, wrong, probes)
         expected = f"expected {first.quietest}, chose {first.ruling.binding.node}"
         return failed(
             "probe-not-on-quietest",
-            f"{_pattern(history, wrong, probes)}; {first.pod.name}: {expected}"
+            f"{_headline(pattern, wrong, probes)}; {first.pod.name}: {expected}"
             + _query_trouble(history, case, first.pod),
-            pattern=_pattern_of(history, wrong, probes),
+            pattern=pattern,
             decisions=[_table(history, probe) for probe in wrong[:3]], measured=measured,
             timeline=timeline(history, case, first.pod.name), logs=evidence["logs"],
         )  # fmt: skip
@@ -310,10 +310,9 @@ def _counts(excused: int) -> str:
     return f"; {excused} probes soon after others went elsewhere: it counts its own placements (network.own-placements)"
 
 
-def _pattern(history: History, wrong: Sequence[_Probe], probes: Sequence[_Probe]) -> str:
+def _headline(pattern: Pattern, wrong: Sequence[_Probe], probes: Sequence[_Probe]) -> str:
     """What the probes have in common: one cause is one headline."""
     text = f"{len(wrong)} of {len(probes)} probes did not land on the quietest node"
-    pattern = _pattern_of(history, wrong, probes)
     if pattern == "one-node":
         return f"{text}: all landed on {probes[0].ruling.binding.node}, whichever node was the quietest"
     return f"{text}: all landed on the loudest" if pattern == "inverted" else text

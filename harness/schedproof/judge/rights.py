@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Rights
+from schedproof.history.audit_order import READING
 from schedproof.history.observations import ApiRequest, ProcessEvent
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.evidence import log_tails
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CLAUSES", "judge_rbac_dangerous", "judge_rbac_minimal", "judge_rbac_sufficient"]
 
-_READING = frozenset({"get", "list", "watch"})
 _RBAC_GROUPS = frozenset({"rbac.authorization.k8s.io", "*"})
 _ROLES = frozenset({"roles", "clusterroles"})
 _CORE = frozenset({"", "*"})
@@ -136,7 +136,7 @@ def judge_rbac_sufficient(history: History, case: str) -> Finding:
     started = collections.Counter(r.name for r in history.of(ProcessEvent) if r.event == "started")
     starts = max(started.values(), default=1)
     times = collections.Counter(map(_kind, refused))
-    needed = [r for r in refused if r.verb not in _READING or times[_kind(r)] > starts]
+    needed = [r for r in refused if r.verb not in READING or times[_kind(r)] > starts]
     if needed:
         verb, about = _kind(needed[0])
         others = sorted({" ".join(_kind(request)) for request in needed} - {f"{verb} {about}"})

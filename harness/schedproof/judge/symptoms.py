@@ -8,7 +8,6 @@ Findings with the same symptom have one cause (`schedproof.report.run.causes`).
 from __future__ import annotations
 
 import collections
-import dataclasses
 import itertools
 import json
 import re
@@ -16,11 +15,12 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Expect
-from schedproof.history.audit_order import BINDINGS
+from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
 from schedproof.judge.codes import Code
 from schedproof.judge.scored import found_something, queries
-from schedproof.judge.verdict import JUDGE_RAISED
+from schedproof.judge.unbound import refusals
+from schedproof.judge.verdict import JUDGE_RAISED, Symptom
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from schedproof.history.history import History, TestPod
     from schedproof.judge.verdict import Finding
 
-__all__ = ["KINDS", "Symptom", "symptoms"]
+__all__ = ["KINDS", "symptoms"]
 
 KINDS: Mapping[str, Code] = {
     "process-ended": Code(
@@ -81,34 +81,14 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
     "never-retried": frozenset({"not-bound-in-time"}),
     "preference": frozenset({"probe-not-on-quietest"}),
 }  # fmt: skip
-"""Codes of findings that a fault can lead to. Each of them, but for `rule-ignored` and the last two, also leaves things
-unproved."""
+"""Codes of findings that a fault can lead to."""
 _STRICT = frozenset({"rule-ignored", "never-retried", "preference"})
+"""Faults that leave nothing unproved; each of the others may be why something is `invalid`, whatever its code."""
 
-_REFUSED = frozenset({
-    HTTPStatus.BAD_REQUEST, HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-    HTTPStatus.UNPROCESSABLE_ENTITY,
-})  # fmt: skip
 _EXCEPTION = re.compile(r"(?<=Error)\b|(?<=Exit)\b|(?<=Exception)\b")
 """Where the name of a Python exception ends: what follows differs from case to case."""
-_READING = frozenset({"get", "list", "watch"})
 _QUOTED = 160
 """Characters of an answer."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Symptom:
-    """A fault that was seen while a clause was tried."""
-
-    kind: str
-    """One of `KINDS`."""
-    about: str
-    """What it is about, in words that are the same wherever it is seen: a process, a request, a rule."""
-    text: str
-    """The same as a sentence, with what was seen in this case."""
-
-    def as_dict(self) -> dict[str, str]:
-        return dataclasses.asdict(self)
 
 
 def symptoms(history: History, case: str, finding: Finding, *, whole_run: bool) -> list[Symptom]:
@@ -170,14 +150,11 @@ def _refused(history: History, begin: float, end: float, finding: Finding) -> It
     """
     times: collections.Counter[tuple[str, str, int]] = collections.Counter(
         (request.verb, request.resource or request.path, request.code)
-        for request in history.of(ApiRequest)
-        if request.user in history.candidate_users
-        and request.code in _REFUSED
-        and begin <= history.order.times(request)[1] <= end
-        and not request.dry_run
+        for request in refusals(history, begin, end)
+        if not request.dry_run
     )
     for (verb, resource, code), count in sorted(times.items(), key=lambda one: (one[0][1] not in BINDINGS, -one[1])):
-        if verb in _READING and count < 2 and finding.code != "forbidden-request":
+        if verb in READING and count < 2 and finding.code != "forbidden-request":
             continue
         if finding.code in ("pending-without-reason", "pending-without-event") and resource in BINDINGS:
             continue

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from schedproof.history.history import History, TestPod
 
-__all__ = ["refused_requests", "why_unbound"]
+__all__ = ["refusals", "refused_requests", "why_unbound"]
 
 _Tapped = TypeVar("_Tapped", bound=Tapped)
 
@@ -103,11 +103,19 @@ def refused_requests(history: History, begin: float, end: float, resources: Coll
     """
     yield from _most(
         f"the apiserver answered {r.code} to {r.verb} {r.resource}"
-        for r in history.of(ApiRequest)
-        if r.user in history.candidate_users
-        and (r.resource in resources if resources else r.resource not in BINDINGS)
-        and r.code in _REFUSED
-        and begin <= history.order.times(r)[1] <= end
+        for r in refusals(history, begin, end)
+        if (r.resource in resources if resources else r.resource not in BINDINGS)
+    )
+
+
+def refusals(history: History, begin: float, end: float) -> Iterator[ApiRequest]:
+    """The candidate's requests that the apiserver has not allowed, or not taken as they were, within a span."""
+    return (
+        request
+        for request in history.of(ApiRequest)
+        if request.user in history.candidate_users
+        and request.code in _REFUSED
+        and begin <= history.order.times(request)[1] <= end
     )
 
 

@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["JUDGE_RAISED", "Finding", "Later", "Outcome", "Verdict", "failed", "invalid", "not_claimed", "passed"]
+__all__ = [
+    "JUDGE_RAISED",
+    "Finding",
+    "Later",
+    "Outcome",
+    "Symptom",
+    "Verdict",
+    "failed",
+    "invalid",
+    "not_claimed",
+    "passed",
+]
 
 JUDGE_RAISED = "judge-raised"
 """The code of what a bug of a judge leaves unproved."""
@@ -66,6 +77,18 @@ def not_claimed(summary: str) -> Finding:
 
 
 @dataclasses.dataclass(frozen=True)
+class Symptom:
+    """A fault that was seen while a clause was tried."""
+
+    kind: str
+    """One of `judge.symptoms.KINDS`."""
+    about: str
+    """What it is about, in words that are the same wherever it is seen: a process, a request, a rule."""
+    text: str
+    """The same as a sentence, with what was seen in this case."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Verdict:
     """The judgement of one clause.
 
@@ -93,6 +116,16 @@ class Verdict:
     @property
     def unproved(self) -> bool:
         return self.outcome == "invalid" and (self.level == "required" or self.code == JUDGE_RAISED)
+
+    @property
+    def did_not_pass(self) -> bool:
+        """Whether it keeps a run from passing."""
+        return self.fails_run or self.unproved
+
+    @property
+    def symptoms(self) -> list[Symptom]:
+        """What was seen beside the finding that may be its cause; none in reports of earlier versions."""
+        return [Symptom(**symptom) for symptom in self.evidence.get("symptoms", ())]
 
     def as_dict(self) -> dict[str, Any]:
         result: dict[str, Any] = {

@@ -373,7 +373,7 @@ def _give_up(session: Session, error: SchedproofError) -> NoReturn:
 def _raise_outcome(verdict: Verdict, *commands: str) -> None:
     from schedproof.report.run.terminal import explain
 
-    if verdict.fails_run or verdict.unproved:
+    if verdict.did_not_pass:
         pytest.fail(explain(verdict, *commands), pytrace=False)
     if verdict.outcome != "passed":
         # Declared, and still so; or merely recommended.

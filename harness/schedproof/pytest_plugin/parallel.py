@@ -7,7 +7,6 @@ tries what (see `parallel.dispatch`), and makes one result of what the instances
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 from pathlib import Path
@@ -18,7 +17,7 @@ import pytest
 from schedproof.foundation.deadlines import WORKER_GONE
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.interrupts import interrupt, interrupt_by, is_importing
-from schedproof.foundation.sandbox_init import PR_SET_PDEATHSIG
+from schedproof.foundation.sandbox_init import end_with_parent
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.verdict import Verdict
 from schedproof.parallel.dispatch import IGNORED, SCHEDULES_NOTHING, Dispatcher, Task
@@ -63,7 +62,7 @@ class Worker:
         interrupt_by()
         for number in (signal.SIGTERM, signal.SIGALRM):
             signal.signal(number, _interrupt)
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        end_with_parent(signal.SIGTERM)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Before the controller is told that this worker has finished: what ending showed is part of the result."""
@@ -142,17 +141,17 @@ class Controller:
         test = self._tests.get(report.nodeid)  # with --dist loadgroup, xdist adds the group to the id
         if test is None:
             return
-        if test.first and report.when == "teardown":
-            broken = any(name == SCHEDULES_NOTHING for name, _ in report.user_properties)
-            self._dispatcher.first_ended(test.candidate, schedules=report.passed and not broken)
         if report.when == "teardown":
-            ignored = any(name == IGNORED for name, _ in report.user_properties)
-            self._dispatcher.basic_ended(test.index, ignored=ignored)
+            shown = {name for name, _ in report.user_properties}
+            if test.first:
+                schedules = report.passed and SCHEDULES_NOTHING not in shown
+                self._dispatcher.first_ended(test.candidate, schedules=schedules)
+            self._dispatcher.basic_ended(test.index, ignored=IGNORED in shown)
         for name, text in report.user_properties:
             if name == _KEY and report.when != "teardown":
                 verdict = Verdict.from_json(str(text))
                 self._instances.add(test.candidate, verdict)
-                if self._settings.fail_fast and (verdict.fails_run or verdict.unproved):
+                if self._settings.fail_fast and verdict.did_not_pass:
                     self._dispatcher.stop()
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:

@@ -18,7 +18,7 @@ from schedproof.foundation.private import make_private
 from schedproof.history.acts import Broken, Selected
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.clause import RETRIED, STEERED, TRIED_AGAIN
-from schedproof.judge.judge import applies, dependent, judge
+from schedproof.judge.judge import applies, dependent, judge, left_out_by
 from schedproof.report.run.result import CandidateResult, RunResult
 from schedproof.session.launch import check, launch
 from schedproof.stimulus.case import Case
@@ -71,8 +71,6 @@ class Session:
         """Clauses by which the candidate has shown that it ignores what they are about, and on which others stand."""
         self._suspected_by = ""
         """The clause by which the candidate may have shown that it schedules no pods; looked into once it is over."""
-        self._broken_by = ""
-        """The clause by which it has shown that."""
         self._stopped = False
 
     @property
@@ -114,10 +112,10 @@ class Session:
     def untried(self, candidate: Candidate, clause: str) -> Verdict | None:
         """The verdict on a clause that needs no trial, recorded; None where one is needed."""
         verdict = applies(CATALOGUE[clause], candidate.claims, describe_cluster(self.cluster))
-        if verdict is None and CATALOGUE[clause].needs_bindings and (cause := self._shown_broken_by(candidate)):
-            verdict = dependent(CATALOGUE[clause], cause)
-        if verdict is None and (ignored := sorted(CATALOGUE[clause].stands_on & self._ignored_basics)):
-            verdict = dependent(CATALOGUE[clause], ignored[0])
+        if verdict is None:
+            broken_by = self._shown_broken_by(candidate) if CATALOGUE[clause].needs_bindings else ""
+            if waits_for := left_out_by(CATALOGUE[clause], broken_by, self._ignored_basics):
+                verdict = dependent(CATALOGUE[clause], waits_for)
         if verdict is not None:
             self.result.candidates[candidate.name].verdicts.append(verdict)
         return verdict
@@ -253,18 +251,18 @@ class Session:
             history = trial.history()
         verdict = dataclasses.replace(judge(history, clause), instance=self._instance)
         self.result.candidates[candidate.name].verdicts.append(verdict)
-        self._stopped |= self.settings.fail_fast and (verdict.fails_run or verdict.unproved)
+        self._stopped |= self.settings.fail_fast and verdict.did_not_pass
         self._learn_from(verdict, trial)
         return verdict
 
     def _learn_from(self, verdict: Verdict, trial: Trial) -> None:
         """See what need not be tried, as it would fail by what this clause has shown."""
-        clause, seen = verdict.clause, {symptom["kind"] for symptom in verdict.evidence.get("symptoms", ())}
+        clause, seen = verdict.clause, {symptom.kind for symptom in verdict.symptoms}
         if verdict.outcome in ("failed", "invalid") and CATALOGUE[clause].needs_bindings:
             if "process-ended" in seen or (trial.binds_nothing and clause != BINDS):
                 self._suspected_by = clause
             elif trial.binds_nothing:
-                self._broken_by = clause
+                self._try_no_more(trial, clause)
         ignored = (clause in STEERED and trial.ignores_selectors) or (
             clause in RETRIED | TRIED_AGAIN and "never-retried" in seen
         )
@@ -284,14 +282,11 @@ class Session:
         if case is None or self.result.error is not None:
             return
         suspected_by, self._suspected_by = self._suspected_by, ""
-        broken_by, self._broken_by = self._broken_by, ""
         try:
             case.close()
             # A clause may have failed for a reason of its own: plain pods tell, now that the world is calm.
             if suspected_by and not self.settings.keep_going and not case.trial.binds_pods():
-                broken_by = suspected_by
-            if broken_by:
-                self._try_no_more(case.trial, broken_by)
+                self._try_no_more(case.trial, suspected_by)
         except SchedproofError as error:
             self.result.error = error
             raise

@@ -16,7 +16,7 @@ from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import AUDIT_CAUGHT_UP
 from schedproof.foundation.disk import DiskSpace
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.history.audit_order import BINDINGS
+from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.observations import ApiRequest, AuditLine, AuditMark
 from schedproof.stimulus.binding_webhook import CALL_ANNOTATION
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["AuditTail"]
 
 _NAMESPACE = "default"
-_READING = frozenset({"get", "list", "watch"})
 _PLACING = frozenset({"pods", "bindings", "nodes"})
 """Resources whose changes concern scheduling, by any client."""
 
@@ -143,7 +142,7 @@ class AuditTail:
             return AuditMark(at=sent, answered=answered, mark=number, **stamps)
         resource = "/".join(part for part in (reference.get("resource"), reference.get("subresource")) if part)
         user, verb = event["user"]["username"], event["verb"]
-        if user not in self._whole and (verb in _READING or resource.partition("/")[0] not in _PLACING):
+        if user not in self._whole and (verb in READING or resource.partition("/")[0] not in _PLACING):
             return None
         if event.get("stage") == "ResponseStarted":
             self._begun.add(event["auditID"])

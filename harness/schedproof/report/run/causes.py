@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import itertools
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,11 @@ from schedproof.judge.hints import hint_for
 from schedproof.judge.symptoms import KINDS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from schedproof.judge.verdict import Verdict
 
-__all__ = ["Cause", "causes_of", "did_not_pass"]
+__all__ = ["Cause", "causes_of"]
 
 _CONFIGURATION = (
     "config-version-not-served", "plugin-not-registered", "plugin-name-taken", "plugin-not-enabled", "args-refused",
@@ -102,6 +103,11 @@ class Cause:
         return KINDS[self.kind] if self.kind in KINDS else CODES[self.kind]
 
     @property
+    def guarantee(self) -> str:
+        """Of the clause that shows it best."""
+        return CATALOGUE[self.shown_by.clause].guarantee
+
+    @functools.cached_property
     def shown_by(self) -> Verdict:
         """The verdict that shows it best: it can be tried again by itself, is about nothing else, has a decision."""
 
@@ -122,13 +128,10 @@ class Cause:
         return self._decision_of(self.shown_by)
 
     def _decision_of(self, verdict: Verdict) -> dict[str, Any] | None:
+        if self.kind in _NO_DECISION:
+            return None
         decisions: list[dict[str, Any]] = verdict.evidence.get("decisions", [])
-        if self.kind != "rule-ignored":
-            return decisions[0] if decisions and self.kind not in _NO_DECISION else None
-        broken = (
-            one for one in decisions if any(n["chosen"] and self.about in n.get("rules", ()) for n in one["nodes"])
-        )
-        return next(broken, None)
+        return next((one for one in decisions if self.kind != "rule-ignored" or self.about in _broken_by(one)), None)
 
     @property
     def clauses(self) -> list[str]:
@@ -140,11 +143,6 @@ def _broken_by(decision: Mapping[str, Any]) -> set[str]:
     return {rule for row in decision["nodes"] if row["chosen"] for rule in row.get("rules", ())}
 
 
-def did_not_pass(verdicts: Iterable[Verdict]) -> list[Verdict]:
-    """Those that keep a run from passing."""
-    return [verdict for verdict in verdicts if verdict.fails_run or verdict.unproved]
-
-
 def causes_of(verdicts: Sequence[Verdict]) -> list[Cause]:
     """The causes of what did not pass, in the order in which to mend them: what hides others comes first.
 
@@ -152,29 +150,25 @@ def causes_of(verdicts: Sequence[Verdict]) -> list[Cause]:
         verdicts: of one candidate.
     """
     found: dict[tuple[str, str], list[Verdict]] = {}
-    for verdict in did_not_pass(verdicts):
-        for key in _keys(verdict):
+    for verdict in verdicts:
+        for key in _keys(verdict) if verdict.did_not_pass else ():
             found.setdefault(key, []).append(verdict)
     _join_starts(found)
     _join_preferences(found)
     causes = [_cause(kind, about, tuple(members)) for (kind, about), members in found.items()]
     waiting = collections.Counter(verdict.depends_on for verdict in verdicts if verdict.depends_on)
-    return sorted(causes, key=lambda cause: _turn(cause, waiting))
+    places = {clause: place for place, clause in enumerate(CATALOGUE)}
+    return sorted(causes, key=lambda cause: _turn(cause, waiting, places))
 
 
 def _keys(verdict: Verdict) -> list[tuple[str, str]]:
     """The causes that a verdict follows from: all rules that were ignored, or the first other fault, or its code."""
-    seen = [(one["kind"], one["about"]) for one in _symptoms(verdict)]
+    seen = [(symptom.kind, symptom.about) for symptom in verdict.symptoms]
     if verdict.code in _CONFIGURATION:
         return [(verdict.code, "")]
     if rules := [key for key in seen if key[0] == "rule-ignored" and key[1] in _RULES]:
         return rules
     return seen[:1] or [(verdict.code or "not-tried", "")]
-
-
-def _symptoms(verdict: Verdict) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = verdict.evidence.get("symptoms", [])
-    return found
 
 
 def _join_starts(found: dict[tuple[str, str], list[Verdict]]) -> None:
@@ -193,31 +187,28 @@ def _join_preferences(found: dict[tuple[str, str], list[Verdict]]) -> None:
     fixed = {verdict.clause for verdict in patterns.get("one-node", ())}
     follows = any(about not in ("one-node", "ignored") or len(patterns) > 1 for about in patterns)
     about = max(patterns, key=lambda name: len(patterns[name]))
-    found["preference", "totals" if follows and _BY_TOTALS in fixed else about] = sorted(
-        itertools.chain(*patterns.values()), key=lambda verdict: [*CATALOGUE].index(verdict.clause)
-    )
+    followers = {verdict.clause: verdict for verdict in itertools.chain(*patterns.values())}
+    found["preference", "totals" if follows and _BY_TOTALS in fixed else about] = [
+        followers[clause] for clause in CATALOGUE if clause in followers
+    ]
 
 
 def _cause(kind: str, about: str, verdicts: tuple[Verdict, ...]) -> Cause:
     cause = Cause(kind, about, "", verdicts)
     shown = cause.shown_by
-    texts = [
-        one["text"]
-        for one in _symptoms(shown)
-        if one["kind"] == kind and (one["about"] == about or kind == "preference")
-    ]
+    texts = [one.text for one in shown.symptoms if one.kind == kind and (one.about == about or kind == "preference")]
     return dataclasses.replace(cause, text=(texts or [shown.summary])[0])
 
 
-def _turn(cause: Cause, waiting: Mapping[str, int]) -> tuple[int, int, int, int]:
+def _turn(cause: Cause, waiting: Mapping[str, int], places: Mapping[str, int]) -> tuple[int, int, int, int]:
     """Where its turn is: by what hides others, then by how much follows from it, with what was not tried because of it.
 
     Args:
         cause: one of a candidate's.
         waiting: how many clauses were not tried because of a clause.
+        places: of clauses in the catalogue.
     """
-    clauses = list(CATALOGUE)
-    first = min(clauses.index(clause) for clause in cause.clauses)
+    first = min(places[clause] for clause in cause.clauses)
     if cause.kind in _CONFIGURATION:
         return 0, _CONFIGURATION.index(cause.kind), 0, first
     kind = _KINDS.index(cause.kind) if cause.kind in KINDS else len(_KINDS)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pydantic
 
 from schedproof.foundation.errors import UsageError
+from schedproof.judge.verdict import Verdict
 from schedproof.report.counted import counted
 from schedproof.report.run.document import CandidateReport, CauseReport, ClauseReport, Report
 
@@ -86,7 +87,9 @@ def _changes(before: CandidateReport, after: CandidateReport) -> Changes:
 
 
 def _is_failing(clause: ClauseReport) -> bool:
-    return clause.stale or (clause.outcome in ("failed", "invalid") and clause.level == "required")
+    """As a run judges it."""
+    verdict = Verdict(clause.id, clause.level, clause.outcome, clause.summary, code=clause.code, stale=clause.stale)
+    return verdict.did_not_pass
 
 
 def _titles(causes: Sequence[CauseReport]) -> dict[tuple[str, str], str]:

@@ -17,16 +17,14 @@ _WIDTHS = {"node": 40, "feasible": 100}
 """Columns of a node's name, and of the reasons why a pod does not fit, at most: more are on further lines."""
 
 
-def decision_table(decision: Mapping[str, Any], *, rows: int = 0, indent: int = 0) -> Table:
+def decision_table(decision: Mapping[str, Any], *, rows: int = 0) -> Table:
     """What `judge.evidence.decision_table` has.
 
     Args:
         decision: one of a verdict's.
         rows: how many nodes to show, without lines between the columns: the chosen one, those expected, then feasible
             ones; 0: all, with lines.
-        indent: columns to its left.
     """
-    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
@@ -52,7 +50,7 @@ def decision_table(decision: Mapping[str, Any], *, rows: int = 0, indent: int = 
         table.add_column(Text(column), justify=justify, max_width=_WIDTHS.get(column), **cut)
     for cells in zip(*known.values(), strict=True):
         table.add_row(*map(Text, cells))
-    return Padding(table, (0, 0, 0, indent)) if indent else table  # type: ignore[return-value]
+    return table
 
 
 def decision_title(decision: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from typing import TYPE_CHECKING
 
 from schedproof.report.counted import counted
@@ -29,9 +30,8 @@ def gaps(result: RunResult) -> Iterator[str]:
         network, claimed = one.candidate.claims.network, one.candidate.claimed_window
         if network is not None and claimed not in (None, network.window):
             yield f"{name}: tried with a window of {network.window:g} s; it claims {claimed:g} s, which was not tried"
-        for cause in dict.fromkeys(verdict.depends_on for verdict in one.dependent):
-            waiting = [verdict.clause for verdict in one.dependent if verdict.depends_on == cause]
-            yield f"{name}: not tried, for want of {cause}: {counted(len(waiting), 'clause')} (--keep-going tries all)"
+        for cause, waiting in collections.Counter(verdict.depends_on for verdict in one.dependent).items():
+            yield f"{name}: not tried, for want of {cause}: {counted(waiting, 'clause')} (--keep-going tries all)"
         if one.untried and one.error is None:
             first = ", ".join(one.untried[:5]) + (", ..." if len(one.untried) > 5 else "")
             yield f"{name}: the run ended before the turn of {counted(len(one.untried), 'clause')}: {first}"

@@ -139,12 +139,9 @@ class _ShownCause:
     reproduce: str
 
     @property
-    def guarantee(self) -> str:
-        return CATALOGUE[self.cause.shown_by.clause].guarantee
-
-    @property
     def decision(self) -> dict[str, Any] | None:
-        return None if self.cause.decision is None else _decision(self.cause.decision)
+        decision = self.cause.decision
+        return None if decision is None else _decision(decision)
 
     @property
     def links(self) -> list[tuple[str, str]]:

@@ -11,10 +11,8 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.claims import profile_of
-from schedproof.judge.catalogue import CATALOGUE
 from schedproof.report.counted import counted
 from schedproof.report.run.asking import asking
-from schedproof.report.run.causes import Cause, did_not_pass
 from schedproof.report.run.decision_rows import decision_table, decision_title
 from schedproof.report.run.gaps import gaps
 from schedproof.report.run.symbols import symbol
@@ -25,7 +23,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from schedproof.judge.verdict import Verdict
+    from schedproof.report.run.causes import Cause
     from schedproof.report.run.result import CandidateResult, RunResult
+
+    _Failing = Sequence[tuple[CandidateResult, Sequence[Cause]]]
+    """Candidates of which something did not pass, each with its causes."""
 
 __all__ = ["LINES", "print_page"]
 
@@ -46,7 +48,11 @@ _GAPS = 12
 def print_page(result: RunResult, console: Console) -> None:
     """Print the page. Colours are the console's; its width is kept to."""
     console.width = min(console.width, _WIDTH)
-    failing = [one for one in result.candidates.values() if one.error is not None or did_not_pass(one.verdicts)]
+    failing = [
+        (one, one.causes)
+        for one in result.candidates.values()
+        if one.error is not None or any(verdict.did_not_pass for verdict in one.verdicts)
+    ]
     head = _captured(console, lambda: _print_profiles(result, console))
     foot = _captured(console, lambda: _print_foot(result, console))
     clauses = _captured(console, lambda: _print_clauses(failing, console))
@@ -62,13 +68,13 @@ def print_page(result: RunResult, console: Console) -> None:
         console.out(line.rstrip(), highlight=False)
 
 
-def _causes(result: RunResult, failing: Sequence[CandidateResult], console: Console, *, tables: bool) -> list[str]:
+def _causes(result: RunResult, failing: _Failing, console: Console, *, tables: bool) -> list[str]:
     """The lines about the first causes of each candidate; `tables`: whether not only the first has its decision."""
     most = max(1, _CAUSES // max(1, len(failing)))
 
     def print_all() -> None:
-        for one in failing:
-            _print_candidate(result, one, console, most, tables=tables)
+        for one, causes in failing:
+            _print_candidate(result, one, causes, console, most, tables=tables)
 
     return _captured(console, print_all)
 
@@ -81,12 +87,15 @@ def _captured(console: Console, print_it: Callable[[], object]) -> list[str]:
 
 def _say(console: Console, text: str, *, indent: int = 0, most: int = 0, style: str = "") -> None:
     """A paragraph, within the console's width."""
-    lines = textwrap.wrap(
+    for line in _wrapped(console, text, indent=indent, most=most):
+        console.print(line, style=style or None, highlight=False, markup=False, emoji=False)
+
+
+def _wrapped(console: Console, text: str, *, indent: int = 0, most: int = 0) -> list[str]:
+    return textwrap.wrap(
         " ".join(text.split()), console.width - 1, initial_indent=" " * indent, subsequent_indent=" " * indent,
         break_on_hyphens=False, max_lines=most or None, placeholder=" ...",
     )  # fmt: skip
-    for line in lines:
-        console.print(line, style=style or None, highlight=False, markup=False, emoji=False)
 
 
 def _print_profiles(result: RunResult, console: Console) -> None:
@@ -123,10 +132,11 @@ def _by_profile(verdicts: Iterable[Verdict]) -> dict[str, tuple[int, int]]:
     return counts
 
 
-def _print_candidate(result: RunResult, one: CandidateResult, console: Console, most: int, *, tables: bool) -> None:
+def _print_candidate(
+    result: RunResult, one: CandidateResult, causes: Sequence[Cause], console: Console, most: int, *, tables: bool
+) -> None:
     from rich.rule import Rule
 
-    causes = one.causes
     what = counted(len(causes), "cause") + (
         f", the first {most} in the order in which to mend them" if len(causes) > most else ""
     )
@@ -141,15 +151,17 @@ def _print_candidate(result: RunResult, one: CandidateResult, console: Console, 
 def _print_cause(
     result: RunResult, one: CandidateResult, cause: Cause, console: Console, *, number: int, table: bool
 ) -> None:
+    from rich.padding import Padding
+
     shown = cause.shown_by
     _say(console, f"{number}. {cause.title}", style="bold")
     _say(console, cause.text, indent=3, most=_TEXT)
     if table and (decision := cause.decision) is not None:
         _say(console, decision_title(decision), indent=3)
-        console.print(decision_table(decision, rows=_ROWS, indent=3))
+        console.print(Padding(decision_table(decision, rows=_ROWS), (0, 0, 0, 3)))
     for scoring in [one for one in shown.evidence.get("scorings", ()) if one["id"] and not one.get("holds")][:1]:
         _say(console, f"surface {scoring['surface']}; the same case again: schedproof replay {scoring['id']}", indent=3)
-    _say(console, f"guarantee: {CATALOGUE[shown.clause].guarantee}", indent=3)
+    _say(console, f"guarantee: {cause.guarantee}", indent=3)
     _say(console, f"mend: {cause.remedy}", indent=3)
     for line in _command(result.reproduce(one.candidate, shown.clause), console.width - 4):
         console.print(f"   {line}", highlight=False, markup=False, emoji=False)
@@ -169,16 +181,15 @@ def _command(command: str, width: int) -> Iterator[str]:
     yield line
 
 
-def _print_clauses(failing: Sequence[CandidateResult], console: Console) -> None:
-    """A line for each clause that did not pass: its code, and the number of its first cause."""
-    for one in failing:
-        causes = one.causes
-        numbers = {
-            verdict.clause: [str(n) for n, cause in enumerate(causes, 1) if verdict in cause.verdicts]
-            for verdict in one.verdicts
-        }
+def _print_clauses(failing: _Failing, console: Console) -> None:
+    """A line for each clause that did not pass: its code, and the numbers of its first causes."""
+    for one, causes in failing:
+        numbers: dict[str, list[str]] = {}
+        for number, cause in enumerate(causes, 1):
+            for clause in cause.clauses:
+                numbers.setdefault(clause, []).append(str(number))
         of = f" {one.candidate.name}" if len(failing) > 1 else ""
-        for verdict in did_not_pass(one.verdicts):
+        for verdict in (each for each in one.verdicts if each.did_not_pass):
             word, style = symbol(verdict)
             because = f"  cause {', '.join(numbers[verdict.clause][:3])}" if len(causes) > 1 else ""
             line = f"[{style}]{word:>8}[/]{of}  {verdict.clause}  [dim]{verdict.code}{because}[/]"
@@ -192,10 +203,6 @@ def _print_foot(result: RunResult, console: Console) -> None:
         for asked in asking(one.verdicts):
             _say(console, f"{name} on surface {asked}")
     console.print(f"evidence: {result.folder}", soft_wrap=True, highlight=False, markup=False)
-    lines = [line for text in gaps(result) for line in _captured(console, lambda text=text: _say_gap(console, text))]  # type: ignore[misc]
+    lines = [line for text in gaps(result) for line in _wrapped(console, text, indent=len(text) - len(text.lstrip()))]
     for line in lines if len(lines) <= _GAPS else [*lines[: _GAPS - 1], "  ... -v shows them all"]:
         console.print(line, highlight=False, markup=False, emoji=False)
-
-
-def _say_gap(console: Console, text: str) -> None:
-    _say(console, text, indent=len(text) - len(text.lstrip()))

@@ -51,7 +51,7 @@ class Repeated:
         for _, result in self._runs:
             for name, one in result.candidates.items() if result is not None else ():
                 for verdict in one.verdicts:
-                    if result is not None and (verdict.fails_run or verdict.unproved):
+                    if result is not None and verdict.did_not_pass:
                         word = "stale exclusion" if verdict.stale else str(verdict.outcome)
                         seeds[name, verdict.clause, word].append(result.seed)
         for (name, clause, word), found in seeds.items():

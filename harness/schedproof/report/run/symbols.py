@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from schedproof.judge.verdict import Verdict
 
-__all__ = ["SYMBOLS", "symbol"]
+__all__ = ["symbol"]
 
-SYMBOLS = {
+_SYMBOLS = {
     "passed": ("pass", "green"),
     "failed": ("FAIL", "bold red"),
     "excluded": ("excluded", "yellow"),
@@ -21,4 +21,4 @@ SYMBOLS = {
 
 def symbol(verdict: Verdict) -> tuple[str, str]:
     """Word and style of a verdict."""
-    return ("STALE", "bold red") if verdict.stale else SYMBOLS[verdict.outcome]
+    return ("STALE", "bold red") if verdict.stale else _SYMBOLS[verdict.outcome]

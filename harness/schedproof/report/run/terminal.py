@@ -58,7 +58,7 @@ def print_report(result: RunResult, console: Console, *, evidence: bool = True, 
 def _print_failures(result: RunResult, console: Console) -> None:
     for one in result.candidates.values():
         for verdict in one.verdicts:
-            if verdict.fails_run or verdict.unproved:
+            if verdict.did_not_pass:
                 style = "red" if verdict.fails_run else "magenta"
                 _print_heading(f"{one.candidate.name}  {verdict.clause}", console, style)
                 _print_verdict(verdict, console, verbose=True)
@@ -81,7 +81,7 @@ def print_conclusion(conclusion: Conclusion, console: Console) -> None:
 def _print_findings(result: RunResult, console: Console) -> None:
     for name, one in result.candidates.items():
         for verdict in one.verdicts:
-            if verdict.fails_run or verdict.unproved:
+            if verdict.did_not_pass:
                 line = f"{symbol(verdict)[0]} {name} {verdict.clause}: {verdict.summary}"
                 console.print(line, soft_wrap=True, highlight=False, markup=False)
         if one.error is not None:
@@ -119,10 +119,7 @@ def _matrix(result: RunResult) -> Table:
         row = [verdicts.get((name, clause)) for name in result.candidates]
         if any(row):
             cells = [Text(*symbol(verdict)) if verdict else Text("") for verdict in row]
-            table.add_row(
-                clause,
-                *cells,
-            )
+            table.add_row(clause, *cells)
     return table
 
 
