@@ -74,6 +74,16 @@ def test_what_got_ready_before_its_process_ended_is_ready() -> None:
 # -- the deadline
 
 
+def test_a_wait_is_made_longer_by_what_is_known_at_its_end() -> None:
+    assert wait_for(countdown(3), NOW, what="it", poll=QUICK, extended=lambda: 60) == "ready"
+
+
+def test_a_wait_ends_once_nothing_more_is_added() -> None:
+    asked = iter([QUICK, 2 * QUICK, 2 * QUICK, 2 * QUICK])
+    with pytest.raises(DeadlineExceededError):
+        wait_for(never, NOW, what="it", poll=QUICK, extended=lambda: next(asked))
+
+
 def test_a_deadline_is_named_with_its_length_and_with_what_was_seen_last() -> None:
     with pytest.raises(DeadlineExceededError) as caught:
         wait_for(never, NOW, what="the room to fill")

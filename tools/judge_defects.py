@@ -3,6 +3,9 @@
 Reads fixtures/defects.yaml; with `--unusual` fixtures/unusual.yaml, whose candidates are correct and must pass. Each
 candidate is tried on its own clauses only, on an embedded cluster that it shares with others. Exits with 1 if a defect
 is not caught, or if what is correct does not pass.
+
+With `--ladder` as users run it: together with the clauses that others wait for, and without `--keep-going`; prints what
+was not tried because it waits for another clause that failed. Candidates on which no clause waits are left out.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ import pytest
 import yaml
 
 from schedproof.foundation.sandbox_init import end_with_parent
+from schedproof.judge.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDED = ROOT / "fixtures" / "recorded.tar.xz"
@@ -107,15 +111,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def judge(
-    rows: list[dict[str, Any]], report: Path, jobs: int, options: tuple[str, ...] = ()
+    rows: list[dict[str, Any]], report: Path, jobs: int, options: tuple[str, ...] = (), *, ladder: bool = False
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Candidate's name to clause to what report.json says of it. `options` are pytest's."""
+    basics = {"core/alive", "core/binds"}.union(*(clause.stands_on for clause in CATALOGUE.values())) if ladder else ()
     candidates = list(dict.fromkeys(str(ROOT / "fixtures" / "candidates" / row["candidate"]) for row in rows))
-    pairs = [(name_of(row), clause) for row in rows for clause in (*clauses_of(row), *row.get("tried", ()))]
+    pairs = [(name_of(row), clause) for row in rows for clause in (*clauses_of(row), *row.get("tried", ()), *basics)]
     command = [
         sys.executable, "-m", "pytest", "-c", str(ROOT / "suites" / "pytest.ini"), "--noconftest", "-q", "--tb=no",
         "-p", "no:cacheprovider", "-p", "judge_defects", str(ROOT / "suites"), f"--sched-report={report}",
-        "--sched-keep-going",  # each clause that is listed has to catch it by itself
+        *(() if ladder else ("--sched-keep-going",)),  # each clause that is listed has to catch it by itself
         *(f"--sched-candidate={candidate}" for candidate in candidates), *options,
     ]  # fmt: skip
     if jobs > 1:
@@ -170,6 +175,7 @@ def main() -> int:
     parser.add_argument("--unusual", action="store_true", help="the correct candidates of fixtures/unusual.yaml")
     parser.add_argument("--all", action="store_true", help="both")
     parser.add_argument("--quick", action="store_true", help="what `make test-all` tries")
+    parser.add_argument("--ladder", action="store_true", help="without --keep-going: what waits for what")
     parser.add_argument("--record", action="store_true", help="keep the histories of the others")
     parser.add_argument("--jobs", type=int, default=4, metavar="N", help="clusters at once (default: 4)")
     parser.add_argument("--report", type=Path, help="where the evidence goes (default: nowhere)")
@@ -180,9 +186,11 @@ def main() -> int:
     defects = [] if arguments.unusual else quick(ROWS) if arguments.quick else ROWS
     rows = [*defects, *(UNUSUAL if arguments.unusual or arguments.all else ())]
     rows = [row for row in rows if not arguments.only or row["candidate"] in arguments.only]
+    if arguments.ladder:
+        rows = [row for row in rows if any(CATALOGUE[clause].stands_on for clause in clauses_of(row))]
     with tempfile.TemporaryDirectory() as scratch:
         report = (arguments.report or Path(scratch)).absolute()
-        judged = judge(rows, report, arguments.jobs)
+        judged = judge(rows, report, arguments.jobs, ladder=arguments.ladder)
         if arguments.record:
             record(rows, report)
     outcomes = {name: {i: clause["outcome"] for i, clause in clauses.items()} for name, clauses in judged.items()}
@@ -192,8 +200,19 @@ def main() -> int:
         arguments.table.write_text(f"# Planted defects, and the clauses that catch them\n\n{text}")
     if arguments.failures:
         arguments.failures.write_text(_FAILURES + yaml.safe_dump(failures(rows, judged), width=110))
+    waits = {
+        (name, i): clause["depends_on"]
+        for name, clauses in judged.items()
+        for i, clause in clauses.items()
+        if clause.get("depends_on")
+    }
+    for (name, i), basic in waits.items():
+        sys.stdout.write(f"{name}: {i} waits for {basic}, which is {outcomes[name][basic]}\n")
     missed = [
-        row for row in rows if any(outcomes.get(name_of(row), {}).get(c) != expected_of(row) for c in clauses_of(row))
+        row
+        for row in rows
+        for name in [name_of(row)]
+        if any((name, c) not in waits and outcomes.get(name, {}).get(c) != expected_of(row) for c in clauses_of(row))
     ]
     for row in missed:
         sys.stderr.write(f"not {expected_of(row)} on all of them: {row['candidate']}\n")

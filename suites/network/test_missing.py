@@ -43,7 +43,7 @@ def test_missing_node(case: Case) -> None:
         case.delete([case.preference.ask("before", case.load.script({**load, **was_quietest}))])
         phase = case.load.script(load)
         case.settle()
-        case.preference.seek(phase, 2, quietest)
+        case.preference.seek(phase, case.chance.probes(2), quietest)
         for number in range(PAIRED):
             # The last one judges candidates that count the pods before it.
             if number == PAIRED - 1:

@@ -412,11 +412,12 @@ class HistoryBuilder:
     def unseen(self, reason: str) -> None:
         self.add(Unseen(case=self.case, rv=self.rv, reason=reason))
 
-    def expect(self, pod: str, outcome: str, *, deadline: str = "bind", within: float = 20) -> None:
+    def expect(self, pod: str, outcome: str, *, deadline: str = "bind", within: float = 20, **kept: float) -> None:
+        """The wait for a pod is over; `kept`: for how long processes waited for a processor meanwhile."""
         """The harness has waited for an outcome, and the wait is over."""
         self.add(Expect(
             case=self.case, pod=f"{NAMESPACE}/{pod}", uid=self.uid(pod), outcome=outcome, rv=self.rv,
-            within=within, deadline=deadline,
+            within=within, deadline=deadline, kept=kept,
         ))  # fmt: skip
 
     def fence(self, sentinel: str = "sentinel-1", node: str = "node-4") -> None:

@@ -16,15 +16,15 @@ TAINT = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
 POOL = {"pool": "a"}
 
 
-def rounds(late: int, of: int = 3, *, fenced: bool = True) -> HistoryBuilder:
-    """So many changes of nodes, of which the first `late` were not heeded."""
+def rounds(late: int, of: int = 3, *, fenced: bool = True, kept: float = 0) -> HistoryBuilder:
+    """So many changes of nodes, of which the first `late` were not heeded; `kept`: see `Aged`."""
     h = HistoryBuilder("core/freshness")
     for number in range(of):
         node = f"node-{number % 3 + 1}"
         h.node(node, labels=POOL)
         h.seen()
         h.node(node, labels=POOL, taints=[TAINT])
-        h.add(Aged(case=h.case, node=node, rv=h.rv, seconds=2.0))
+        h.add(Aged(case=h.case, node=node, rv=h.rv, seconds=2.0, kept={"candidate": kept}))
         name = f"late-{number}"
         h.pod(name, nodeSelector=POOL)
         if number < late:
@@ -47,6 +47,12 @@ def test_one_late_decision_may_be_a_machine_that_stood_still() -> None:
 @pytest.mark.parametrize("late", [2, 3])
 def test_two_are_the_candidates(late: int) -> None:
     told(rounds(late).verdict(), "failed", "outdated-view", late, "3")
+
+
+def test_a_machine_that_was_too_busy_says_nothing_of_the_view() -> None:
+    told(rounds(late=2, kept=1).verdict(), "failed", "outdated-view")
+    told(rounds(late=2, kept=4).verdict(), "invalid", "machine-too-busy")
+    assert rounds(late=1, of=4, kept=4).verdict().outcome == "passed"
 
 
 def test_what_was_undone_in_time_was_not_late() -> None:

@@ -86,3 +86,51 @@ def test_claims_of_an_older_history_have_the_default_timing() -> None:
     h = unbound()
     del h.records[0]["candidate"]["claims"]["timing"]
     assert h.history().claims.timing == Timing()
+
+
+# -- on a busy machine
+
+
+def kept(**seconds: float) -> HistoryBuilder:
+    h = HistoryBuilder("core/binds")
+    h.pod("probe-1")
+    h.expect("probe-1", "bound", within=20, **seconds)
+    return h
+
+
+def test_a_failure_says_for_how_long_which_process_waited_for_a_processor() -> None:
+    verdict = kept(candidate=0.3, etcd=0.1).verdict()
+    told(verdict, "failed", "not-bound-in-time", "20 s", "0.4 s", "candidate 0.3 s", "etcd 0.1 s")
+
+
+def test_a_wait_that_is_as_long_as_it_may_get_says_nothing_of_the_candidate() -> None:
+    told(kept(candidate=25, etcd=16).verdict(), "invalid", "machine-too-busy", "20 s", "candidate 25.0 s")
+    told(kept(candidate=25, etcd=14).verdict(), "failed", "not-bound-in-time")
+
+
+def test_a_process_that_has_ended_waited_for_no_processor() -> None:
+    h = HistoryBuilder("core/binds")
+    h.pod("probe-1")
+    h.process("candidate", "exited", code=1)
+    h.expect("probe-1", "bound", within=20, etcd=50)
+    told(h.verdict(), "failed", "not-bound-in-time")
+
+
+@pytest.mark.parametrize(("etcd", "outcome"), [(10, "failed"), (40, "invalid")])
+def test_a_condition_that_was_missed_on_a_busy_machine(etcd: float, outcome: str) -> None:
+    h = HistoryBuilder("core/unschedulable-condition")
+    h.pod("probe-1", cpu="1000")
+    h.fence()
+    h.expect("probe-1", "pending")
+    h.add(Missed(case=h.case, what="the condition", within=20, deadline="reaction", kept={"etcd": etcd}))
+    assert h.verdict().outcome == outcome
+
+
+def test_a_condition_that_came_after_all_is_there() -> None:
+    h = HistoryBuilder("core/unschedulable-condition")
+    h.pod("probe-1", cpu="1000")
+    h.fence()
+    h.expect("probe-1", "pending")
+    h.add(Missed(case=h.case, what="the condition", within=20, deadline="reaction", kept={"etcd": 40}))
+    h.condition("probe-1", reason="Unschedulable")
+    assert h.verdict().outcome == "passed"

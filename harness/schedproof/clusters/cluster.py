@@ -118,6 +118,9 @@ class Hosting(Protocol):
     def load_image(self, ref: str) -> None:
         """Give every node an image that this machine's Docker has."""
 
+    def pids_of(self, uid: str) -> Sequence[int]:
+        """The processes of a pod as this machine sees them; empty where it does not."""
+
 
 class Site(Protocol):
     """Where candidates can be attached."""
@@ -255,6 +258,9 @@ class Cluster(Site, Protocol):
         """
 
     def scripted_metrics(self) -> ScriptedMetrics: ...
+
+    def servers(self) -> Mapping[str, int]:
+        """The pids of the control plane's processes that a Binding passes, by name, where this machine sees them."""
 
     def load_rules(self, rules: Sequence[Mapping[str, Any]]) -> None:
         """Have every Prometheus of ours evaluate these recording rules (`record`, `expr`, `labels`), and no others."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 __all__ = [
     "Ending",
@@ -25,7 +25,9 @@ __all__ = [
     "can_look_below",
     "children",
     "holders",
+    "in_pod",
     "listening",
+    "named_below",
     "namespace_pids",
     "seconds_since_boot",
     "see",
@@ -89,6 +91,28 @@ def below(pid: int) -> Iterator[int]:
         yield from below(child)
 
 
+def named_below(root: int, names: Collection[str]) -> dict[str, int]:
+    """The pids of the processes below `root` of these names, which have up to 15 characters (comm in proc(5))."""
+    found = {}
+    for pid in below(root):
+        with contextlib.suppress(OSError):
+            name = (_PROC / str(pid) / "comm").read_text(errors="replace").strip()
+            if name in names:
+                found[name] = pid
+    return found
+
+
+def in_pod(root: int, uid: str) -> list[int]:
+    """The processes below `root` that a kubelet runs for a pod: their cgroup has its uid, by either cgroup driver."""
+    found = []
+    for pid in below(root):
+        with contextlib.suppress(OSError):
+            cgroup = (_PROC / str(pid) / "cgroup").read_text(errors="replace")
+            if f"pod{uid}" in cgroup.replace("_", "-"):
+                found.append(pid)
+    return found
+
+
 def namespace_pids(pid: int) -> list[int]:
     """The pids that a process has in each of its PID namespaces, from ours inwards; empty: it is gone."""
     with contextlib.suppress(OSError):
@@ -114,7 +138,7 @@ def see(pid: int) -> SeenProcess | None:
 
 
 def _stalled(folder: Path) -> float:
-    """Of the first thread, by the second field of schedstat (Documentation/scheduler/sched-stats.rst): nanoseconds."""
+    """Of the first thread; see `cpu_waits`."""
     try:
         return int((folder / "schedstat").read_text().split()[1]) / 1e9
     except (OSError, IndexError):

@@ -37,6 +37,7 @@ def wait_for(
     watching: Sequence[Watched] = (),
     wake: threading.Condition | None = None,
     poll: float = 0.02,
+    extended: Callable[[], float] = lambda: 0.0,
 ) -> T:
     """Call `probe` until it returns instead of raising `NotYet`, and return what it returned.
 
@@ -48,13 +49,15 @@ def wait_for(
         wake: a condition that is notified whenever the probe may have a new answer. `probe` is then called
             while holding it. Without one the probe is polled.
         poll: seconds between two calls where nothing wakes us; also how soon an exit is noticed.
+        extended: the seconds that the wait may take beyond its deadline, as known when that is over.
 
     Raises:
         DeadlineExceededError: the deadline passed; names it, and quotes what the probe last saw.
         SchedproofError: whatever a watched process has to say about its exit.
     """
     condition = wake if wake is not None else threading.Condition()
-    end = time.monotonic() + deadline.seconds
+    begin = time.monotonic()
+    end = begin + deadline.seconds
     pause = poll if wake is None else max(poll, 0.1)
     with condition:
         while True:
@@ -65,7 +68,10 @@ def wait_for(
             for process in watching:
                 if (error := process.exit_error()) is not None:
                     raise error
-            remaining = end - time.monotonic()
+            now = time.monotonic()
+            if now >= end:
+                end = begin + deadline.seconds + extended()
+            remaining = end - now
             if remaining <= 0:
                 raise DeadlineExceededError(
                     f"waited {deadline.seconds:g} s ({deadline.name}) for {what}; last seen: {seen or 'nothing'}"

@@ -184,6 +184,8 @@ class Expect(OfCase, kind="expect"):
     """Seconds."""
     deadline: str = ""
     """Its name."""
+    kept: dict[str, Number] = {}  # noqa: RUF012 - pydantic copies it
+    """Seconds for which processes waited for a processor meanwhile, by their names. Missing in older histories."""
 
 
 class Missed(OfCase, kind="missed"):
@@ -195,6 +197,8 @@ class Missed(OfCase, kind="missed"):
     """Seconds."""
     deadline: str = ""
     """Its name."""
+    kept: dict[str, Number] = {}  # noqa: RUF012 - pydantic copies it
+    """Seconds for which processes waited for a processor meanwhile, by their names. Missing in older histories."""
 
 
 class Fence(OfCase, kind="fence"):
@@ -264,6 +268,8 @@ class Aged(OfCase, kind="aged"):
     rv: int
     seconds: Number
     """The candidate's claimed freshness."""
+    kept: dict[str, Number] = {}  # noqa: RUF012 - pydantic copies it
+    """Seconds for which processes waited for a processor meanwhile, by their names. Missing in older histories."""
 
 
 class Emptied(OfCase, kind="emptied"):

@@ -218,6 +218,10 @@ CODES: Mapping[str, Code] = {
         "a pod was bound while one of a higher priority waited for the same room",
         "sort the queue by spec.priority, highest first, then by time",
     ),
+    "machine-too-busy": Code(
+        "candidate and control plane were kept from running for so long that a wait in vain says nothing",
+        "run it again on a machine that has less to do, or with fewer clusters at once",
+    ),
     "malformed-call-accepted": Code(
         "malformed input was answered as if it were valid",
         "answer input that is no ExtenderArgs with a status of 400 or an error",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from schedproof.history.acts import Expect
+from schedproof.history.acts import Expect, Missed
 from schedproof.history.observations import ApiRequest, WatchEvent
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.evidence import shown
-from schedproof.judge.lateness import missed_deadline
+from schedproof.judge.lateness import missed_deadline, too_busy
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.unbound import refused_requests
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -56,6 +56,16 @@ def _judge_told(history: History, case: str, *, events: bool) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding
+    untold = _untold(history, case, finding, events=events)
+    if untold.outcome == "failed":
+        for missed in history.of(Missed, case):
+            if busy := too_busy(missed.kept, missed.within):
+                return invalid("machine-too-busy", busy, **untold.evidence)
+    return untold
+
+
+def _untold(history: History, case: str, finding: Finding, *, events: bool) -> Finding:
+    """What was not said of a pod that fits nowhere; `finding`, or how many were told of, where nothing is missing."""
     evidence = shown(history, case)
     missed = missed_deadline(history, case)
     notes = [*([missed] if missed else []), *refused_requests(history, *history.span(case), _TOLD_BY)]

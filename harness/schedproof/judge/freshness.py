@@ -8,6 +8,7 @@ from schedproof.history.acts import Aged, Emptied, Fence
 from schedproof.history.observations import WatchEvent
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.evidence import shown
+from schedproof.judge.lateness import too_busy
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
@@ -23,13 +24,16 @@ _TOO_OFTEN = 2
 
 def judge_freshness(history: History, case: str) -> Finding:
     """What a node was told to have become was heeded within the claimed time, in all rounds but one at most."""
-    late, heeded = [], 0
+    late, heeded, busy = [], 0, []
     for aged in history.of(Aged, case):
         pod = next((pod for pod in history.test_pods(case, "probe") if pod.at >= aged.at), None)
         if pod is None:
             continue
         if _is_late(history, pod, aged):
-            late.append((pod, aged))
+            if why := too_busy(aged.kept, aged.seconds):
+                busy.append(why)
+            else:
+                late.append((pod, aged))
         elif any(fence.at > pod.at for fence in history.of(Fence, case)):
             heeded += 1
     if len(late) >= _TOO_OFTEN:
@@ -41,6 +45,8 @@ def judge_freshness(history: History, case: str) -> Finding:
             f"{aged.seconds:g} s, spec.claims.timing.freshness)",
             **shown(history, case),
         )
+    if busy and len(late) + len(busy) >= _TOO_OFTEN:
+        return invalid("machine-too-busy", busy[0], **shown(history, case))
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding

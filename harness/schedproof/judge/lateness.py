@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.timing import RECOVERY, TIMING_CLAIMS
+from schedproof.foundation.cpu_waits import most_kept
 from schedproof.history.acts import Missed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from schedproof.history.acts import Expect
     from schedproof.history.history import History
 
-__all__ = ["how_late", "missed_deadline", "whose_deadline"]
+__all__ = ["how_late", "kept_waiting", "missed_deadline", "too_busy", "whose_deadline"]
 
 
 _BIND = "bind"
@@ -38,12 +41,30 @@ def _was_unschedulable(history: History, uid: str) -> bool:
     )
 
 
+def kept_waiting(kept: Mapping[str, float]) -> str:
+    """What processes waited for a processor, as the rest of a sentence that says how long was waited; "" if nothing."""
+    if not kept:
+        return ""
+    each = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in sorted(kept.items(), key=lambda one: -one[1]))
+    return f", and for {sum(kept.values()):.1f} s more, for which a processor was waited for ({each})"
+
+
+def too_busy(kept: Mapping[str, float], within: float) -> str:
+    """Why a wait in vain says nothing of the candidate: as long as that was made longer, it was kept from running.
+
+    "" where it had all of the time that it claims to take. `within`: seconds.
+    """
+    if sum(kept.values()) < most_kept(within):
+        return ""
+    return f"the machine was too busy: waited {within:g} s{kept_waiting(kept)}"
+
+
 def missed_deadline(history: History, case: str) -> str:
     """The first deadline that the candidate missed in a case, besides bindings; "" if it missed nothing."""
     missed = next(history.of(Missed, case), None)
     if missed is None:
         return ""
-    waited = f"waited {missed.within:g} s ({missed.deadline}) for {missed.what}"
+    waited = f"waited {missed.within:g} s ({missed.deadline}){kept_waiting(missed.kept)} for {missed.what}"
     return f"{waited}; {whose_deadline(history, missed.deadline)}"
 
 

@@ -12,7 +12,7 @@ from schedproof.history.world import RESERVED
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.configuration import as_configured, disabled_filters
 from schedproof.judge.evidence import decision_table, log_tails, shown, timeline
-from schedproof.judge.lateness import how_late
+from schedproof.judge.lateness import how_late, kept_waiting, too_busy
 from schedproof.judge.ruling import Ruling, rule_binding
 from schedproof.judge.unbound import why_unbound
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -264,7 +264,9 @@ def _judge_unbound(
     begin, _ = history.span(pod.case)
     exits = (event for event in history.of(ProcessEvent) if event.event == "exited" and not event.descendant)
     ended = [event for event in exits if begin <= event.at <= expectation.at]
-    waited = f"within {expectation.within:g} s ({expectation.deadline})"
+    if not ended and (busy := too_busy(expectation.kept, expectation.within)):
+        return invalid("machine-too-busy", f"{pod.name} was not bound, and {busy}", **evidence)
+    waited = f"within {expectation.within:g} s ({expectation.deadline}){kept_waiting(expectation.kept)}"
     late = f"; {how_late(history, expectation)}"
     if ended:
         waited, late = f"before {ended[0].name} ended with code {ended[0].code}", ""

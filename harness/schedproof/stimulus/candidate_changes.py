@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import time
 from typing import TYPE_CHECKING, Any
 
 from schedproof.candidates.deploy.scheduler_config import NO_LEADER_ELECTION
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.errors import CandidateError
-from schedproof.foundation.waiting import NotYet, until
+from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import Election, Halted, Resumed
 from schedproof.history.observations import ApiRequest, LeaseHolder
 from schedproof.judge.reconnecting import MOST_VERSIONS, VERSIONS, versions_to
@@ -103,7 +102,7 @@ class CandidateChanges:
         timing = self._trial.candidate.claims.timing
         # Its RenewDeadline is shorter than a lease, which has to run out before another one takes over.
         claimed = 0.0 if timing.is_default("takeover") else timing.takeover
-        until(time.monotonic() + max(self._context.freshness, _STEPS_DOWN, claimed))
+        self._trial.usable_time.let_pass(max(self._context.freshness, _STEPS_DOWN, claimed))
         self._note_election("first-awake")
 
     def _note_election(self, event: str) -> None:

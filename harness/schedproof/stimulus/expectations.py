@@ -37,6 +37,8 @@ class Expectations:
         self._pods = pods
         self.over = False
         """Whether a deadline was missed."""
+        self._kept: dict[str, float] = {}
+        """For how long which processes were kept from running during the last wait, if that was in vain."""
 
     # -- outcomes of pods
 
@@ -146,7 +148,7 @@ class Expectations:
     def patiently(self, probe: Callable[[], object], deadline: Deadline, what: str) -> bool:
         """Whether it came to pass. That it did not is for the judge to weigh, so nothing is raised.
 
-        A candidate whose process has ended gets no more time.
+        The time for which the candidate was kept from running does not count. One whose process has ended gets no more.
         """
 
         def attempt() -> bool:
@@ -159,9 +161,15 @@ class Expectations:
                 raise
             return True
 
+        self._kept = {}
+        stretch = self._trial.usable_time.begin()
         try:
-            return wait_for(attempt, deadline, what=what, wake=self._recorder.changed)
+            return wait_for(
+                attempt, deadline, what=what, wake=self._recorder.changed,
+                extended=lambda: stretch.extension(deadline.seconds),
+            )  # fmt: skip
         except DeadlineExceededError:
+            self._kept = stretch.kept()
             return False
 
     def said(self, probe: Callable[[], object], deadline: Deadline, what: str) -> None:
@@ -173,7 +181,9 @@ class Expectations:
         in_time = self.patiently(probe, due, what)
         self._trial.did(what, in_time=in_time)
         if not in_time:
-            self._recorder.add(Missed(case=self._clause, what=what, within=due.seconds, deadline=due.name))
+            self._recorder.add(
+                Missed(case=self._clause, what=what, within=due.seconds, deadline=due.name, kept=self._kept)
+            )
 
     def record(self, outcome: str, pods: Sequence[Pod], deadline: Deadline) -> None:
         """Put on record what is expected of these pods."""
@@ -181,7 +191,7 @@ class Expectations:
         for pod in pods:
             self._recorder.add(Expect(
                 case=self._clause, pod=pod.full_name, uid=pod.uid, outcome=outcome,
-                rv=self._recorder.newest, within=deadline.seconds, deadline=deadline.name,
+                rv=self._recorder.newest, within=deadline.seconds, deadline=deadline.name, kept=self._kept,
             ))  # fmt: skip
 
     def unseen(self, reason: str, *, rv: int | None = None) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters.api import ApiError
 from schedproof.foundation.deadlines import BUDGET_IN_FORCE, OBJECT_SHOWN
-from schedproof.foundation.waiting import NotYet, until, wait_for
+from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.stimulus.pods import FILLER, owned_by, pod_manifest
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class ObjectChanges:
             full_name = self._trial.surroundings.namespace_beside(self._trial.namespace, name)
             self._api.merge("namespaces", full_name, {"metadata": {"labels": dict(its_labels)}})
             full_names.append(full_name)
-        until(time.monotonic() + self._freshness)
+        self._trial.usable_time.let_pass(self._freshness)
         return full_names
 
     def runtime_class(self, cpu: str) -> str:

@@ -131,12 +131,18 @@ class Sight:
     def age(self, node: str) -> None:
         """Wait until the candidate must have heeded, by its claim, what the watch has shown of a node by now."""
         rv = int(self._recorder.nodes[node]["metadata"]["resourceVersion"])
-        self.await_heeded()
-        self._recorder.add(Aged(case=self._context.clause, node=node, rv=rv, seconds=self._context.freshness))
+        kept = self.await_heeded()
+        self._recorder.add(
+            Aged(case=self._context.clause, node=node, rv=rv, seconds=self._context.freshness, kept=kept)
+        )
 
-    def await_heeded(self) -> None:
-        """Wait until the candidate must have heeded, by its claim, whatever the watch has shown by now."""
-        until(time.monotonic() + self._context.freshness)
+    def await_heeded(self) -> dict[str, float]:
+        """Wait until the candidate must have heeded, by its claim, whatever the watch has shown by now.
+
+        Returns the seconds for which processes were kept from running meanwhile; see `UsableTime.let_pass`.
+        """
+        kept: dict[str, float] = self._context.trial.usable_time.let_pass(self._context.freshness)
+        return kept
 
     def nowhere_pod(self, name: str, **spec: Any) -> Pod:
         """A pod, where all nodes are gone, that waits.
@@ -145,7 +151,7 @@ class Sight:
         created, until the candidate has caught up, or has missed by its claim to do so.
         """
         freshness = self._context.freshness
-        due = time.monotonic() + freshness
+        begin, stretch = time.monotonic(), self._context.trial.usable_time.begin()
 
         def decided() -> Pod:
             pod = self._pods.create(name, **spec)
@@ -154,7 +160,7 @@ class Sight:
 
         late, pod = 0, decided()
         while self._pods.node_of(pod) and late < _TOO_LATE:
-            late += time.monotonic() > due
+            late += time.monotonic() > begin + freshness + stretch.extension(freshness)
             self._pods.delete([pod])  # or they would fill what the candidate takes for nodes
             pod = decided()
         if self._pods.node_of(pod):

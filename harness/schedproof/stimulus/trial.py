@@ -30,10 +30,11 @@ from schedproof.stimulus.scorers import Scorers
 from schedproof.stimulus.scores import ScoreTail
 from schedproof.stimulus.standing import PATIENT, bystanders, waiting
 from schedproof.stimulus.surroundings import Surroundings
+from schedproof.stimulus.usable_time import UsableTime
 from schedproof.traffic.readings import Reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from schedproof.candidates.descriptor.descriptor import Candidate
@@ -112,6 +113,7 @@ class Trial:
             cluster.load_rules(rules)
             self.attachment = Attachment(cluster, candidate, folder, deploy)
             self._closing.callback(self.attachment.stop)
+            self.usable_time = UsableTime(self._taking_part)
             self.surroundings = Surroundings(cluster, candidate)
             self._closing.callback(self.surroundings.remove)
             self.surroundings.namespace(self.namespace)
@@ -150,6 +152,11 @@ class Trial:
             self._closing.callback(self.readers.close)
             undo.pop_all()
         self.attach_seconds = time.monotonic() - begin
+
+    def _taking_part(self) -> dict[str, Sequence[int]]:
+        """The processes that a Binding of the candidate's passes, by name."""
+        servers = {name: [pid] for name, pid in self.cluster.servers().items()}
+        return {**servers, **self.attachment.pids()}
 
     def _let_wait(self) -> dict[str, Pod]:
         """Pods that must wait from the candidate's start to the end of the run, by why they must."""

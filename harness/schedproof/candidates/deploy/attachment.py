@@ -474,6 +474,10 @@ class Attachment:
                     log=component.log_tail(20).splitlines(),
                 )  # fmt: skip
 
+    def pids(self) -> dict[str, Sequence[int]]:
+        """Of each component the processes that it is now, where this machine sees them."""
+        return {component.name: component.pids() for component in self._components}
+
     def catch_up(self) -> None:
         """Have in the logs what its components have printed up to now."""
         for component in self._components:

@@ -12,7 +12,7 @@ from schedproof.foundation.waiting import NotYet
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from schedproof.candidates.deploy.attachment import Recording
@@ -34,6 +34,9 @@ class Component(Protocol):
     @property
     def processes(self) -> int | None:
         """How many it is now; None where they are not to be seen."""
+
+    def pids(self) -> Sequence[int]:
+        """Those of its processes, as this machine has them; empty where they are not to be seen."""
 
     @property
     def scheduler_port(self) -> int | None:

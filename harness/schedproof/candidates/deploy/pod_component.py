@@ -17,7 +17,7 @@ from schedproof.foundation.sandbox import last_lines
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from schedproof.candidates.deploy.attachment import Recording
@@ -48,6 +48,7 @@ class PodComponent:
         log: the file that its log is appended to.
         remove: takes the pod's objects away.
         answers: raises `NotYet` until it can be reached, once it is ready.
+        pids_of: the processes of the pod with a uid; see `Hosting`.
     """
 
     pid = processes = scheduler_port = None
@@ -62,6 +63,7 @@ class PodComponent:
         log: Path,
         remove: Callable[[], None],
         answers: Callable[[], None] = lambda: None,
+        pids_of: Callable[[str], Sequence[int]] = lambda _: (),
     ) -> None:
         self.name = name
         self.log = log
@@ -71,6 +73,7 @@ class PodComponent:
         self._selector = f"{COMPONENT_LABEL}={component}"
         self._remove = remove
         self._answers = answers
+        self._pids_of = pids_of
         self._pod: Manifest = {}
         self._changed = threading.Condition()
         self._ended = ""
@@ -81,6 +84,10 @@ class PodComponent:
         log.touch()
         self._thread = threading.Thread(target=self._follow, name=f"watch-{component}", daemon=True)
         self._thread.start()
+
+    def pids(self) -> Sequence[int]:
+        uid = self._pod.get("metadata", {}).get("uid")
+        return self._pids_of(uid) if uid is not None else []
 
     def log_tail(self, lines: int = 12) -> str:
         return last_lines(self.log, lines)

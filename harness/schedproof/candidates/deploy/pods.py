@@ -171,8 +171,9 @@ class PodDeployer:
                 if resource == "services" and service is not None:
                     service.update(created["spec"])
             return PodComponent(
-                api, namespace, plan.name, name=name, log=self._logs / log, remove=remove, answers=answers
-            )
+                api, namespace, plan.name, name=name, log=self._logs / log, remove=remove, answers=answers,
+                pids_of=self._hosting.pids_of,
+            )  # fmt: skip
         except BaseException:
             remove()
             raise

@@ -29,7 +29,7 @@ from schedproof.foundation.sandbox import Command, CommandNotStartedError, Proce
 from schedproof.foundation.waiting import wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from schedproof.candidates.deploy.attachment import Recording
     from schedproof.candidates.deploy.component import Client
@@ -211,6 +211,7 @@ class _ProcessComponent:
         self._folders = tuple(folders)
         self._port = port
         self._tree: TreeWatch | None = None
+        self._outside = 0
         self.wait_ready = wait_ready
         self.scheduler_port = scheduler_port
         self.name = process.command.name
@@ -228,6 +229,11 @@ class _ProcessComponent:
     @property
     def processes(self) -> int | None:
         return sum(1 for _ in below(self._process.outside_pid())) if can_look_below() else None
+
+    def pids(self) -> Sequence[int]:
+        if not self._outside:
+            self._outside = self._process.outside_pid()
+        return list(below(self._outside)) if self._outside else []
 
     def watch(self, record: Recording) -> None:
         self._tree = TreeWatch(self._process, self._folders, self._port, record)

@@ -213,6 +213,9 @@ class EmbeddedCluster:
     def identity(self, name: str, rbac: Rbac) -> Identity:
         return self._plane.identity(name, rbac)
 
+    def servers(self) -> Mapping[str, int]:
+        return self._plane.servers()
+
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
         spec = dataclasses.replace(like or self.node_template, name=name)
         self._connect(name, spec.device)

@@ -151,6 +151,10 @@ class ExistingCluster:
             ca=self._access.ca, line=self._access.line, home=self.namespace,
         )  # fmt: skip
 
+    def servers(self) -> Mapping[str, int]:
+        """Of a machine that is not this one, as far as is known."""
+        return {}
+
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
         self._joined.add([dataclasses.replace(like or self.node_template, name=name)], idle=True)
 

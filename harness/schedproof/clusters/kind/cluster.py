@@ -205,7 +205,8 @@ class KindCluster:
         self._scripted = ScriptedServers(self.host, self._labels)
         service = self.api.get("services", "kubernetes", "default")
         self.hosting = KindHosting(
-            self._nodes.kind, self._nodes.control_plane, service_address=self._addresses[self.nodes[0]],
+            self._nodes.kind, self._nodes.control_plane, self._nodes.workers,
+            service_address=self._addresses[self.nodes[0]],
             apiserver_url=f"https://{service['spec']['clusterIP']}:443", python_image=self._images.python,
         )  # fmt: skip
 
@@ -213,6 +214,9 @@ class KindCluster:
         return bootstrap.identity(
             self._admin, name, rbac, directory=self.host.sandbox.scratch, server=self._admin.url, ca=self._ca
         )
+
+    def servers(self) -> Mapping[str, int]:
+        return self.hosting.servers()
 
     def _kwok_kubeconfig(self) -> Path:
         # As all kubelets at once.

@@ -7,13 +7,18 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from schedproof.clusters.cluster import NAMESPACE
+from schedproof.clusters.kind.cli import first_process
 from schedproof.clusters.kind.docker import docker
+from schedproof.foundation.process_tree import in_pod, named_below
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from schedproof.clusters.kind.cli import KindCli
 
 __all__ = ["KindHosting", "KindStaticPods"]
 
+_SERVERS = ("etcd", "kube-apiserver", "kube-scheduler")
 _MANIFESTS = PurePosixPath("/etc/kubernetes/manifests")
 
 
@@ -23,6 +28,7 @@ class KindHosting:
     Args:
         kind: the cluster.
         control_plane: the name of its node.
+        workers: those of the others.
         service_address: a node's.
         apiserver_url: as pods reach it.
         python_image: what images of candidates are built on.
@@ -32,9 +38,17 @@ class KindHosting:
     labels = MappingProxyType({"schedproof.dev/owned": "true"})
 
     def __init__(
-        self, kind: KindCli, control_plane: str, *, service_address: str, apiserver_url: str, python_image: str
+        self,
+        kind: KindCli,
+        control_plane: str,
+        workers: Sequence[str],
+        *,
+        service_address: str,
+        apiserver_url: str,
+        python_image: str,
     ) -> None:
         self._kind = kind
+        self._control_plane, *self._workers = (first_process(node) for node in (control_plane, *workers))
         self._loaded: set[str] = set()
         self.service_address = service_address
         self.apiserver_url = apiserver_url
@@ -45,6 +59,13 @@ class KindHosting:
         if ref not in self._loaded:
             self._kind.load([ref])
             self._loaded.add(ref)
+
+    def servers(self) -> dict[str, int]:
+        """See `schedproof.clusters.cluster.Cluster`; with the control plane's own scheduler."""
+        return named_below(self._control_plane, _SERVERS)
+
+    def pids_of(self, uid: str) -> Sequence[int]:
+        return [pid for node in (self._control_plane, *self._workers) for pid in in_pod(node, uid)]
 
 
 class KindStaticPods:
