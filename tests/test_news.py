@@ -1,120 +1,70 @@
-"""When a candidate is known to have new readings."""
+"""When a candidate decides by new readings."""
 
 from __future__ import annotations
 
-import threading
-import time
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from schedproof.candidates.claims import NetworkClaims
 from schedproof.history.observations import PrometheusQuery
-from schedproof.stimulus.news import News
+from schedproof.stimulus.news import await_news, takes_samples
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-REFRESH = 1.0
 RATE = "rate(m[2s])"
-CLAIMS = NetworkClaims("m", "receive", window=2, resolution=0.1, refresh=REFRESH)
-STALENESS = CLAIMS.staleness
+QUERY = "/api/v1/query"
 
 
-class PlayedRecorder:
-    """Keeps what a candidate is played to ask."""
-
-    def __init__(self) -> None:
-        self.records: list[PrometheusQuery] = []
-        self.changed = threading.Condition()
-
-    def now(self) -> float:
-        return time.monotonic()
-
-    def query(self, text: str, seconds: float = 0.0, path: str = "/api/v1/query") -> None:
-        with self.changed:
-            self.records.append(
-                PrometheusQuery(at=self.now(), seconds=seconds, request=text, path=path, status=200, answer="")
-            )
-            self.changed.notify_all()
+def query(text: str, path: str = QUERY) -> PrometheusQuery:
+    return PrometheusQuery(at=1.0, seconds=0.0, request=text, path=path, status=200, answer="")
 
 
-@pytest.fixture
-def recorder() -> PlayedRecorder:
-    return PlayedRecorder()
-
-
-def took(act: Callable[[], object]) -> float:
-    begin = time.monotonic()
-    act()
-    return time.monotonic() - begin
-
-
-def test_who_asks_when_he_is_asked_has_news_at_once(recorder: Any) -> None:
-    News(recorder, CLAIMS, lambda: recorder.query(RATE), shows=True).wait()
-    assert len(recorder.records) == 2  # what he usually asks, and that again
-
-
-def test_who_never_asks_is_given_his_time(recorder: Any) -> None:
-    assert took(News(recorder, CLAIMS, lambda: None, shows=True).wait) >= STALENESS
-    assert took(News(recorder, CLAIMS, None, shows=True).wait) >= STALENESS
-
-
-def test_who_asks_for_several_things_has_news_once_all_are_answered(recorder: Any) -> None:
-    recorder.query(RATE)
-    recorder.query("up")
-    asked = iter([RATE, RATE, RATE, "up"])
-    News(recorder, CLAIMS, lambda: recorder.query(next(asked)), shows=True).wait()
-    assert next(asked, None) is None
-    assert len(recorder.records) == 6
-
-
-def test_an_answer_to_what_was_asked_before_is_no_news(recorder: Any) -> None:
-    recorder.query(RATE)
-    # Each was asked before the wait began.
-    news = News(recorder, CLAIMS, lambda: recorder.query(RATE, seconds=10.0), shows=True)
-    assert took(news.wait) >= STALENESS
-
-
-def test_who_caches_has_no_news_at_once(recorder: Any) -> None:
-    last = 0.0
-
-    def nudge() -> None:
-        nonlocal last
-        if time.monotonic() - last >= REFRESH:
-            last = time.monotonic()
-            recorder.query(RATE)
-
-    assert not News(recorder, CLAIMS, nudge, shows=True).come_at_once()
-
-
-def test_of_recording_rules_nobody_has_news_at_once(recorder: Any) -> None:
-    claims = NetworkClaims(
-        "m", "receive", window=2, resolution=0.1, refresh=REFRESH, rules=({"record": "a", "expr": "b"},)
+def waited(*records: PrometheusQuery, **claimed: Any) -> list[float]:
+    """For how many seconds a candidate is waited for that has asked this, and claims `claimed`."""
+    claims = NetworkClaims("m", "receive", window=2, resolution=0.1, **claimed)
+    passed: list[float] = []
+    trial: Any = SimpleNamespace(
+        candidate=SimpleNamespace(claims=SimpleNamespace(network=claims)),
+        recorder=SimpleNamespace(records=records),
+        usable_time=SimpleNamespace(let_pass=passed.append),
     )
-    assert took(News(recorder, claims, lambda: recorder.query(RATE), shows=True).wait) >= claims.staleness
+    await_news(trial)
+    return passed
 
 
-def test_without_a_claimed_refresh_nothing_is_waited_for(recorder: Any) -> None:
-    claims = NetworkClaims("m", "receive", window=2, resolution=0.1)
-    asked: list[None] = []
-    News(recorder, claims, lambda: asked.append(None), shows=True).wait()
-    assert not asked
+def test_what_asks_for_each_decision_is_not_waited_for() -> None:
+    assert waited(query(RATE)) == []
+
+
+@pytest.mark.parametrize("asked", [(), (query(RATE),)])
+def test_what_claims_a_time_has_it_whether_it_was_seen_to_ask_or_not(asked: tuple[PrometheusQuery, ...]) -> None:
+    """Another process, or the same one a moment later, may be what decides."""
+    (seconds,) = waited(*asked, refresh=3.0)
+    assert seconds >= 3.0
+
+
+def test_recording_rules_have_their_interval() -> None:
+    (with_rules,) = waited(refresh=3.0, rules=({"record": "a", "expr": "b"},))
+    (without,) = waited(refresh=3.0)
+    assert with_rules > without
 
 
 @pytest.mark.parametrize(
-    ("text", "path", "sees_a_window"),
+    ("text", "path", "samples"),
     [
         ("/federate", "/federate", True),
-        ("sum by (node) (m)", "/api/v1/query", True),
+        ("sum by (node) (m)", QUERY, True),
         ("m", "/api/v1/query_range", False),
-        ("m - m offset 2s", "/api/v1/query", False),
-        (RATE, "/api/v1/query", False),
+        ("m - m offset 2s", QUERY, False),
+        (RATE, QUERY, False),
     ],
 )
-def test_who_asks_for_no_past_has_news_once_he_has_seen_a_window(
-    recorder: Any, text: str, path: str, *, sees_a_window: bool
-) -> None:
-    claims = NetworkClaims("m", "receive", window=0.5, resolution=0.1, refresh=0.1)
-    waited = took(News(recorder, claims, lambda: recorder.query(text, path=path), shows=True).wait)
-    assert (waited >= claims.look_back) is sees_a_window
+def test_what_asks_for_no_past_has_news_once_it_has_seen_a_window(text: str, path: str, *, samples: bool) -> None:
+    assert takes_samples([query("up") if samples else query(RATE), query(text, path)]) is samples
+    (plain,) = waited(refresh=3.0)
+    (seconds,) = waited(query(text, path), refresh=3.0)
+    assert seconds == plain + (2 if samples else 0)
+
+
+def test_what_was_never_seen_to_ask_takes_no_samples() -> None:
+    assert not takes_samples([])

@@ -17,7 +17,7 @@ from schedproof.history.acts import LineFault, NodesLoad, TransportTried
 from schedproof.judge.extender_calls import DEFAULT_TIMEOUT, is_needed
 from schedproof.judge.extender_tls import AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE
 from schedproof.stimulus.load import sample_step, scripted_past
-from schedproof.stimulus.news import News
+from schedproof.stimulus.news import await_news
 from schedproof.stimulus.own_placements import OwnPlacements
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
@@ -94,7 +94,7 @@ class ExtenderStimulus:
         device = network.device.format(device=self._trial.cluster.device)
         self._server.script(Script({(network.metric, device): counters}, sample_step(network), self._nodes.targets))
         self._trial.attachment.prometheus.upstream = self._server.url
-        News(self._recorder, network, None, shows=self._trial.attachment.is_one_process).wait()
+        await_news(self._trial)
         self._recorder.add(NodesLoad(case=self._context.clause, phase=0, traffic=dict(traffic), source="scripted"))
 
     def undo(self) -> None:

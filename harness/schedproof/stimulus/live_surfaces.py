@@ -103,9 +103,7 @@ class LiveSurfaces:
     @property
     def news_takes_time(self) -> bool:
         """Whether the candidate must be waited for until it has new readings, as where it polls or caches them."""
-        if self._trial.waits_for_news is None:
-            self._trial.waits_for_news = self._load.claims.staleness > 0 and not self._load.news.come_at_once()
-        return self._trial.waits_for_news
+        return self._load.claims.staleness > 0
 
     def script_prometheus(self, readings: Readings) -> None:
         """Put the candidate on a real Prometheus of its own, from which a rate over its window is these readings."""

@@ -17,7 +17,7 @@ from schedproof.history.acts import LineFault, NodesLoad
 from schedproof.judge.preference import ROTATIONS
 from schedproof.normalization.surfaces.extender import ExtenderSurface
 from schedproof.normalization.surfaces.life import Lives
-from schedproof.stimulus.news import News
+from schedproof.stimulus.news import await_news
 from schedproof.stimulus.pods import pod_manifest
 from schedproof.traffic.readings import NODE_LABEL, traffic_query
 from schedproof.traffic.script import Script
@@ -388,22 +388,7 @@ class LoadChanges:
     def use(self, url: str) -> None:
         """Exchange the server behind the candidate's tap; return when it has no older readings any more."""
         self._trial.attachment.prometheus.upstream = url
-        self.news.wait()
-
-    @property
-    def news(self) -> News:
-        """What tells whether the candidate has new readings."""
-        # A candidate that counts its own placements may take each question for a placement.
-        counts = self.claims.own_placements == "counted"
-        asked = self.asking(self._trial.cluster.nodes, lambda _: None) if self.claims.staleness and not counts else None
-
-        def nudge() -> None:
-            assert asked is not None
-            asked.ask_for_nothing(tuple((node, None) for node in asked.nodes))
-            asked.close()
-
-        shows = self._trial.attachment.is_one_process
-        return News(self._recorder, self.claims, nudge if asked is not None else None, shows=shows)
+        await_news(self._trial)
 
     def asking(self, nodes: Sequence[str], script: Callable[[Readings], None]) -> ExtenderSurface | None:
         """Questions to the candidate about these nodes, past kube-scheduler; None where it is no extender."""

@@ -99,8 +99,6 @@ class Trial:
         """The surfaces on which questions were seen to count as placements: there they are asked apart."""
         self.binds_nothing: bool | None = None
         """Whether the candidate has bound none of the pods that it was given time for; None while there were none."""
-        self.waits_for_news: bool | None = None
-        """Whether its scoring must be waited for until it has new readings; None while that has not been tried."""
         self.ignores_selectors = False
         """Whether it has bound a pod to another node than the one that the pod selects, which was free for it."""
         self.is_over = False

@@ -202,13 +202,6 @@ class Attachment:
         return tuple(self._components)
 
     @property
-    def is_one_process(self) -> bool:
-        """Whether whatever decides is the process that asked Prometheus: it is all one, and on this machine."""
-        compiled = isinstance(self.candidate.spec, PluginSpec)
-        own = [one for one in self._components if compiled or one.scheduler_port is None]
-        return [one.processes for one in own] == [1]
-
-    @property
     def ended(self) -> bool:
         """Whether any of its components has ended, or could not be started again."""
         needed = [component for component in self._components if component not in self._deposed]

@@ -31,10 +31,6 @@ class Component(Protocol):
     def pid(self) -> int | None:
         """Where it is processes of this machine: the pid, in the sandbox, of the one that all of them are below."""
 
-    @property
-    def processes(self) -> int | None:
-        """How many it is now; None where they are not to be seen."""
-
     def pids(self) -> Sequence[int]:
         """Those of its processes, as this machine has them; empty where they are not to be seen."""
 

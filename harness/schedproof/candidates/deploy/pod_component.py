@@ -51,7 +51,7 @@ class PodComponent:
         pids_of: the processes of the pod with a uid; see `Hosting`.
     """
 
-    pid = processes = scheduler_port = None
+    pid = scheduler_port = None
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.private import make_private, write_private
-from schedproof.foundation.process_tree import below, can_look_below
+from schedproof.foundation.process_tree import below
 from schedproof.foundation.sandbox import Command, CommandNotStartedError, Process
 from schedproof.foundation.waiting import wait_for
 
@@ -225,10 +225,6 @@ class _ProcessComponent:
     @property
     def exit_code(self) -> int | None:
         return self._process.exit_code
-
-    @property
-    def processes(self) -> int | None:
-        return sum(1 for _ in below(self._process.outside_pid())) if can_look_below() else None
 
     def pids(self) -> Sequence[int]:
         if not self._outside:

@@ -370,7 +370,9 @@ def _network() -> Schema:
             "own: the feature `strict`; without it, network/outlier recommends it",
         ),
         "refresh": duration(
-            "how old its readings may be, also where one of its processes reads and another one decides", default="0s"
+            "the time from a reading to its effect, whichever way that takes (a cache, a file, annotations): nothing is "
+            "judged earlier",
+            default="0s",
         ),
         "on-missing": choice(
             ON_MISSING,

@@ -72,15 +72,6 @@ class ExtenderSurface:
     def ask(self, readings: Readings) -> Answer:
         self._life.revive()
         self._script(readings)
-        return self._answer(readings)
-
-    def ask_for_nothing(self, readings: Readings) -> None:
-        """Ask, whatever the answer: an extender that reads Prometheus when it is asked, has then read it."""
-        waited = self.waited
-        self._answer(readings)
-        self.waited = waited
-
-    def _answer(self, readings: Readings) -> Answer:
         pod = self._fresh_pod()
         asked = [node for node, _ in readings]
         filtered: tuple[str, ...] = ()
