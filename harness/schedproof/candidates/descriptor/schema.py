@@ -370,8 +370,8 @@ def _network() -> Schema:
             "own: the feature `strict`; without it, network/outlier recommends it",
         ),
         "refresh": duration(
-            "the time from a reading to its effect, whichever way that takes (a cache, a file, annotations): nothing is "
-            "judged earlier",
+            "the time from a reading to its effect, whichever way that takes (a cache, a file, annotations): nothing "
+            "is judged earlier",
             default="0s",
         ),
         "on-missing": choice(
