@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup run test test-all gate-soak check docs planted described live kind fast defects scores parity
-.PHONY: differential mutants benchmark bounds lock clean
+.PHONY: differential soak mutants benchmark bounds lock clean
 
 help:
 	@echo "make run        a first look: judge the reference extender by a choice of clauses (sets everything up first)"
@@ -20,6 +20,7 @@ help:
 	@echo "make defects    judge every planted defect, and write docs/defects.md, failures.yaml and fixtures/recorded.tar.xz: an hour"
 	@echo "make scores     what property tests of scores find in the described systems, and docs/scores.md: minutes"
 	@echo "make parity     the same verdicts on kind as on embedded, and docs/parity.md: minutes (ARGS=--described: an hour)"
+	@echo "make soak       judge what is correct again and again, half of the time on a busy machine (ARGS='--minutes 10'): an hour"
 	@echo "make differential  the oracle's decisions beside kube-scheduler's own code (WORLDS=300000: a million, ten minutes)"
 	@echo "make mutants    whether fast tests notice that the code was changed: hours (ARGS='--room oracle --sample 60': minutes)"
 	@echo "make benchmark  how long a cluster takes to start"
@@ -67,6 +68,10 @@ scores: setup
 
 parity: setup
 	$(BIN)/python tools/parity.py --table docs/parity.md $(ARGS)
+
+# Goes on where it was interrupted; ARGS=--afresh begins anew.
+soak: setup
+	$(BIN)/python tools/soak.py $(ARGS)
 
 WORLDS ?= 12000
 SEED ?= 1

@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from busy import busy_loops
 
 TOOL = Path(__file__).with_name("run_tests.py")
-
-
-@contextlib.contextmanager
-def busy_core(wanted: bool) -> Iterator[None]:
-    """A loop that wants a whole core, as long as this lasts; it ends with us, however we end."""
-    if not wanted:
-        yield
-        return
-    loop = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: sum(range(1_000_000))"
-    process = subprocess.Popen([sys.executable, "-c", loop])
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
 
 
 def main(argv: list[str]) -> int:
@@ -37,7 +19,7 @@ def main(argv: list[str]) -> int:
     for number in range(1, count + 1):
         busy = number % 2 == 0
         began = time.monotonic()
-        with busy_core(busy):
+        with busy_loops(int(busy)):
             done = subprocess.run([sys.executable, str(TOOL), "--again", "gate"], check=False)
         seconds = time.monotonic() - began
         failed += done.returncode != 0
