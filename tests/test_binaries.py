@@ -95,6 +95,32 @@ def test_kubernetes_modules_are_of_one_release():
         assert each.version.startswith(f"v{minor}.")
 
 
+def pinned(folder: Path) -> dict[str, str]:
+    """The version of each module that go.mod names, after its replacements."""
+    text = (folder / "go.mod").read_text()
+    required = re.findall(r"^(?:require)?\s(\S+\.\S+) (v\S+)(?: // indirect)?$", text, re.MULTILINE)
+    replaced = re.findall(r"^(?:replace)?\s(\S+) => \1 (v\S+)$", text, re.MULTILINE)
+    return dict(required) | dict(replaced)
+
+
+@pytest.mark.parametrize(
+    ("key", "with_those_of"),
+    [
+        ("etcd", f"kubernetes-{lock.DEFAULT_KUBERNETES}"),
+        ("kwok", f"kubernetes-{lock.DEFAULT_KUBERNETES}"),
+        ("driver", f"kubernetes-{lock.DEFAULT_KUBERNETES}"),
+        ("readings-server", "prometheus"),
+        ("node_exporter", "prometheus"),
+    ],
+)
+def test_what_builds_share_is_of_one_version_so_that_go_compiles_it_once(key, with_those_of):
+    by_key = {build.key: build for build in builds()}
+    own, other = pinned(by_key[key].folder), pinned(by_key[with_those_of].folder)
+    shared = own.keys() & other.keys()
+    assert len(shared) > 20
+    assert {name: own[name] for name in shared} == {name: other[name] for name in shared}
+
+
 def test_every_change_that_changes_the_binary_changes_the_digest(tmp_path: Path):
     folder = tmp_path / "module"
     folder.mkdir()
@@ -342,7 +368,7 @@ def test_built_takes_nothing_that_others_have_installed(go: FakeGo, tmp_path: Pa
 
 def test_tags_reach_the_build(go: FakeGo):
     resolve(["ctr"], progress=SilentProgress())
-    assert go.builds[0]["argv"][3:5] == ["-tags", "no_btrfs,no_devmapper,no_zfs"]
+    assert go.builds[0]["argv"][4:6] == ["-tags", "no_btrfs,no_devmapper,no_zfs"]
 
 
 def test_a_build_is_static_pinned_and_takes_nothing_from_the_user_that_changes_it(go: FakeGo, monkeypatch):
@@ -352,7 +378,8 @@ def test_a_build_is_static_pinned_and_takes_nothing_from_the_user_that_changes_i
         monkeypatch.setenv(variable, value)
     resolve(["etcd"], progress=SilentProgress())
     [made] = go.builds
-    assert made["argv"][:5] == ["build", "-mod=readonly", "-trimpath", "-ldflags", "-s -w"]
+    assert made["argv"][:4] == ["build", "-mod=readonly", "-trimpath", "-gcflags=all=-dwarf=false"]
+    assert made["argv"][4:6] == ["-ldflags", "-s -w"]
     assert made["files"] == ["go.mod", "go.sum"]
     env = made["env"]
     assert (env["GOFLAGS"], env["CGO_ENABLED"], env["GOWORK"]) == ("-modcacherw", "0", "off")

@@ -72,11 +72,13 @@ class Build:
 
     @property
     def flags(self) -> tuple[str, ...]:
+        """Of `go build`; alike for all builds but for tags and variables, so that Go compiles what they share once."""
         linker = ["-s", "-w"]
         for variable, value in self.variables.items():
             linker += ["-X", f"{variable}={value}"]
         tags = ("-tags", ",".join(self.tags)) if self.tags else ()
-        return ("-mod=readonly", "-trimpath", *tags, "-ldflags", " ".join(linker))
+        # Debugging information, which the linker is told to leave out, takes a tenth of the compiler's time.
+        return ("-mod=readonly", "-trimpath", "-gcflags=all=-dwarf=false", *tags, "-ldflags", " ".join(linker))
 
     @property
     def sources(self) -> tuple[Path, ...]:
