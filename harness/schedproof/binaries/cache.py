@@ -2,6 +2,7 @@
 
 # binaries/<name>/<version>/<os>-<arch>-<digest>/<name>    what was built
 # binaries/<name>/<version>/<os>-<arch>-release-<digest>/<name>  what its project built, and we downloaded
+# binaries/<name>/<version>/<os>-<arch>-package-<digest>/<name>  what stands in for it, out of a package of Debian
 # downloads/<file>.<sha256>.part                            what is not complete yet
 # schedulers/<digest>/kube-scheduler                       candidates compiled from sources; those used last
 # probes/<digest>/probe                                    the same, to be asked for scores; those used last
@@ -39,6 +40,7 @@ __all__ = [
     "log_path",
     "machine",
     "making",
+    "package_path",
     "probe_path",
     "release_path",
     "scheduler_path",
@@ -78,6 +80,13 @@ def release_path(name: str, build: Build) -> Path:
     """The same of what its project has built; apart, because some callers want our own build."""
     assert build.release is not None
     key = f"{machine()}-release-{build.release.digest}"
+    return cache_dir() / "binaries" / name / build.version / key / name
+
+
+def package_path(name: str, build: Build) -> Path:
+    """The same of what Debian has built, of another version: for first looks, and found by nothing else."""
+    assert build.package is not None
+    key = f"{machine()}-package-{build.package.digest}"
     return cache_dir() / "binaries" / name / build.version / key / name
 
 

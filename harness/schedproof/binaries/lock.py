@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["DEFAULT_KUBERNETES", "Build", "GoWheel", "Lock", "VersionQuestion", "load"]
+__all__ = ["DEFAULT_KUBERNETES", "Build", "GoWheel", "Lock", "Package", "VersionQuestion", "load"]
 
 DEFAULT_KUBERNETES = "1.36"
 
@@ -41,6 +41,26 @@ class VersionQuestion:
 
 
 @dataclasses.dataclass(frozen=True)
+class Package:
+    """A package of Debian that serves for a first look.
+
+    Attributes:
+        name: of the package.
+        member: the path of the binary in it.
+        versions: what the binary may report: those that were tried.
+    """
+
+    name: str
+    member: str
+    versions: tuple[str, ...]
+
+    @property
+    def digest(self) -> str:
+        """Changes with everything that decides what is taken."""
+        return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
+
+
+@dataclasses.dataclass(frozen=True)
 class Build:
     """One `go build`: the binaries that come out of one pinned module, all of one version."""
 
@@ -56,6 +76,7 @@ class Build:
     tags: tuple[str, ...] = ()
     asks_of: Mapping[str, VersionQuestion] = dataclasses.field(default_factory=dict)
     release: Release | None = None
+    package: Package | None = None
 
     def question(self, name: str) -> VersionQuestion:
         """How to ask that binary for its version."""
@@ -177,8 +198,13 @@ def _build(key: str, said: Mapping[str, Any]) -> Build:
             "asks": _question(said["asks"]),
             "asks_of": {name: _question(asked) for name, asked in said.get("asks_of", {}).items()},
             "release": Release(**said["release"]) if "release" in said else None,
+            "package": _package(**said["package"]) if "package" in said else None,
         }
     )
+
+
+def _package(name: str, member: str, versions: Sequence[str]) -> Package:
+    return Package(name, member, tuple(versions))
 
 
 def _question(said: Mapping[str, Any]) -> VersionQuestion:

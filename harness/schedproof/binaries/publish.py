@@ -8,6 +8,7 @@ from schedproof.binaries.versions import Unanswered, ask
 from schedproof.foundation.errors import HostError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from schedproof.binaries.lock import Build
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["publish"]
 
 
-def publish(made: Path, path: Path, group: Build, *, how: str) -> None:
+def publish(made: Path, path: Path, group: Build, *, how: str, versions: Sequence[str] = ()) -> None:
     """Put a binary where it is looked for, in one step, once it has said that it is what it should be.
 
     Args:
@@ -23,6 +24,7 @@ def publish(made: Path, path: Path, group: Build, *, how: str) -> None:
         path: where it is looked for; its name is the binary's.
         group: what it is one of.
         how: it was made, for messages: "built" or "downloaded".
+        versions: what it may say that it is; the group's version unless given.
 
     Raises:
         HostError: it does not run here, or is of another version.
@@ -34,9 +36,10 @@ def publish(made: Path, path: Path, group: Build, *, how: str) -> None:
             f"{path.name} was {how} but does not run: {error}",
             remedy="if the file system is mounted noexec, name another folder in SCHEDPROOF_CACHE",
         ) from error
-    if version != group.version:
+    expected = versions or (group.version,)
+    if version not in expected:
         raise HostError(
-            f"{path.name} was {how} as {group.version} but says that it is {version or 'something else'}",
+            f"{path.name} was {how} as {' or '.join(expected)} but says that it is {version or 'something else'}",
             remedy="correct version and variables in clusters/binaries.lock.yaml",
         )
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -32,6 +32,8 @@ class Policy(enum.StrEnum):
     """No release is downloaded."""
     ONLY = "only"
     """What has a release is not built."""
+    PACKAGES = "packages"
+    """A release where its server can be reached, else a package of the machine's Debian, else a build."""
 
 
 def policy() -> Policy:
@@ -45,7 +47,8 @@ def policy() -> Policy:
         return Policy(text)
     except ValueError:
         raise UsageError(
-            f"{POLICY} is {text!r}", remedy='use "never" or "only", or leave it out: releases are then preferred'
+            f"{POLICY} is {text!r}",
+            remedy='use "never", "only" or "packages", or leave it out: releases are then preferred to builds',
         ) from None
 
 

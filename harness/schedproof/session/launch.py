@@ -212,7 +212,7 @@ def launch_embedded(
     """An embedded cluster; `logs` and `readings` as for `EmbeddedCluster`."""
     spec = load_spec(_definition(settings), count=settings.nodes, kubernetes=settings.kubernetes)
     names = embedded.required_binaries(spec, readings=readings)
-    binaries = _paths(names, spec.kubernetes, settings, progress)
+    binaries = _paths(names, spec.kubernetes, settings, progress, packages=True)
     # The scheduler is started later, with the candidate.
     daemons = ", ".join(name for name in names if name != "kube-scheduler")
     with progress.step(f"starting an embedded cluster of {len(spec.nodes)} nodes", why=f"with real daemons: {daemons}"):
@@ -258,6 +258,8 @@ def _definition(settings: Settings) -> Path:
     return settings.cluster_file or content("clusters", f"{settings.cluster}.yaml")
 
 
-def _paths(names: Sequence[str], kubernetes: str, settings: Settings, progress: Progress) -> dict[str, Path]:
-    found = resolve(names, kubernetes=kubernetes, explicit=settings.binaries, progress=progress)
+def _paths(
+    names: Sequence[str], kubernetes: str, settings: Settings, progress: Progress, *, packages: bool = False
+) -> dict[str, Path]:
+    found = resolve(names, kubernetes=kubernetes, explicit=settings.binaries, packages=packages, progress=progress)
     return {name: one.path for name, one in found.items()}

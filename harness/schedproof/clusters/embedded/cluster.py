@@ -9,6 +9,8 @@ import importlib
 import time
 from typing import TYPE_CHECKING, Any
 
+from schedproof.binaries import lock as locked
+from schedproof.binaries.versions import version_of
 from schedproof.clusters.cluster import NAMESPACE, NO_ADDRESSES
 from schedproof.clusters.embedded.control_plane import ControlPlane, EmbeddedSecondApiServer
 from schedproof.clusters.nodes import wait_gone, wait_ready
@@ -259,7 +261,13 @@ class EmbeddedCluster:
             self._scripted.rules = rules
 
     def versions(self) -> Mapping[str, str]:
-        return {"kubernetes": self.api.version(), "cluster": self.name}
+        builds = locked.load().builds(self.kubernetes)
+        tools = {
+            name: version_of(path, builds[name].question(name)) or "no version"
+            for name, path in self.host.binaries.items()
+            if name in locked.load().tools
+        }
+        return {"kubernetes": self.api.version(), "cluster": self.name, **tools}
 
     def export_logs(self, folder: Path) -> None:
         """Nothing to do: its daemons write their logs into the report's folder as they run."""
