@@ -79,7 +79,6 @@ def test_a_candidate_of_which_no_process_was_seen_proves_nothing() -> None:
         ("update", "pods", "bystander"),
         ("delete", "pods", "bystander"),
         ("create", "pods/eviction", "bystander"),
-        ("deletecollection", "pods", ""),
     ],
 )
 @pytest.mark.parametrize("code", [200, 403, 409])
@@ -88,6 +87,15 @@ def test_any_write_on_anothers_pod_fails_even_a_refused_one(verb: str, resource:
     h.request(verb, resource, name, code=code)
     verdict = h.verdict(OWN)
     told(verdict, "failed", "foreign-pod", f"{verb} {resource} sp-tested/{name}", code)
+
+
+@pytest.mark.parametrize(
+    ("verb", "resource", "name"), [("deletecollection", "pods", ""), ("delete", "pods", "came-and-went")]
+)
+def test_a_write_that_was_carried_out_on_pods_that_are_not_its_own_fails(verb: str, resource: str, name: str) -> None:
+    h = run()
+    h.request(verb, resource, name)
+    told(h.verdict(OWN), "failed", "foreign-pod", f"{verb} {resource} sp-tested/{name}".rstrip("/"))
 
 
 @pytest.mark.parametrize(
@@ -101,6 +109,10 @@ def test_any_write_on_anothers_pod_fails_even_a_refused_one(verb: str, resource:
         (lambda h: h.request("delete", "pods", "pending-1"), "an own pod"),
         (lambda h: h.request("delete", "pods", "deleted-1", code=404), "an own pod that is gone"),
         (lambda h: h.request("delete", "pods", "bystander", by=HARNESS_USER), "another's request"),
+        (lambda h: h.request("create", "bindings", "", code=403), "a refused request that names no pod"),
+        (lambda h: h.request("deletecollection", "pods", "", code=403), "a refused deletion of whatever there is"),
+        (lambda h: h.request("create", "pods", "", code=403), "a pod that was not created"),
+        (lambda h: h.request("create", "pods/binding", "no-such-pod", code=404), "a pod that does not exist"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -110,6 +110,38 @@ def test_a_candidate_that_made_no_request_has_shown_nothing(clause: str, kind: s
     told(h.verdict(), outcome, code)
 
 
+@pytest.mark.parametrize(
+    ("refused", "done", "outcome"),
+    [
+        (("create", "bindings", ""), ("create", "pods/binding", "a"), "passed"),
+        (("patch", "pods/status", "a"), ("update", "pods/status", "a"), "passed"),
+        (("delete", "pods", "a"), ("create", "pods/eviction", "a"), "passed"),
+        (("create", "events", "a.1"), ("create", "events", "a.2"), "passed"),
+        (("create", "leases", "a"), ("update", "leases", "a"), "passed"),
+        (("patch", "pods/status", "a"), ("update", "pods/status", "b"), "failed"),
+        (("patch", "pods/status", "a"), ("patch", "pods", "a"), "failed"),
+        (("create", "bindings", ""), ("create", "events", "a.1"), "failed"),
+    ],
+)
+def test_a_change_that_is_made_by_another_request_is_no_missing_right(
+    refused: tuple[str, str, str], done: tuple[str, str, str], outcome: str
+) -> None:
+    h = asking(clause="sufficient")
+    h.request(*refused, code=403)
+    h.request(*done, code=201)
+    assert h.verdict().outcome == outcome
+    h.request(*refused, code=403)
+    told(h.verdict(), "failed", "forbidden-request", refused[0], refused[1])
+
+
+@pytest.mark.parametrize("more", [{"by": HARNESS_USER}, {"dry_run": True}, {"code": 409}], ids=str)
+def test_what_was_not_done_by_itself_leaves_the_right_missing(more: dict[str, Any]) -> None:
+    h = asking(clause="sufficient")
+    h.request("create", "bindings", "", code=403)
+    h.request("create", "pods/binding", "a", **more)
+    assert h.verdict().outcome == "failed"
+
+
 # -- */rbac-dangerous
 
 DANGEROUS = [

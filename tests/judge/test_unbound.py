@@ -46,6 +46,16 @@ def test_a_refused_binding_is_named_with_its_remedy() -> None:
     assert "spec.rbac" in said
 
 
+def test_a_refused_binding_that_names_no_pod_is_shown_with_its_remedy() -> None:
+    h = HistoryBuilder(FIT)
+    h.pod("probe")
+    for _ in range(2):
+        h.request("create", "bindings", "", code=403)
+    said = unbound(h)
+    assert "403 2 times" in said
+    assert "create bindings" in said
+
+
 @pytest.mark.parametrize(("uid", "told_of"), [(True, True), (False, True), ("another", False)])
 def test_a_binding_in_another_namespace_is_shown_as_such(uid: bool | str, told_of: bool) -> None:
     h = HistoryBuilder(FIT)

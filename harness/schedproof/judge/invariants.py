@@ -15,7 +15,7 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.manifest import priority
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from schedproof.history.history import Attempt, History
     from schedproof.history.observations import Manifest
@@ -30,13 +30,14 @@ def judge_own_pods(history: History, _case: str) -> Finding:
     """No request of the candidate but reads concerned a pod of another schedulerName.
 
     A patch of a pod's metadata is told, and does not fail: controllers that belong to a scheduler label and annotate
-    pods, and that decides nothing about them.
+    pods, and that decides nothing about them. A request that failed is held against it where it names a pod that is
+    known to be another scheduler's; one that was refused before the apiserver read what it is about names none.
     """
     own = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.own_pods().values()}
     foreign = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.manifests.values()} - own
     if not foreign:
         return invalid("not-tried", "there was no pod of another scheduler to leave alone")
-    written = [request for request in writes(history) if f"{request.namespace}/{request.name}" not in own]
+    written = [request for request in writes(history) if _is_anothers(request, own, foreign)]
     touched = [request for request in written if not is_about_metadata(request)]
     if touched:
         return failed(
@@ -51,6 +52,17 @@ def judge_own_pods(history: History, _case: str) -> Finding:
             timeline=[_request(request) for request in written[:20]],
         )
     return passed(f"{len(foreign)} pods of other schedulers were left alone")
+
+
+def _is_anothers(request: ApiRequest, own: Collection[str], foreign: Collection[str]) -> bool:
+    """Whether a request concerns a pod of another scheduler: one that was carried out, also where that pod was not
+    seen by the harness's watch.
+
+    The audit log has no name where a request was refused by its path (a Binding that is posted to a namespace, a
+    collection that is deleted): nothing was read of it, and nothing done.
+    """
+    pod = f"{request.namespace}/{request.name}"
+    return pod in foreign or (pod not in own and request.code < HTTPStatus.BAD_REQUEST)
 
 
 def is_about_metadata(request: ApiRequest) -> bool:

@@ -12,6 +12,7 @@ from schedproof.history.audit_order import READING
 from schedproof.history.observations import ApiRequest, ProcessEvent
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.evidence import log_tails
+from schedproof.judge.other_ways import not_done_otherwise
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ def judge_rbac_sufficient(history: History, case: str) -> Finding:
     """It was refused nothing that it needs.
 
     That is: no change of an object, and no reading that it asked for again. A reading that it asks for once after each
-    start, and then does without, is one that it tries out (as client-go's discovery does, or an optional feature).
+    start, and then does without, is one that it tries out (as client-go's discovery does, or an optional feature). A
+    change that it then makes by another request, which is granted (an eviction for a deletion, an update for a patch,
+    an event of the other API group, a Binding to the pod for one to the namespace), is no missing right.
     """
     requests = _requests(history)
     if not requests:
@@ -136,7 +139,7 @@ def judge_rbac_sufficient(history: History, case: str) -> Finding:
     started = collections.Counter(r.name for r in history.of(ProcessEvent) if r.event == "started")
     starts = max(started.values(), default=1)
     times = collections.Counter(map(_kind, refused))
-    needed = [r for r in refused if r.verb not in READING or times[_kind(r)] > starts]
+    needed = [r for r in not_done_otherwise(refused, requests) if r.verb not in READING or times[_kind(r)] > starts]
     if needed:
         verb, about = _kind(needed[0])
         others = sorted({" ".join(_kind(request)) for request in needed} - {f"{verb} {about}"})

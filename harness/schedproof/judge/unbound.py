@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from schedproof.history.audit_order import BINDINGS
 from schedproof.history.observations import ApiRequest, ExtenderCall, PrometheusQuery, Tapped
+from schedproof.judge.other_ways import not_done_otherwise
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -36,7 +37,7 @@ def why_unbound(history: History, pod: TestPod, until: float) -> str:
     return "; ".join(
         [
             *_condition(history, pod),
-            *_refusals(history, pod),
+            *_refusals(history, pod, until),
             *_strays(history, pod, until),
             *_answers(history, pod, until),
         ]
@@ -52,12 +53,21 @@ def _condition(history: History, pod: TestPod) -> Iterator[str]:
             yield f"its condition PodScheduled says {_quoted(said)}"
 
 
-def _refusals(history: History, pod: TestPod) -> Iterator[str]:
-    """The answer to its Bindings, by how often it was given."""
-    codes = collections.Counter(a.code for a in history.attempts_on(pod.name, pod.uid) if not a.succeeded)
-    for code, times in codes.most_common(1):
-        need = ": declare `create pods/binding` in spec.rbac" if code == HTTPStatus.FORBIDDEN else ""
-        yield f"its Binding was answered with {code}{f' {times} times' if times > 1 else ''}{need}"
+def _refusals(history: History, pod: TestPod, until: float) -> Iterator[str]:
+    """The answer to its Bindings, by how often it was given; or to those that name no pod, and may be of this one.
+
+    A Binding that is posted to a namespace bears its pod's name in the body, which is not read where it is refused.
+    """
+    own = [a for a in history.attempts_on(pod.name, pod.uid) if not a.succeeded]
+    unnamed = [
+        a for a in history.attempts_at(f"{pod.name.partition('/')[0]}/") if pod.at <= a.completed <= until
+    ]  # fmt: skip
+    codes = collections.Counter((a.code, a.legacy) for a in own or unnamed)
+    for (code, legacy), times in codes.most_common(1):
+        resource = "bindings" if legacy else "pods/binding"
+        need = f": declare `create {resource}` in spec.rbac" if code == HTTPStatus.FORBIDDEN else ""
+        whose = "its Binding" if own else "a Binding in its namespace, which names no pod,"
+        yield f"{whose} was answered with {code}{f' {times} times' if times > 1 else ''}{need}"
 
 
 def _strays(history: History, pod: TestPod, until: float) -> Iterator[str]:
@@ -108,15 +118,13 @@ def refused_requests(history: History, begin: float, end: float, resources: Coll
     )
 
 
-def refusals(history: History, begin: float, end: float) -> Iterator[ApiRequest]:
-    """The candidate's requests that the apiserver has not allowed, or not taken as they were, within a span."""
-    return (
-        request
-        for request in history.of(ApiRequest)
-        if request.user in history.candidate_users
-        and request.code in _REFUSED
-        and begin <= history.order.times(request)[1] <= end
-    )
+def refusals(history: History, begin: float, end: float) -> list[ApiRequest]:
+    """The candidate's requests that the apiserver has not allowed, or not taken as they were, within a span; but for
+    what it then did in another way.
+    """
+    own = [request for request in history.of(ApiRequest) if request.user in history.candidate_users]
+    refused = (r for r in own if r.code in _REFUSED and begin <= history.order.times(r)[1] <= end)
+    return not_done_otherwise(refused, own)
 
 
 def _between(history: History, kind: type[_Tapped], pod: TestPod, until: float) -> Iterator[_Tapped]:

@@ -1,0 +1,54 @@
+"""Which refused changes were made all the same, by another request that serves the same end."""
+
+from __future__ import annotations
+
+import collections
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.history.audit_order import READING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from schedproof.history.observations import ApiRequest
+
+__all__ = ["not_done_otherwise"]
+
+_ENDS: Mapping[tuple[str, str], str] = {
+    **dict.fromkeys([("create", "pods/binding"), ("create", "bindings")], "bind"),
+    **dict.fromkeys([("delete", "pods"), ("deletecollection", "pods"), ("create", "pods/eviction")], "evict"),
+    **{(verb, "events"): "events" for verb in ("create", "update", "patch")},
+}
+"""What a request is for, where kinds of requests that differ in more than their verb serve the same end."""
+_WRITING = frozenset({"create", "update", "patch"})
+
+
+def not_done_otherwise(refused: Iterable[ApiRequest], requests: Sequence[ApiRequest]) -> list[ApiRequest]:
+    """Those of some refused requests that no later one of `requests`, which was carried out, makes up for.
+
+    It is by the same user, in the same namespace, to the same end (an update for a patch, an eviction for a deletion,
+    an event of the other API group, a Binding to the pod for one to the namespace), and about the same object. The name
+    of an object that was refused unread is unknown, and an event has another one the next time.
+    """
+    refused = list(refused)
+    if not refused:
+        return []
+    done: dict[tuple[str, str, str], dict[str, int]] = collections.defaultdict(dict)
+    for request in requests:
+        if request.verb not in READING and request.code < HTTPStatus.BAD_REQUEST and not request.dry_run:
+            done[_end(request)][request.name] = request.line
+    return [request for request in refused if request.line >= _last_line(request, done.get(_end(request), {}))]
+
+
+def _end(request: ApiRequest) -> tuple[str, str, str]:
+    verb = "write" if request.verb in _WRITING else request.verb
+    what = _ENDS.get((request.verb, request.resource)) or f"{verb} {request.group} {request.resource}"
+    return request.user, request.namespace, what
+
+
+def _last_line(refused: ApiRequest, done: Mapping[str, int]) -> int:
+    """Where the last request of `done` that may be about the same object is in the audit log; 0 where there is none."""
+    if refused.name and refused.resource != "events":
+        return done.get(refused.name, 0)
+    return max(done.values(), default=0)
