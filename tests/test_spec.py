@@ -15,6 +15,7 @@ from schedproof.foundation.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
+KUBELET = {"memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}
 HEADER = "apiVersion: schedproof/v1\nkind: Cluster\nmetadata: {name: test}\n"
 
 
@@ -42,7 +43,7 @@ def test_the_shipped_definition_is_read() -> None:
 def test_everything_has_a_default(tmp_path: Path) -> None:
     spec = load(tmp_path, "{}")
     assert (spec.kubernetes, spec.scrape_interval, spec.device, len(spec.nodes)) == ("1.36", 0.25, "eth0", 4)
-    assert spec.nodes[0] == NodeSpec("node-1", {"cpu": "8", "memory": "16Gi", "pods": "110"})
+    assert spec.nodes[0] == NodeSpec("node-1", {"cpu": "8", **KUBELET})
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("250ms", 0.25), ("1s", 1.0), ("1500ms", 1.5), ("15s", 15.0)])
@@ -75,10 +76,10 @@ def test_a_listed_node_says_only_what_differs(tmp_path: Path) -> None:
         " taints: [{key: reserved, effect: NoSchedule}], device: eth1}]}",
     )
     assert spec.nodes == (
-        NodeSpec("node-1", {"cpu": "4", "memory": "16Gi", "pods": "110"}, {"zone": "a"}, (), "net0"),
+        NodeSpec("node-1", {"cpu": "4", **KUBELET}, {"zone": "a"}, (), "net0"),
         NodeSpec(
             "big",
-            {"cpu": "16", "memory": "16Gi", "pods": "110", "example.com/gpu": "1"},
+            {"cpu": "16", **KUBELET, "example.com/gpu": "1"},
             {"zone": "a", "disk": "ssd"},
             ({"key": "reserved", "effect": "NoSchedule"},),
             "eth1",
@@ -104,7 +105,7 @@ def test_what_is_written_as_a_number_is_taken_as_text(tmp_path: Path) -> None:
 
 def test_a_node_registers_with_what_its_definition_says() -> None:
     taint = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
-    manifest = NodeSpec("n1", {"cpu": "8", "pods": "110"}, {"zone": "a"}, (taint,)).manifest("198.18.0.2")
+    manifest = NodeSpec("n1", {"cpu": "8", "pods": "110"}, {"zone": "a"}, (taint,)).manifest("198.18.0.2", "v1.36.3")
     assert manifest["metadata"]["name"] == "n1"
     assert manifest["metadata"]["labels"]["zone"] == "a"
     assert manifest["metadata"]["labels"]["kubernetes.io/hostname"] == "n1"
@@ -114,9 +115,18 @@ def test_a_node_registers_with_what_its_definition_says() -> None:
     assert {"type": "InternalIP", "address": "198.18.0.2"} in manifest["status"]["addresses"]
 
 
+def test_a_node_reports_what_a_kubelet_does() -> None:
+    info, other = (NodeSpec(name, {}).manifest("198.18.0.2", "v1.36.3")["status"]["nodeInfo"] for name in ("a", "b"))
+    assert [name for name, value in info.items() if not value] == ["kubeProxyVersion"]
+    assert info["kubeletVersion"] == "v1.36.3"
+    own = {name for name in info if info[name] != other[name]}
+    assert own == {"machineID", "systemUUID", "bootID"}
+    assert NodeSpec("a", {}).manifest("198.18.0.2", "v1.36.3")["status"]["nodeInfo"] == info
+
+
 def test_a_manifest_shares_nothing_with_the_definition() -> None:
     spec = NodeSpec("n1", {"cpu": "8"}, {"zone": "a"}, ({"key": "a", "effect": "NoSchedule"},))
-    manifest = spec.manifest("198.18.0.2")
+    manifest = spec.manifest("198.18.0.2", "v1.36.3")
     manifest["metadata"]["labels"]["zone"] = "b"
     manifest["spec"]["taints"][0]["effect"] = "NoExecute"
     manifest["status"]["capacity"]["cpu"] = "1"

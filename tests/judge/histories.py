@@ -263,7 +263,7 @@ class HistoryBuilder:
         unschedulable: bool = False,
     ) -> dict[str, Any]:
         spec = NodeSpec(name, {"cpu": cpu, "memory": "16Gi", "pods": "110"}, labels or {}, tuple(taints))
-        manifest = spec.manifest("198.18.0.10")
+        manifest = spec.manifest("198.18.0.10", "v1.36.3")
         if unschedulable:
             manifest["spec"]["unschedulable"] = True
         manifest["metadata"]["uid"] = self._uid("node")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,12 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 RATE = f'rate({RECEIVED}{{device="eth0"}}[10s])'
+CONDITIONS = {"Ready": "True", "MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False"}
+INFO = {
+    "architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeletVersion", "machineID",
+    "operatingSystem", "osImage", "systemUUID",
+}  # fmt: skip
+"""Fields of nodeInfo that a kubelet fills in."""
 LOADS = (1e5, 4e5, 2e5)
 """Of the first three of four nodes: the scrapes of the last one fail."""
 
@@ -75,6 +82,34 @@ def test_series_without_a_scrape_are_those_of_a_real_one(cluster: Cluster, scrip
     wait_for(probe, FIRST_SCRAPE, what="a scrape of every node")
     for node in cluster.nodes[:3]:
         assert shape(server, node, since) == shape(scripted, node) == idle[node]
+
+
+@pytest.fixture(scope="module")
+def joined(cluster: Cluster) -> Iterator[dict[str, dict[str, Any]]]:
+    """Nodes of each way to join, by name, and the cluster's own first one."""
+    cluster.add_node("joined")
+    cluster.add_idle_nodes({"idle": "203.0.113.1"})
+    names = (cluster.nodes[0], "joined", "idle")
+    yield {name: cluster.api.get("nodes", name) for name in names}
+    for name in names[1:]:
+        cluster.remove_node(name)
+
+
+def test_every_node_has_what_a_kubelet_reports(joined: dict[str, dict[str, Any]]) -> None:
+    for name, node in joined.items():
+        status = node["status"]
+        addresses = {address["type"]: address["address"] for address in status["addresses"]}
+        assert addresses["Hostname"] == name
+        assert ipaddress.ip_address(addresses["InternalIP"])
+        conditions = {one["type"]: one["status"] for one in status["conditions"]}
+        assert CONDITIONS.items() <= conditions.items()
+        assert {field for field, value in status["nodeInfo"].items() if value} >= INFO
+        for what in ("capacity", "allocatable"):
+            assert status[what].keys() >= {"cpu", "memory", "ephemeral-storage", "pods"}
+        assert status["daemonEndpoints"]["kubeletEndpoint"]["Port"]
+        labels = {"kubernetes.io/hostname": name, "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}
+        assert labels.items() <= node["metadata"]["labels"].items()
+    assert len({node["status"]["addresses"][0]["address"] for node in joined.values()}) == len(joined)
 
 
 @pytest.mark.parametrize("credentials", [None, (USER, "guessed")])

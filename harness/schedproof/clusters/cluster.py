@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NAMESPACE",
-    "NO_ADDRESSES",
     "Cluster",
     "Hosting",
     "Identity",
@@ -27,7 +25,6 @@ __all__ = [
     "StaticPods",
 ]
 
-NO_ADDRESSES: Mapping[str, str] = MappingProxyType({})
 
 NAMESPACE = "schedproof-system"
 """Where the harness keeps the ServiceAccounts of everybody involved."""
@@ -231,12 +228,12 @@ class Cluster(Site, Protocol):
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
         """Let a node join; returns when it is Ready. Prometheus finds its exporter within seconds."""
 
-    def add_idle_nodes(
-        self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES, *, like: NodeSpec | None = None
-    ) -> None:
+    def add_idle_nodes(self, addresses: Mapping[str, str], *, like: NodeSpec | None = None) -> None:
         """Let nodes join that exist in the API only: no device, no exporter; returns when all are Ready.
 
-        Their InternalIP are those of `addresses`, where they have one.
+        Args:
+            addresses: names of the nodes, and the InternalIP of each.
+            like: what they are like; default: `node_template`.
         """
 
     def remove_node(self, name: str) -> None:

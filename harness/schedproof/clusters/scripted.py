@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.daemons.prometheus import Prometheus, start_prometheus, wait_recorded
 from schedproof.traffic.push_loop import PushLoop
-from schedproof.traffic.readings import node_labels
 from schedproof.traffic.series import push
 
 if TYPE_CHECKING:
@@ -65,9 +64,7 @@ class ScriptedPrometheus:
 
     def script(self, script: Script) -> None:
         self.wait_ready()
-        # A node that exists in the API only has no address.
-        nameless = {node: node_labels(node, node) for node in script.nodes}
-        labels = {**nameless, **self._labels, **script.targets}
+        labels = {**self._labels, **script.targets}
         end = time.time() + _AHEAD
         push(self.url, script.series(labels, end))
 

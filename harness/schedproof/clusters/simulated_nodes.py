@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from schedproof.clusters.cluster import NO_ADDRESSES
 from schedproof.clusters.nodes import wait_gone, wait_ready
 from schedproof.daemons.kwok import start_kwok
 from schedproof.daemons.node_exporter import start_node_exporter
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PLAYED", "Exporters", "JoinedNodes"]
 
+_NO_ADDRESSES: Mapping[str, str] = MappingProxyType({})
 PLAYED = "schedproof.dev/played"
 """An annotation of the Node objects that we play; its value is the run's own."""
 
@@ -90,6 +91,9 @@ class JoinedNodes:
         self._annotation, self._address = (PLAYED, run), address
         self._kwok: Process | None = None
         self._exporters: Exporters | None = None
+        self._version = ""
+        self._given = 0
+        self._unscraped: dict[str, Mapping[str, str]] = {}
         self.names: list[str] = []
 
     @property
@@ -99,21 +103,31 @@ class JoinedNodes:
 
     @property
     def labels(self) -> Mapping[str, Mapping[str, str]]:
-        """As for `Exporters`."""
-        return self._exporters.labels if self._exporters is not None else {}
+        """Node to the labels that its series have, or would have if it were scraped; of those without an address that
+        was given for them.
+        """
+        return {**self._unscraped, **(self._exporters.labels if self._exporters is not None else {})}
 
     def add(
-        self, specs: Sequence[NodeSpec], *, idle: bool = False, addresses: Mapping[str, str] = NO_ADDRESSES
+        self, specs: Sequence[NodeSpec], *, idle: bool = False, addresses: Mapping[str, str] = _NO_ADDRESSES
     ) -> None:
-        """Let nodes join; returns when they are Ready. An idle one exists in the API only: no device, no exporter."""
+        """Let nodes join; returns when they are Ready. An idle one exists in the API only: no device, no exporter.
+
+        The InternalIP of a node that is not scraped is that of `addresses`, or an address that no other node has.
+        """
         if self._kwok is None:
             self._kwok = start_kwok(self._host, self._kubeconfig(), annotation=self._annotation)
+            self._version = self._api.version()
         for spec in specs:
             if self._address and not idle:
                 if self._exporters is None:
                     self._exporters = Exporters(self._host, self._address)
                     self._exporters.start()
                 self._exporters.add(spec.name, spec.device)
+            elif spec.name not in addresses:
+                self._given += 1
+                address = f"198.19.{self._given >> 8}.{self._given & 255}"
+                self._unscraped[spec.name] = node_labels(spec.name, address)
             self._api.create("nodes", self._manifest(spec, addresses.get(spec.name, "")))
             self.names.append(spec.name)
         wait_ready(self._api, [spec.name for spec in specs], watching=(self._kwok,))
@@ -125,9 +139,8 @@ class JoinedNodes:
             self._exporters.fabric.set_rates(rates, direction)
 
     def _manifest(self, spec: NodeSpec, address: str) -> dict[str, Any]:
-        if spec.name in self.labels:
-            address = self.labels[spec.name]["instance"].rpartition(":")[0]
-        manifest = spec.manifest(address)
+        address = address or self.labels[spec.name]["instance"].rpartition(":")[0]
+        manifest = spec.manifest(address, self._version)
         metadata = manifest["metadata"]
         # DaemonSets of a real cluster select this label, and would wait for pods that are never run.
         metadata["labels"].pop("kubernetes.io/os", None)
@@ -139,6 +152,7 @@ class JoinedNodes:
         self._api.delete_if_there("nodes", name)
         if name in self.names:
             self.names.remove(name)
+        self._unscraped.pop(name, None)
         if self._exporters is not None and name in self._exporters.labels:
             self._exporters.remove(name)
         wait_gone(self._api, name)

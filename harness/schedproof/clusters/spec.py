@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import uuid
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kubernetes.utils.quantity import parse_quantity
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from schedproof.documents.fields import Section
 
 __all__ = [
-    "EFFECTS", "KIND_KEYS", "MOST_NODES", "NODE_KEYS", "REAL_EXPORTERS", "SPEC_KEYS",
+    "EFFECTS", "KIND_KEYS", "MOST_NODES", "NODE_KEYS", "PLAYED_RUNTIME", "REAL_EXPORTERS", "SPEC_KEYS",
     "ClusterSpec", "KindSpec", "NodeSpec", "load_kind_spec", "load_spec",
 ]  # fmt: skip
 
@@ -37,6 +38,11 @@ EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 NODE_KEYS = ("name", "capacity", "labels", "taints", "device")
 
 
+PLAYED_RUNTIME = "kwok"
+"""The container runtime that nodes report which run no containers."""
+_KUBELET_PORT = 10250
+_MACHINES = uuid.UUID("0d2a8f0a-6a53-4f0b-9a5e-7f6a1c0e5b11")
+
 C = TypeVar("C")
 
 
@@ -51,8 +57,13 @@ class NodeSpec:
     device: str = "eth0"
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
-    def manifest(self, address: str) -> dict[str, Any]:
-        """The Node object as it registers, with the address that the exporter is known by, if it has one."""
+    def manifest(self, address: str, version: str) -> dict[str, Any]:
+        """The Node object as its kubelet registers it and reports its status, but for conditions and images.
+
+        Args:
+            address: its InternalIP, by which its exporter is known.
+            version: of the kubelet, such as `v1.36.3`.
+        """
         return {
             "apiVersion": "v1",
             "kind": "Node",
@@ -70,10 +81,20 @@ class NodeSpec:
                 "capacity": _with_reservations(self.capacity),
                 "allocatable": dict(self.capacity),
                 "addresses": [
-                    *([{"type": "InternalIP", "address": address}] if address else []),
-                    {"type": "Hostname", "address": self.name},
+                    {"type": "InternalIP", "address": address}, {"type": "Hostname", "address": self.name},
                 ],
+                "daemonEndpoints": {"kubeletEndpoint": {"Port": _KUBELET_PORT}},
+                "nodeInfo": self._info(version),
             },
+        }  # fmt: skip
+
+    def _info(self, version: str) -> dict[str, str]:
+        machine, boot = (str(uuid.uuid5(_MACHINES, f"{kind}/{self.name}")) for kind in ("machine", "boot"))
+        return {
+            "architecture": "amd64", "operatingSystem": "linux", "osImage": "Debian GNU/Linux 13 (trixie)",
+            "kernelVersion": "6.1.0", "kubeletVersion": version, "containerRuntimeVersion": f"{PLAYED_RUNTIME}://1.0.0",
+            "machineID": machine.replace("-", ""), "systemUUID": machine, "bootID": boot,
+            "kubeProxyVersion": "",  # as kubelets leave it since Kubernetes 1.33
         }  # fmt: skip
 
 
@@ -145,7 +166,9 @@ class _Reader:
     def read(self, count: int | None, kubernetes: str | None) -> ClusterSpec:
         section = self._spec(SPEC_KEYS, count)
         device = _as_written(section["device"], "eth0") if "device" in section else "eth0"
-        plain = NodeSpec("node-{n}", {"cpu": "8", "memory": "16Gi", "pods": "110"}, device=device)
+        plain = NodeSpec(
+            "node-{n}", {"cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}, device=device
+        )
         template = _node(section["node"], plain) if "node" in section else plain
         if "nodes" in section and count is None:
             nodes = self._listed(section["nodes"], template)

@@ -202,7 +202,7 @@ class NodeChanges:
         names = list(addresses)
         self._added += names
         self._addresses |= addresses
-        self._cluster.add_idle_nodes(names, addresses, like=self._template)
+        self._cluster.add_idle_nodes(addresses, like=self._template)
         for number, name in enumerate(names):
             self._await_recorded(name, is_ready)
             # No order of types is promised. Of two InternalIPs, the first one is of the node's primary family.

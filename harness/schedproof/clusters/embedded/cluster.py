@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.binaries import lock as locked
 from schedproof.binaries.versions import version_of
-from schedproof.clusters.cluster import NAMESPACE, NO_ADDRESSES
+from schedproof.clusters.cluster import NAMESPACE
 from schedproof.clusters.embedded.control_plane import ControlPlane, EmbeddedSecondApiServer
 from schedproof.clusters.nodes import wait_gone, wait_ready
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
@@ -204,8 +204,9 @@ class EmbeddedCluster:
             self._labels[node] = node_labels(node, f"198.19.{len(self._labels) >> 8}.{len(self._labels) & 255}")
 
     def _wait_nodes(self) -> None:
+        self._version = self._plane.admin.version()
         for node in self.spec.nodes:
-            self._plane.admin.create("nodes", node.manifest(self._address(node.name)))
+            self._plane.admin.create("nodes", node.manifest(self._address(node.name), self._version))
         with self._timed("nodes ready"):
             wait_ready(self._plane.admin, self.nodes, watching=self.daemons)
 
@@ -222,16 +223,14 @@ class EmbeddedCluster:
         spec = dataclasses.replace(like or self.node_template, name=name)
         self._connect(name, spec.device)
         self._update_targets()
-        self.api.create("nodes", spec.manifest(self._address(name)))
+        self.api.create("nodes", spec.manifest(self._address(name), self._version))
         wait_ready(self.api, [name], watching=self.daemons)
 
-    def add_idle_nodes(
-        self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES, *, like: NodeSpec | None = None
-    ) -> None:
-        for name in names:
+    def add_idle_nodes(self, addresses: Mapping[str, str], *, like: NodeSpec | None = None) -> None:
+        for name, address in addresses.items():
             spec = dataclasses.replace(like or self.node_template, name=name)
-            self.api.create("nodes", spec.manifest(addresses.get(name, "")))
-        wait_ready(self.api, names, watching=self.daemons)
+            self.api.create("nodes", spec.manifest(address, self._version))
+        wait_ready(self.api, list(addresses), watching=self.daemons)
 
     def remove_node(self, name: str) -> None:
         self.api.delete_if_there("nodes", name)

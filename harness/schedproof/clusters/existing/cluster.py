@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters import bootstrap
 from schedproof.clusters.api import ApiError
-from schedproof.clusters.cluster import NO_ADDRESSES, Rbac
+from schedproof.clusters.cluster import Rbac
 from schedproof.clusters.existing.access import read_access
 from schedproof.clusters.existing.sweep import RUN, sweep
 from schedproof.clusters.node_backup import NotingApi
@@ -20,7 +20,7 @@ from schedproof.clusters.nodes import is_ready
 from schedproof.clusters.run_lease import Owner
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import JoinedNodes
-from schedproof.clusters.spec import NodeSpec
+from schedproof.clusters.spec import PLAYED_RUNTIME, NodeSpec
 from schedproof.daemons.daemon import Host
 from schedproof.foundation.errors import HostError, SchedproofError, UsageError
 from schedproof.foundation.ports import Ports
@@ -113,7 +113,8 @@ class ExistingCluster:
         ports = Ports()
         self._closing.callback(ports.close)
         self.host = Host(sandbox, ports, binaries(self.kubernetes), logs)
-        self._scripted = ScriptedServers(self.host, known.labels)
+        self._known, self._labels = known.labels, dict(known.labels)
+        self._scripted = ScriptedServers(self.host, self._labels)
         with _as_asked(self._access):
             self._closing.callback(Owner(self._user, self._run).close)
             # What a run has left that did not come to its end.
@@ -130,8 +131,9 @@ class ExistingCluster:
 
     def _look_at(self, usable: Sequence[Manifest]) -> None:
         self.nodes = [node["metadata"]["name"] for node in usable]
-        # Who plays a kubelet names no container runtime.
-        real = any(node["status"].get("nodeInfo", {}).get("containerRuntimeVersion") for node in usable)
+        # What plays a kubelet names no container runtime, or kwok.
+        runtimes = [node["status"].get("nodeInfo", {}).get("containerRuntimeVersion", "") for node in usable]
+        real = any(runtime and not runtime.startswith(f"{PLAYED_RUNTIME}:") for runtime in runtimes)
         self.workload_image = _common_pause(usable)
         self.capabilities = frozenset(
             {"default-scheduler", "scripted-metrics", "real-pods" if real else "ending-pods"}
@@ -157,15 +159,22 @@ class ExistingCluster:
 
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
         self._joined.add([dataclasses.replace(like or self.node_template, name=name)], idle=True)
+        self._relabel()
 
-    def add_idle_nodes(
-        self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES, *, like: NodeSpec | None = None
-    ) -> None:
-        nodes = [dataclasses.replace(like or self.node_template, name=name) for name in names]
+    def add_idle_nodes(self, addresses: Mapping[str, str], *, like: NodeSpec | None = None) -> None:
+        nodes = [dataclasses.replace(like or self.node_template, name=name) for name in addresses]
         self._joined.add(nodes, idle=True, addresses=addresses)
 
     def remove_node(self, name: str) -> None:
         self._joined.remove(name)
+        self._relabel()
+
+    def _relabel(self) -> None:
+        """Nodes that join have the labels that all nodes of the cluster have alike, and those that name them."""
+        alike = dict(set.intersection(*(set(labels.items()) for labels in self._known.values())))
+        self._labels.clear()
+        self._labels.update(self._known)
+        self._labels.update({node: {**alike, **own} for node, own in self._joined.labels.items()})
 
     def second_apiserver(self) -> SecondApiServer:
         raise HostError("no apiserver is started beside those that the cluster has")

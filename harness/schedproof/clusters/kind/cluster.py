@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Api
-from schedproof.clusters.cluster import NAMESPACE, NO_ADDRESSES, Rbac
+from schedproof.clusters.cluster import NAMESPACE, Rbac
 from schedproof.clusters.existing.sweep import RUN, sweep
 from schedproof.clusters.kind.cli import require_callback
 from schedproof.clusters.kind.docker import require_docker
@@ -226,10 +226,8 @@ class KindCluster:
         self._joined.add([dataclasses.replace(like or self.node_template, name=name)])
         self._rewire()
 
-    def add_idle_nodes(
-        self, names: Sequence[str], addresses: Mapping[str, str] = NO_ADDRESSES, *, like: NodeSpec | None = None
-    ) -> None:
-        nodes = [dataclasses.replace(like or self.node_template, name=name) for name in names]
+    def add_idle_nodes(self, addresses: Mapping[str, str], *, like: NodeSpec | None = None) -> None:
+        nodes = [dataclasses.replace(like or self.node_template, name=name) for name in addresses]
         self._joined.add(nodes, idle=True, addresses=addresses)
 
     def remove_node(self, name: str) -> None:
