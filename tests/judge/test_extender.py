@@ -66,6 +66,33 @@ def test_a_configured_verb_that_does_not_answer_fails(verb: str, fields: dict[st
     assert ("ignores that silently" in verdict.summary) == (verb == "prioritize")
 
 
+BINDING = {"bindVerb": "bind", "managedResources": [{"name": "example.com/thing"}]}
+PREEMPTING = {"preemptVerb": "preempt", "managedResources": [{"name": "example.com/thing"}]}
+
+
+@pytest.mark.parametrize(
+    ("clause", "config"),
+    [
+        *((f"extender/{name}", config) for config in (BINDING, PREEMPTING) for name in (
+            "both-cache-modes", "cache-capable", "concurrent", "empty-nodes", "failed-reasons", "filter-subset",
+            "idempotent", "large", "prioritize-complete", "prioritize-integers", "prioritize-no-duplicates",
+            "prioritize-range", "tls", "unknown-fields",
+        )),
+        *((f"extender/{name}", PREEMPTING) for name in (
+            "answers", "bind-again", "bind-binds", "bind-error", "managed-resources", "required-down", "slow",
+        )),
+        *((f"extender/bind-{name}", EXTENDER) for name in ("again", "binds", "error")),
+    ],
+)  # fmt: skip
+def test_what_is_about_a_verb_that_is_not_configured_is_not_claimed(clause: str, config: dict[str, Any]) -> None:
+    claims = dataclasses.replace(CLAIMS, features=("both-cache-modes", "managed-resources", "tls"))
+    h = HistoryBuilder(clause, extender=config, claims=claims)
+    h.pod("probe-1")
+    h.bind("probe-1", "node-1")
+    h.expect("probe-1", "bound")
+    told(h.verdict(), "not-claimed", "not-applicable")
+
+
 def test_a_bind_verb_is_held_to_the_same() -> None:
     h = cycle(HistoryBuilder(VERBS, extender={**EXTENDER, "bindVerb": "bind"}))
     told(h.verdict(), "invalid", "not-called", "bindVerb")

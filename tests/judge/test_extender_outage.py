@@ -47,6 +47,8 @@ def outage(
         (REQUIRED, IGNORED, {"broken": False}, "not-claimed"),
         (REQUIRED, SCORES_ONLY, {"broken": False}, "not-claimed"),
         (REQUIRED, BINDS, {}, "passed"),
+        (REQUIRED, {"bindVerb": "bind"}, {"again": False}, "passed"),
+        (SLOW, {"preemptVerb": "preempt"}, {"broken": False}, "not-claimed"),
         (IGNORABLE, IGNORED, {"bound": "during"}, "passed"),
         (IGNORABLE, IGNORED, {"bound": ""}, "failed"),
         (IGNORABLE, IGNORED, {"bound": "during", "again": False}, "invalid"),

@@ -33,6 +33,8 @@ def asking(*rules: dict[str, Any], clause: str = "minimal", kind: str = "control
     h = HistoryBuilder(f"{kind}/rbac-{clause}", rbac={"declared": [LISTING, *rules], "schedulers": SCHEDULERS})
     h.records[0]["candidate"]["kind"] = kind
     h.request("list", "nodes", "")
+    if kind == "extender":
+        h.call("filter")
     return h
 
 
@@ -140,6 +142,21 @@ def test_what_was_not_done_by_itself_leaves_the_right_missing(more: dict[str, An
     h.request("create", "bindings", "", code=403)
     h.request("create", "pods/binding", "a", **more)
     assert h.verdict().outcome == "failed"
+
+
+@pytest.mark.parametrize("clause", ["sufficient", "minimal"])
+@pytest.mark.parametrize("call", [None, {"by": "harness"}, {"status": 502}], ids=str)
+def test_the_rights_of_an_extender_that_was_never_called_are_not_shown(
+    clause: str, call: dict[str, Any] | None
+) -> None:
+    h = HistoryBuilder(f"extender/rbac-{clause}", rbac={"declared": [LISTING], "schedulers": []})
+    h.records[0]["candidate"]["kind"] = "extender"
+    h.request("list", "nodes", "")
+    if call is not None:
+        h.call("filter", **call)
+    told(h.verdict(), "invalid", "not-called")
+    h.request("patch", "pods/status", "a", code=403)
+    assert h.verdict().outcome == ("failed" if clause == "sufficient" else "invalid")
 
 
 # -- */rbac-dangerous

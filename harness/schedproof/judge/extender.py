@@ -13,7 +13,10 @@ from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.evidence import shown
 from schedproof.judge.extender_calls import (
+    NOTHING_ASKED,
+    ONLY_PREEMPT,
     answered_in_time,
+    asking_verbs,
     calls,
     configuration,
     described,
@@ -71,6 +74,8 @@ def judge_verbs_served(history: History, case: str) -> Finding:
 
 def judge_cache_mode(history: History, case: str) -> Finding:
     """Filter answers were in the mode that the configuration claims: names where nodeCacheCapable, else nodes."""
+    if not asking_verbs(history):
+        return not_claimed(NOTHING_ASKED)
     mode = "names" if configuration(history).get("nodeCacheCapable") else "nodes"
     filtered = calls(history, "filterVerb", case)
     made = filtered + calls(history, "prioritizeVerb", case)
@@ -198,10 +203,12 @@ def judge_managed_resources(history: History, case: str) -> Finding:
     config = configuration(history)
     if not config.get("managedResources"):
         return invalid("not-configured", "no managedResources are configured: its extender is called for every pod")
+    names = [name for name in ("filterVerb", "prioritizeVerb", "bindVerb") if config.get(name)]
+    if not names:
+        return not_claimed(ONLY_PREEMPT)
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    names = [name for name in ("filterVerb", "prioritizeVerb", "bindVerb") if config.get(name)]
     put = {call.pod for name in names for call in calls(history, name, case)}
     asking = [pod.name for pod in history.test_pods(case, "probe")]
     others = [pod.name for pod in history.test_pods(case, "unmanaged")]
@@ -229,8 +236,8 @@ def judge_unknown_fields(history: History, case: str) -> Finding:
 
 def judge_empty_nodes(history: History, case: str) -> Finding:
     """Questions about no node had some answer, in which there was no node; and it went on."""
-    if not _asking_verbs(history):
-        return not_claimed(_NOTHING_ASKED)
+    if not asking_verbs(history):
+        return not_claimed(NOTHING_ASKED)
     for call in _own_calls(history, case):
         named = [*(call.answered or ()), *(host for host, _ in call.scores or ())]
         if unanswered(call):
@@ -293,8 +300,8 @@ def judge_concurrent(history: History, case: str) -> Finding:
 
 def judge_large(history: History, case: str) -> Finding:
     """A question about many nodes was answered in time, once at least, where one about two of them was."""
-    if not _asking_verbs(history):
-        return not_claimed(_NOTHING_ASKED)
+    if not asking_verbs(history):
+        return not_claimed(NOTHING_ASKED)
     calls_by_verb: dict[str, list[ExtenderCall]] = {}
     for call in _own_calls(history, case):
         calls_by_verb.setdefault(call.verb, []).append(call)
@@ -333,21 +340,14 @@ def judge_healthz(history: History, case: str) -> Finding:
     return _unless_placement_fails(history, case, "questions about its health")
 
 
-_NOTHING_ASKED = "neither filterVerb nor prioritizeVerb is configured"
-
-
-def _asking_verbs(history: History) -> list[str]:
-    return [name for name in ("filterVerb", "prioritizeVerb") if configuration(history).get(name)]
-
-
 def _own_calls(history: History, case: str) -> list[ExtenderCall]:
     return [record for record in history.of(ExtenderCall, case) if record.by == "harness"]
 
 
 def _answered(history: History, case: str) -> Finding | None:
     """A finding where a question of the harness's own had no answer of the verb's shape, or where none is asked."""
-    if not _asking_verbs(history):
-        return not_claimed(_NOTHING_ASKED)
+    if not asking_verbs(history):
+        return not_claimed(NOTHING_ASKED)
     for call in _own_calls(history, case):
         if text := flaw(call, verb(history, call)):
             return failed("call-failed", f"{call.what}: {text}", **shown(history, case))

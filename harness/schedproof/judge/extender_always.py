@@ -14,8 +14,16 @@ from schedproof.history.acts import CasePhase, LineFault, NodesLoad
 from schedproof.history.observations import ProcessEvent, WatchEvent
 from schedproof.judge.clause import Clause
 from schedproof.judge.evidence import log_tails
-from schedproof.judge.extender_calls import answered_in_time, calls, configuration, flaw, never_called, unanswered
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.extender_calls import (
+    ONLY_PREEMPT,
+    answered_in_time,
+    calls,
+    configuration,
+    flaw,
+    never_called,
+    unanswered,
+)
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +44,8 @@ def judge_answers(history: History, _case: str) -> Finding:
     made = [(name, call) for name in VERBS for call in calls(history, name)]
     if not made:
         configured = ", ".join(name for name in VERBS if configuration(history).get(name))
+        if configured == "preemptVerb":
+            return not_claimed(ONLY_PREEMPT)
         return invalid("not-called", never_called(history, configured or "it"))
     excuses = _Excuses(history)
     wrong = [(name, call, text) for name, call in made if (text := _wrong(call, name)) and not excuses.has(name, call)]

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from schedproof.history.observations import Manifest
 
 __all__ = [
-    "DEFAULT_TIMEOUT", "answered_in_time", "calls", "configuration", "described", "flaw", "is_needed", "never_called",
-    "unanswered", "verb",
+    "DEFAULT_TIMEOUT", "NOTHING_ASKED", "ONLY_PREEMPT", "answered_in_time", "asking_verbs", "calls", "configuration",
+    "described", "flaw", "is_needed", "never_called", "unanswered", "verb",
 ]  # fmt: skip
 
 DEFAULT_TIMEOUT = 5.0
@@ -44,6 +44,15 @@ def is_needed(config: Mapping[str, Any]) -> bool:
     Of one that is ignorable kube-scheduler skips the bind as well, and binds by itself (extendersBinding).
     """
     return bool((config.get("bindVerb") or config.get("filterVerb")) and not config.get("ignorable"))
+
+
+NOTHING_ASKED = "neither filterVerb nor prioritizeVerb is configured"
+ONLY_PREEMPT = "no verb but preemptVerb is configured, which kube-scheduler calls only where pods are in the way"
+
+
+def asking_verbs(history: History) -> list[str]:
+    """Those of the configured verbs that ask about nodes, and change nothing."""
+    return [name for name in ("filterVerb", "prioritizeVerb") if configuration(history).get(name)]
 
 
 def verb(history: History, call: ExtenderCall) -> str:

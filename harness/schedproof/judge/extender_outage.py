@@ -12,12 +12,22 @@ from typing import TYPE_CHECKING
 from schedproof.history.acts import LineFault
 from schedproof.judge.clause import Clause
 from schedproof.judge.evidence import shown
-from schedproof.judge.extender_calls import calls, configuration, flaw, is_needed, never_called, unanswered
+from schedproof.judge.extender_calls import (
+    ONLY_PREEMPT,
+    calls,
+    configuration,
+    flaw,
+    is_needed,
+    never_called,
+    unanswered,
+)
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 if TYPE_CHECKING:
-    from schedproof.history.history import History
+    from collections.abc import Sequence
+
+    from schedproof.history.history import History, TestPod
 
 __all__ = ["CLAUSES", "judge_ignorable", "judge_outage", "judge_required"]
 
@@ -44,6 +54,9 @@ def judge_ignorable(history: History, case: str) -> Finding:
 
 def judge_outage(history: History, case: str) -> Finding:
     """While the extender was broken, pods waited or were bound, as configured; afterwards it was asked again."""
+    names = [name for name in ("filterVerb", "prioritizeVerb", "bindVerb") if configuration(history).get(name)]
+    if not names:
+        return not_claimed(ONLY_PREEMPT)
     needed = is_needed(configuration(history))
     faults = [record for record in history.of(LineFault, case) if record.line == "extender"]
     outages = [(on.at, off.at) for on, off in itertools.pairwise(faults) if on.on and not off.on]
@@ -62,16 +75,26 @@ def judge_outage(history: History, case: str) -> Finding:
     if not outages or not pods:
         return invalid("no-outage", "the extender was not broken while pods waited", **shown(history, case))
     healed = outages[-1][1]
-    names = ("filterVerb", "prioritizeVerb", "bindVerb")
     again = [(call, flaw(call, name)) for name in names for call in calls(history, name, case) if call.begun > healed]
-    if not again:
+    # A Binding of its own is seen before the answer to bind comes, which may be on record after the case only.
+    if not again and not _bound_by_itself(history, pods, healed):
         return invalid("not-called", never_called(history, "it again"), **shown(history, case))
-    if all(wrong for _, wrong in again):  # pods that do not wait for it do not show that it is gone for good
+    if again and all(wrong for _, wrong in again):  # pods that do not wait for it do not show that it is gone for good
         last, wrong = again[-1]
         code = "call-unanswered" if unanswered(last) else "call-failed"
         return failed(code, f"asked again after the outage, no call of it succeeded: {wrong}", **shown(history, case))
     became = "waited, and were bound afterwards" if needed else "were bound all the same"
     return passed(f"{len(pods)} pods {became}, and it was asked again", **shown(history, case))
+
+
+def _bound_by_itself(history: History, pods: Sequence[TestPod], since: float) -> bool:
+    """Whether an extender that binds has bound one of these pods since some moment."""
+    own = history.run.users.candidate[:1]
+    return bool(configuration(history).get("bindVerb")) and any(
+        attempt.succeeded and attempt.user in own and attempt.received > since
+        for pod in pods
+        for attempt in history.attempts_on(pod.name, pod.uid)
+    )
 
 
 CLAUSES = (

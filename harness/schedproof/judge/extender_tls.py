@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from schedproof.history.acts import TransportTried
 from schedproof.judge.clause import Clause
 from schedproof.judge.evidence import shown
-from schedproof.judge.extender_calls import configuration
+from schedproof.judge.extender_calls import NOTHING_ASKED, asking_verbs, configuration
 from schedproof.judge.placement import judge_placement
-from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 if TYPE_CHECKING:
     from schedproof.history.history import History
@@ -31,6 +31,8 @@ def judge_tls(history: History, case: str) -> Finding:
 
     Where `mutual-tls` is claimed, it was not answered to a client without a certificate either.
     """
+    if not asking_verbs(history):
+        return not_claimed(f"{NOTHING_ASKED}: there is no question that changes nothing")
     asked = {record.how: record for record in history.of(TransportTried, case)}
     if not asked:
         return invalid("not-tried", "no question was asked past kube-scheduler", **shown(history, case))

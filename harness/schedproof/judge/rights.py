@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Rights
 from schedproof.history.audit_order import READING
-from schedproof.history.observations import ApiRequest, ProcessEvent
+from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.evidence import log_tails
+from schedproof.judge.extender_calls import never_called
 from schedproof.judge.other_ways import not_done_otherwise
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
@@ -150,6 +151,8 @@ def judge_rbac_sufficient(history: History, case: str) -> Finding:
             timeline=[f"{' '.join(_kind(request))} {request.name}: 403" for request in needed[:20]],
             logs=log_tails(history, case),
         )
+    if _never_called(history):
+        return _no_request(history)
     return passed(f"{len({_kind(request) for request in requests})} kinds of requests, none refused that it needs")
 
 
@@ -179,7 +182,7 @@ def judge_rbac_minimal(history: History, _case: str) -> Finding:
     if rights is None:
         return invalid("rights-not-recorded", "its rights are not on record")
     requests = _requests(history)
-    if not requests:
+    if not requests or _never_called(history):
         return _no_request(history)
     usual = list(_Right.of(rights.schedulers))
     unused = [
@@ -218,7 +221,16 @@ def _field(history: History, request: ApiRequest) -> str:
     return "spec.rbac" if own else f"the rbac of the process that is {user.rpartition(':')[2]}"
 
 
+def _never_called(history: History) -> bool:
+    """Whether it is an extender that had nothing to do in the whole run: what it needs for that was not seen."""
+    return history.run.candidate.kind == "extender" and not any(
+        call.by == "scheduler" and call.status == HTTPStatus.OK for call in history.of(ExtenderCall)
+    )
+
+
 def _no_request(history: History) -> Finding:
+    if _requests(history):
+        return invalid("not-called", never_called(history, "its extender"))
     if history.run.candidate.kind == "extender":
         return not_claimed("it made no request to the apiserver: there are no rights to try")
     return invalid("no-request", "it made no request")
