@@ -238,6 +238,40 @@ def test_all_shipped_references_and_templates_are_sound(capsys: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(
+    ("election", "name", "warned"),
+    [
+        ({"leaderElect": True}, "mine", True),
+        ({}, "mine", True),
+        ({"resourceName": "kube-scheduler"}, "mine", True),
+        ({"leaderElect": False}, "mine", False),
+        ({"leaderElect": True, "resourceName": "mine"}, "mine", False),
+        ({"leaderElect": True, "resourceNamespace": "mine"}, "mine", False),
+        ({"leaderElect": True}, "default-scheduler", False),
+    ],
+)
+def test_the_lease_of_the_clusters_own_scheduler_is_warned_of(
+    election: dict[str, Any], name: str, warned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program(tmp_path, "mine.py", "#!/usr/bin/env python3\n")
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+        "leaderElection": election, "profiles": [{"schedulerName": name}],
+    }  # fmt: skip
+    file = write(tmp_path, ["./mine.py"], schedulerName=name, schedulerConfig=configuration)
+    assert ("kube-system/kube-scheduler" in said(capsys, "check", file)) == warned
+
+
+@pytest.mark.parametrize(("weight", "warned"), [(92233720368547758, False), (92233720368547759, True)])
+def test_a_weight_that_makes_scores_wrap_around_is_warned_of(
+    weight: int, warned: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program(tmp_path, "mine.py", "#!/usr/bin/env python3\n")
+    config = {"prioritizeVerb": "prioritize", "weight": weight}
+    file = write(tmp_path, ["./mine.py"], extender={"command": ["./mine.py"], "port": 8888, "config": config})
+    assert ("beyond int64" in said(capsys, "check", file)) == warned
+
+
+@pytest.mark.parametrize(
     ("command", "message"),
     [
         (["./none"], "there is no program './none' in "),

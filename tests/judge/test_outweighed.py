@@ -62,6 +62,17 @@ def test_other_plugins_excuse_no_scores_that_do_not_prefer_the_quietest(own: Any
     told(preferring(own, other=other).verdict(), "failed", "probe-not-on-quietest")
 
 
+def test_scores_that_wrap_around_are_outweighed_by_nothing() -> None:
+    world = HistoryBuilder(LEAST, extender={**EXTENDER, "weight": 9_000_000_000_000_000_000})
+    h = tried(choose=lambda _traffic: LARGE, world=world)
+    for phase, traffic in enumerate(ROTATION):
+        for number in range(3):
+            scored(h, f"probe-{phase}-{number}", ranks(traffic))
+    verdict = h.verdict()
+    told(verdict, "failed", "probe-not-on-quietest")
+    assert "weight-overflows" in [symptom["kind"] for symptom in verdict.evidence["symptoms"]]
+
+
 def test_a_plugin_is_excused_like_an_extender() -> None:
     world = HistoryBuilder(LEAST, extender={})
     profile = {"schedulerName": "tested", "plugins": {"score": {"enabled": [{"name": "Quiet", "weight": 1}]}}}

@@ -9,8 +9,9 @@ import pytest
 from schedproof.judge import symptoms
 from schedproof.judge.codes import CODES
 from schedproof.judge.symptoms import KINDS
+from schedproof.judge.verdict import failed
 
-from .histories import HistoryBuilder
+from .histories import EXTENDER, HistoryBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +33,15 @@ def unbound(*happens: Callable[[HistoryBuilder], object], deadline: str = "bind"
         one(h)
     h.expect("probe-1", "bound", deadline=deadline)
     return h.verdict()
+
+
+@pytest.mark.parametrize(("weight", "told_of"), [(92233720368547758, False), (92233720368547759, True), (None, False)])
+def test_a_weight_beyond_int64_is_told_where_a_preference_is_not_followed(weight: int | None, told_of: bool) -> None:
+    h = HistoryBuilder("network/least-traffic", extender={**EXTENDER, **({"weight": weight} if weight else {})})
+    finding = failed("probe-not-on-quietest", "another node")
+    found = symptoms.symptoms(h.history(), h.case, finding, whole_run=False)
+    assert ("weight-overflows" in [one.kind for one in found]) == told_of
+    assert not symptoms.symptoms(h.history(), h.case, failed("infeasible-node", "full"), whole_run=False)
 
 
 def test_a_pod_that_is_not_bound_has_no_symptom_where_nothing_else_was_seen() -> None:

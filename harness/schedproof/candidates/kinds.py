@@ -28,6 +28,7 @@ __all__ = [
     "Scoring",
     "Spec",
     "WorldSpec",
+    "weighed_beyond_int64",
 ]  # fmt: skip
 
 CandidateKind = Literal["extender", "controller", "plugin", "attached"]
@@ -40,6 +41,15 @@ class ManagedResource:
 
     name: str
     ignored_by_scheduler: bool = False
+
+
+def weighed_beyond_int64(weight: int) -> bool:
+    """Whether an extender's highest score, 10, times its weight, times 10, is no int64.
+
+    Source: prioritizeNodes in pkg/scheduler/schedule_one.go. Nothing checks it: what wraps around is negative, or any
+    other number.
+    """
+    return 10 * weight * 10 > 2**63 - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,6 +71,11 @@ class ExtenderConfig:
     tls_config: Mapping[str, str | bool] | None = None
     managed_resources: tuple[ManagedResource, ...] = ()
     path_prefix: str = ""
+
+    @property
+    def overflows(self) -> bool:
+        """Whether a score of 10 is beyond 64 bits once kube-scheduler has weighed it: see there."""
+        return bool(self.prioritize_verb) and weighed_beyond_int64(self.weight)
 
     @property
     def verbs(self) -> tuple[str, ...]:

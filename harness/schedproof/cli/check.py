@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING
 from schedproof.candidates.claims import profile_of
 from schedproof.candidates.deploy.executable import program_problem
 from schedproof.candidates.deploy.placeholders import fill_known, placeholders_in
+from schedproof.candidates.deploy.scheduler_config import (
+    DEFAULT_SCHEDULER,
+    SHARED_LEASE,
+    elects_by_shared_lease,
+    served_by,
+)
 from schedproof.candidates.descriptor.features import contradictions, suits
-from schedproof.candidates.kinds import CommandSpec
+from schedproof.candidates.kinds import CommandSpec, ExtenderSpec
 from schedproof.documents.problems import DescriptorError, Place, Problem
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.claimable import CLAIMABLE
@@ -70,11 +76,29 @@ def check(candidate: Candidate) -> Iterator[str]:
     ]
     if unclaimed:
         yield f"  could also be claimed: {', '.join(unclaimed)}"
+    for warning in _warnings(candidate):
+        yield f"  warning: {warning}"
     for exclusion in candidate.exclusions:
         yield f"  excluded: {exclusion.clause} ({exclusion.reason})"
     durations = Durations()
     jobs = choose_jobs([candidate], (), (), durations)
     yield f"  a run is {expect([(candidate, clause.id) for clause in claimed], durations).text(jobs)}"
+
+
+def _warnings(candidate: Candidate) -> Iterator[str]:
+    """What is accepted, and most likely not meant."""
+    written, spec = candidate.scheduler_config, candidate.spec
+    second = DEFAULT_SCHEDULER not in served_by(candidate)
+    if written is not None and second and elects_by_shared_lease(written):
+        yield (
+            f"schedulerConfig elects its leader by {SHARED_LEASE}, as is the default: beside the cluster's own "
+            "scheduler it stands by for ever; fix: leaderElection: {leaderElect: false}, or a resourceName of its own"
+        )
+    if isinstance(spec, ExtenderSpec) and spec.config.overflows:
+        yield (
+            f"extender.config.weight: a score of 10, times {spec.config.weight}, times 10 is beyond int64: it wraps "
+            "around, and is any number; fix: a weight of 200 outweighs all default plugins"
+        )
 
 
 def _command_problems(candidate: Candidate, spec: CommandSpec) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.deploy.scheduler_config import DEFAULT_PLUGINS, own_plugin, profile_of
+from schedproof.candidates.kinds import weighed_beyond_int64
 from schedproof.judge.evidence import pod_scores
 from schedproof.judge.extender_calls import configuration as extender_configuration
 
@@ -56,12 +57,15 @@ def tie_broken(history: History, ruling: Ruling, node: str) -> bool:
 
 def _scores(history: History, ruling: Ruling) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """Points of the feasible nodes by the candidate's own scores, and by all others; none, where others are not
-    kube-scheduler's.
+    kube-scheduler's, or where the candidate's wrap around (`weight-overflows` of `judge.symptoms`).
     """
     metadata = ruling.binding.manifest["metadata"]
     logged = pod_scores(history, f"{metadata['namespace']}/{metadata['name']}")
     extender = extender_configuration(history)
-    scorer, factor = _EXTENDER, _OF_EXTENDERS * (extender.get("weight") or 1)
+    weight = extender.get("weight") or 1
+    if extender and weighed_beyond_int64(weight):
+        return {}, {}
+    scorer, factor = _EXTENDER, _OF_EXTENDERS * weight
     if not extender:
         name = ruling.binding.manifest["spec"].get("schedulerName", "")
         scorer, factor = own_plugin(profile_of(history.configuration, name)), 1

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from schedproof.candidates.deploy.scheduler_config import DEFAULT_SCHEDULER
+from schedproof.candidates.deploy.scheduler_config import DEFAULT_SCHEDULER, SHARED_LEASE, elects_by_shared_lease
 from schedproof.history.acts import Halted
 from schedproof.history.observations import ApiRequest, LeaseHolder
 from schedproof.judge.clause import AUDIT, Clause
@@ -15,8 +15,6 @@ from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from schedproof.history.history import History
 
 __all__ = ["CLAUSES", "judge_leader_election", "judge_replaces_default", "judge_second_scheduler"]
@@ -68,11 +66,14 @@ def judge_second_scheduler(history: History, case: str) -> Finding:
                 "foreign-pod", f"it tried to bind {attempt.pod}, which is the stock scheduler's", **shown(history, case)
             )
     finding = judge_binds(history, case)
-    if finding.outcome == "failed" and _shares_lease(history.run.candidate.scheduler_config or {}):
+    written = history.run.candidate.scheduler_config or {}
+    # Without any leaderElection it is tried as with `--leader-elect=false`, which overrides what is written.
+    if finding.outcome == "failed" and written.get("leaderElection") and elects_by_shared_lease(written):
         return failed(
             finding.code,
-            f"{finding.summary}; its leader election is by {_LEASE}, which the cluster's own scheduler holds: it waits "
-            "for that one's end; fix: leaderElect: false, or a resourceName of its own, with the rights on that Lease",
+            f"{finding.summary}; its leader election is by {SHARED_LEASE}, which the cluster's own scheduler holds: it "
+            "waits for that one's end; fix: leaderElect: false, or a resourceName of its own, with the rights on that "
+            "Lease",
             **finding.evidence,
         )
     if finding.outcome != "passed":
@@ -80,16 +81,6 @@ def judge_second_scheduler(history: History, case: str) -> Finding:
     if not others or any(pod.uid not in history.bindings for pod in others.values()):
         return invalid("harness-trouble", "the stock scheduler did not schedule its own pods", **shown(history, case))
     return passed(f"each scheduled its own: it {finding.summary.split(' ')[0]} pods, the stock one {len(others)}")
-
-
-_LEASE = "kube-system/kube-scheduler"
-
-
-def _shares_lease(configuration: Mapping[str, Any]) -> bool:
-    """Whether a KubeSchedulerConfiguration elects by the lease of the cluster's own scheduler, as is the default."""
-    election = configuration.get("leaderElection") or {"leaderElect": False}
-    lease = f"{election.get('resourceNamespace', 'kube-system')}/{election.get('resourceName', 'kube-scheduler')}"
-    return bool(election.get("leaderElect", True)) and lease == _LEASE
 
 
 def judge_replaces_default(history: History, case: str) -> Finding:

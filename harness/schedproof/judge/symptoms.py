@@ -14,10 +14,12 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
+from schedproof.candidates.kinds import weighed_beyond_int64
 from schedproof.history.acts import Expect
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
 from schedproof.judge.codes import Code
+from schedproof.judge.extender_calls import configuration
 from schedproof.judge.scored import found_something, queries
 from schedproof.judge.unbound import refusals
 from schedproof.judge.verdict import JUDGE_RAISED, Symptom
@@ -51,6 +53,10 @@ KINDS: Mapping[str, Code] = {
         "the candidate's query finds no series",
         "compare the names and labels of the query with those that Prometheus has",
     ),
+    "weight-overflows": Code(
+        "scores times the extender's weight are beyond int64, and wrap around",
+        "give it a weight that outweighs the other scorers and no more: 200 outweighs all default plugins",
+    ),
     "rule-ignored": Code(
         "pods are bound to nodes where they cannot run, against one rule",
         "apply that rule to each node before one is chosen: the table names what the chosen node lacks",
@@ -67,6 +73,10 @@ KINDS: Mapping[str, Code] = {
 """In the order in which they are mended: what comes first hides what follows."""
 
 _UNBOUND = frozenset({"not-bound-in-time", "nothing-bound", "nothing-started", "preemptor-not-bound"})
+_CHOSEN = frozenset({
+    "against-claimed-order", "against-on-missing", "best-node-unchanged", "burst-on-one-node", "old-readings-used",
+    "outweighed", "preference-ignored", "probe-not-on-quietest", "surfaces-differ", "ties-not-spread", "wrong-scores",
+})  # fmt: skip
 _EXPLAINED: Mapping[str, frozenset[str]] = {
     "process-ended": _UNBOUND | {
         "call-failed", "call-too-slow", "call-unanswered", "does-not-start", "malformed-call-accepted", "no-takeover",
@@ -77,12 +87,13 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
     "call-unanswered": _UNBOUND | {"call-failed", "call-too-slow", "call-unanswered"},
     "query-refused": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
     "query-without-result": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
+    "weight-overflows": _CHOSEN,
     "rule-ignored": frozenset({"infeasible-node"}),
     "never-retried": frozenset({"not-bound-in-time"}),
     "preference": frozenset({"probe-not-on-quietest"}),
 }  # fmt: skip
 """Codes of findings that a fault can lead to."""
-_STRICT = frozenset({"rule-ignored", "never-retried", "preference"})
+_STRICT = frozenset({"weight-overflows", "rule-ignored", "never-retried", "preference"})
 """Faults that leave nothing unproved; each of the others may be why something is `invalid`, whatever its code."""
 
 _EXCEPTION = re.compile(r"(?<=Error)\b|(?<=Exit)\b|(?<=Exception)\b")
@@ -108,6 +119,7 @@ def symptoms(history: History, case: str, finding: Finding, *, whole_run: bool) 
         _refused(history, begin, end, finding),
         _unanswered(history, begin, end),
         _queries(history, case),
+        _overflow(history),
         _rules(finding),
         _untried(history, case),
         _preference(finding),
@@ -195,6 +207,13 @@ def _error_of(answer: str) -> str:
         return str(json.loads(answer)["error"])[:_QUOTED]
     except (ValueError, KeyError, TypeError):
         return _quoted(answer)
+
+
+def _overflow(history: History) -> Iterator[Symptom]:
+    config = configuration(history)
+    weight = config.get("weight") or 1
+    if config.get("prioritizeVerb") and weighed_beyond_int64(weight):
+        yield Symptom("weight-overflows", "", f"a score of 10, times its weight {weight}, times 10 is beyond 2^63-1")
 
 
 def _rules(finding: Finding) -> Iterator[Symptom]:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_PLUGINS", "DEFAULT_SCHEDULER", "NO_LEADER_ELECTION", "PREFERENCE_WEIGHT", "SERVED_VERSION",
-    "enabled_names", "ill_typed", "own_args", "own_configuration", "own_plugin", "plugin_profile", "profile_of",
-    "scheduler_configuration", "served_by", "serving_all",
+    "SHARED_LEASE", "elects_by_shared_lease", "enabled_names", "ill_typed", "own_args", "own_configuration",
+    "own_plugin", "plugin_profile", "profile_of", "scheduler_configuration", "served_by", "serving_all",
 ]  # fmt: skip
 
 PREFERENCE_WEIGHT = 2_000
@@ -125,6 +125,20 @@ def served_by(candidate: Candidate) -> list[str]:
         return [candidate.scheduler_name]
     profiles = candidate.scheduler_config.get("profiles") or [{}]
     return [profile.get("schedulerName", DEFAULT_SCHEDULER) for profile in profiles]
+
+
+SHARED_LEASE = "kube-system/kube-scheduler"
+"""The Lease by which a cluster's own scheduler elects its leader, and every other one that names none."""
+
+
+def elects_by_shared_lease(configuration: Mapping[str, Any]) -> bool:
+    """Whether a KubeSchedulerConfiguration elects by the Lease of a cluster's own scheduler, as is the default.
+
+    Source: SetDefaults_KubeSchedulerConfiguration and RecommendedDefaultLeaderElectionConfiguration.
+    """
+    election = configuration.get("leaderElection") or {}
+    namespace, name = election.get("resourceNamespace") or "kube-system", election.get("resourceName")
+    return election.get("leaderElect") is not False and f"{namespace}/{name or 'kube-scheduler'}" == SHARED_LEASE
 
 
 def serving_all(configuration: dict[str, Any], scheduler_name: str) -> dict[str, Any]:
