@@ -82,6 +82,22 @@ def test_an_authority_is_what_is_trusted_by_file_and_by_data(authority: Authorit
     assert not greets(trust_of({"caFile": str(stranger)}), server)
 
 
+def test_a_common_name_is_no_subject_alternative_name(authority: Authority) -> None:
+    """As Go has it: a Common Name is never looked at."""
+    ca = {"caFile": str(authority.certificate)}
+    assert greets(trust_of(ca), server_context(authority.server("extender.example.com")), "localhost")
+    assert not greets(trust_of(ca), server_context(authority.client("localhost")), "localhost")
+    assert not greets(trust_of(ca), server_context(authority.server("extender.example.com")), "extender.example.com")
+
+
+def test_a_server_without_the_ciphers_of_gos_client_is_not_understood(authority: Authority) -> None:
+    server = server_context(authority.server("x"))
+    server.maximum_version = ssl.TLSVersion.TLSv1_2
+    assert greets(trust_of({}), server)
+    server.set_ciphers("ECDHE+AESCCM")
+    assert not greets(trust_of({}), server)
+
+
 def test_the_servers_own_certificate_is_trusted_like_an_authority(authority: Authority) -> None:
     pair = authority.server("x")
     assert greets(trust_of({"caFile": str(pair.certificate)}), server_context(pair))

@@ -6,6 +6,7 @@ the server's and the client's affair. The bytes of answers pass as they are; of 
 
 from __future__ import annotations
 
+import ssl
 import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Protocol
@@ -17,7 +18,6 @@ from schedproof.candidates.deploy.messages import AnswerReader, RequestReader
 
 if TYPE_CHECKING:
     import asyncio
-    import ssl
     from collections.abc import Callable
 
 __all__ = ["Line", "Relay"]
@@ -273,7 +273,7 @@ class Relay:
             )  # fmt: skip
         except OSError as error:
             self._opening = None
-            self._trouble = str(error) or type(error).__name__
+            self._trouble = _why(error)
             self._pending.clear()
             self._stall("upstream", False)
             if not self._request.readable and self._client is not None:
@@ -433,3 +433,15 @@ class Relay:
                 cut=request.body.cut or (self._answer is not None and self._answer.body.cut),
             )
         )  # fmt: skip
+
+
+def _why(error: OSError) -> str:
+    """Why there is no connection to the server."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _OTHER_NAME:
+        return f"{text}: Go's client, as kube-scheduler's, looks for the name among the subjectAltNames alone"
+    return text
+
+
+_OTHER_NAME = (62, 64)
+"""X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""

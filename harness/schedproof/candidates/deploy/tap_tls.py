@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["made_certificates", "own_certificate", "trust_of", "unverified"]
 
 
+# No DHE, and no RSA key exchange. At level 1 OpenSSL refuses what Go refuses: SHA-1, and RSA keys below 1024 bits.
+_CIPHERS = (
+    "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:"
+    "ECDHE-RSA-AES256-SHA:@SECLEVEL=1"
+)
+"""What Go's client offers by default below TLS 1.3 (crypto/tls: defaultCipherSuites)."""
+
+
 def own_certificate(address: str) -> tuple[ssl.SSLContext, str]:
     """TLS for a server at `address`, with a certificate made for it; and the `caData` for clients that trust it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -44,12 +52,17 @@ def made_certificates() -> dict[str, str]:
 def trust_of(config: Mapping[str, str | bool]) -> ssl.SSLContext:
     """How kube-scheduler would speak to its extender by a `tlsConfig` whose placeholders are filled.
 
-    Without an authority nothing is verified. Where one is given, it may also be the extender's own certificate.
+    Without an authority nothing is verified. Where one is given, it may also be the extender's own certificate. As
+    Go's client does, it looks for the extender's name among the certificate's subjectAltNames alone, whatever its
+    Common Name is, and offers TLS 1.2 and 1.3 with the ciphers that `_CIPHERS` names.
 
     Raises:
         OSError: a file of it cannot be read, or is no certificate or key.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers(_CIPHERS)
+    context.hostname_checks_common_name = False
     authority = _pem(config, "ca")
     if authority is None or config.get("insecure"):
         context.check_hostname = False
