@@ -48,7 +48,7 @@ def test_any_other_write_on_what_has_its_node_fails_too() -> None:
 def test_labels_on_what_has_its_node_and_what_would_be_written_decide_nothing() -> None:
     h = prebound()
     h.request("patch", "pods", "prebound-node-1", body={"metadata": {"labels": {"counted": "yes"}}})
-    assert h.verdict().outcome == "passed"
+    told(h.verdict(), "passed", "", "2", "patch pods", "prebound-node-1")
 
 
 def test_who_reads_what_has_its_node_does_not_touch_it_nor_does_another_scheduler() -> None:

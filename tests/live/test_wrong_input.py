@@ -146,7 +146,16 @@ def test_a_command_that_does_not_exist(broken: dict[str, tuple[Shell, Running]])
 
 
 def test_a_command_that_exits_at_once(broken: dict[str, tuple[Shell, Running]]) -> None:
-    _expect_not_brought_up(*broken["exits-at-once"], "ended with exit code 1", "no licence found")
+    """It is judged, as a process that ends later is, and as a compiled scheduler is that ends at its start."""
+    shell, command = broken["exits-at-once"]
+    ended = command.ends()
+    assert ended.code == 1, ended.said
+    candidate, stock = shell.report()["candidates"]
+    alive, binds = ({one["id"]: one for one in candidate["clauses"]}[name] for name in ("core/alive", "core/binds"))
+    assert (alive["outcome"], alive["code"]) == ("failed", "does-not-start")
+    assert "no licence found" in alive["summary"]
+    assert (binds["outcome"], binds["depends_on"]) == ("skipped", "core/alive")
+    assert {clause["outcome"] for clause in stock["clauses"]} <= {"passed", "not-claimed"}
 
 
 def _expect_not_brought_up(shell: Shell, command: Running, *said: str) -> None:

@@ -220,7 +220,7 @@ class Configured(Record, kind="configuration"):
 
 
 class StartFailed(Record, kind="start-failed"):
-    """A compiled scheduler ended at its start."""
+    """A program of the candidate ended at its start."""
 
     text: str
     fix: str

@@ -59,7 +59,11 @@ def judge_prebound(history: History, case: str) -> Finding:
         return invalid(
             "not-decided-on", "no fence shows that the candidate had come to these pods", **shown(history, case)
         )
-    return passed(f"{len(pods)} pods with a node of their own were left alone", **shown(history, case))
+    told = ""
+    if written:
+        more = f" (and {len(written) - 1} more such requests)"
+        told = f", but for metadata: {written[0].verb} {written[0].resource} on {written[0].name}{more}"
+    return passed(f"{len(pods)} pods with a node of their own were left alone{told}", **shown(history, case))
 
 
 def judge_refused(history: History, case: str) -> Finding:

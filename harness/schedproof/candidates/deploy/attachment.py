@@ -145,7 +145,7 @@ class Attachment:
         self._certificates = made_certificates() if candidate.wants_certificates else None
         self.scheduler_log: Path | None = None
         self.start_error: CandidateError | None = None
-        """Why a compiled scheduler ended at its start."""
+        """Why a program of the candidate ended at its start."""
         self.leader_election: Mapping[str, Any] = NO_LEADER_ELECTION
         """How its scheduler elects a leader, when it is next started."""
         self.profiles_turned = False
@@ -226,8 +226,8 @@ class Attachment:
         """Start everything, and wait until it is ready.
 
         Raises:
-            CandidateError: it cannot be started, ends at once, or does not get ready; with its last words. Where
-                a compiled scheduler ends at once, `start_error` is set instead: that is judged.
+            CandidateError: it cannot be started, or does not get ready; with its last log lines. Where a program of it
+                ends at once, `start_error` is set instead: that is judged.
         """
         self._record = record
         self.starts += 1
@@ -262,11 +262,14 @@ class Attachment:
                 f"its log is in {self._logs}",
             ) from error
         except CandidateError as error:
-            ended = [component for component in self._components if component.exit_code is not None]
-            if not ended or not isinstance(spec, PluginSpec):
+            compiled = isinstance(spec, PluginSpec)
+            # The kube-scheduler that the harness runs for an extender is no program of the candidate.
+            own = [component for component in self._components if compiled or component.scheduler_port is None]
+            ended = [component for component in own if component.exit_code is not None]
+            if not ended:
                 raise
             # A compiled scheduler that refuses its configuration is what its first clauses are about.
-            self.start_error = explain_start(ended[0].log_tail(60), error)
+            self.start_error = explain_start(ended[0].log_tail(60), error) if compiled else error
             self.report_exits()
             self._record("start-failed", text=self.start_error.message, fix=self.start_error.remedy)
 
