@@ -175,6 +175,22 @@ def test_the_timeline_of_a_pod_ends_with_its_binding_and_leaves_the_others_out()
     ]
 
 
+def test_changes_of_size_are_told_with_what_was_there_before() -> None:
+    h = HistoryBuilder(CASE)
+    h.node("node-1", cpu="2")
+    h.end()
+    assert lines(h) == ["node node-1: cpu 2000m (was 8000m)"]
+
+
+def test_what_is_claimed_for_nodes_without_readings_is_told_where_one_lacks() -> None:
+    for traffic, told in (({"node-1": 1.0}, True), (dict.fromkeys(NODES, 1.0), False)):
+        h = HistoryBuilder(CASE)
+        h.pod("probe-1")
+        h.reading("probe-1", traffic)
+        h.end()
+        assert ("the candidate claims on-missing: neutral" in lines(h)) is told
+
+
 @pytest.mark.parametrize(("count", "cut"), [(60, 0), (61, 1), (100, 40)])
 def test_a_long_timeline_loses_its_middle(count: int, cut: int) -> None:
     h = HistoryBuilder(CASE)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from schedproof.history.acts import Reading
@@ -15,8 +17,10 @@ if TYPE_CHECKING:
 
     from schedproof.history.history import History
     from schedproof.history.watched import Binding
+    from schedproof.judge.ruling import Ruling
+    from schedproof.oracle.resources import Room
 
-__all__ = ["decision_table", "log_tails", "shown", "timeline"]
+__all__ = ["decision_table", "log_tails", "ruled_table", "shown", "timeline"]
 
 
 def decision_table(
@@ -26,13 +30,18 @@ def decision_table(
     *,
     manifest: Mapping[str, Any] | None = None,
     expected: str = "",
+    room: Mapping[str, Mapping[str, Room]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """One decision. `nodes` has a row for each node, and for a chosen one that does not exist.
 
     The harness's own node, which keeps pods off, is among them only where the pod went there all the same.
 
+    `expected` is a node, or several with " or " between them.
+
     A row: `node`, `feasible`, `reasons`, `rules` (the oracle's, that keep the pod off), `traffic` (bytes per second as
-    Prometheus had it at the decision, None if not read), `scores` (scorer to score), `expected`, `chosen`.
+    Prometheus had it at the decision, None if not read), `scores` (scorer to score), `expected`, `chosen`, and `room`
+    where it is known: of each resource that the pod asks for, and of `pods`, what is `asked`, `free`, and the `total`,
+    in thousandths of a cpu, bytes, or whole units.
     """
     pod = binding.manifest if binding is not None else (manifest or {})
     metadata = pod.get("metadata", {})
@@ -63,12 +72,22 @@ def decision_table(
                 "rules": sorted({reason.rule for reason in per_node.get(node, ()) if isinstance(reason, Reason)}),
                 "traffic": traffic.get(node),
                 "scores": scores.get(node, {}),
-                "expected": node == expected,
+                "expected": node in expected.split(" or "),
                 "chosen": node == chosen,
+                **_shown_room(room.get(node)),
             }
             for node in names
         ],
     }
+
+
+def _shown_room(room: Mapping[str, Room] | None) -> dict[str, Any]:
+    return {} if room is None else {"room": {name: dataclasses.asdict(one) for name, one in room.items()}}
+
+
+def ruled_table(ruling: Ruling, *, expected: str = "") -> dict[str, Any]:
+    """The `decision_table` of a binding, in the view of the world that it was ruled by."""
+    return decision_table(ruling.history, ruling.binding, ruling.per_node, expected=expected, room=ruling.room)
 
 
 def pod_scores(history: History, pod: str) -> dict[str, dict[str, float]]:

@@ -14,6 +14,7 @@ from schedproof.history.acts import Selected, Trouble
 from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.lanes import lanes
 from schedproof.judge.symptoms import symptoms
 from schedproof.judge.verdict import JUDGE_RAISED, Verdict, invalid
 
@@ -113,6 +114,8 @@ def _safely(clause: Clause, history: History) -> Finding:
         if finding.outcome in ("failed", "invalid"):
             seen = symptoms(history, clause.id, finding, whole_run=clause.last)
             evidence["symptoms"] = [dataclasses.asdict(symptom) for symptom in seen]
+            if "timeline" in evidence and not clause.last:
+                evidence["lanes"] = lanes(history, clause.id).make()
         return dataclasses.replace(finding, evidence=evidence)
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.history.acts import NodesLoad
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, STEERED, Clause
-from schedproof.judge.evidence import decision_table, shown
+from schedproof.judge.evidence import ruled_table, shown
 from schedproof.judge.late import LATE, LateDecisions
 from schedproof.judge.outweighed import outweighed, tie_broken
 from schedproof.judge.placement import Ruling, judge_placement, rule_binding
@@ -93,7 +93,7 @@ def judge_missing_node(history: History, case: str) -> Finding:
             text = f"{one.pod.name}: claimed on-missing {policy}: {wrong}"
         else:
             continue
-        table = decision_table(history, one.ruling.binding, one.ruling.per_node, expected=quietest)
+        table = ruled_table(one.ruling, expected=quietest)
         return failed("against-on-missing", text, decisions=[table], **shown(history, case))
     if (late_one := _missed(policy, tried, judged)) is not None:
         return invalid(LATE, f"{late_one.pod.name}: {late.why(late_one.pod)}", **shown(history, case))

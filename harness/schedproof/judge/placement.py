@@ -11,13 +11,14 @@ from schedproof.history.observations import ProcessEvent
 from schedproof.history.world import RESERVED
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.configuration import as_configured, disabled_filters
-from schedproof.judge.evidence import decision_table, log_tails, shown, timeline
+from schedproof.judge.evidence import decision_table, log_tails, ruled_table, shown, timeline
+from schedproof.judge.lanes import lanes
 from schedproof.judge.lateness import how_late, kept_waiting, too_busy
 from schedproof.judge.ruling import Ruling, rule_binding
 from schedproof.judge.unbound import why_unbound
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.coverage import as_if_bound, holders
-from schedproof.oracle.feasibility import check, unmodelled
+from schedproof.oracle.feasibility import check, rooms, unmodelled
 from schedproof.oracle.manifest import priority
 
 if TYPE_CHECKING:
@@ -104,7 +105,8 @@ def judge_feasible(history: History, _case: str) -> Finding:
         uid = sure[0].binding.uid
         case = next((pod.case for pod in history.test_pods() if pod.uid == uid), "")
         evidence = {
-            "timeline": timeline(history, case, sure[0].binding.pod), "logs": log_tails(history, case)
+            "timeline": timeline(history, case, sure[0].binding.pod), "logs": log_tails(history, case),
+            "lanes": lanes(history, case),
         }  # fmt: skip
         return _misplaced(history, sure, evidence)
     if wrong:
@@ -124,7 +126,7 @@ def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str,
         f"{first.binding.pod} was bound to {first.binding.node}, where it cannot run: {'; '.join(first.reasons)}"
         + disabled_filters(history, first.binding.manifest)
         + _others(wrong[1:]),
-        decisions=[decision_table(history, ruling.binding, ruling.per_node) for ruling in wrong[:5]],
+        decisions=[ruled_table(ruling) for ruling in wrong[:5]],
         rules=_rules(wrong),
         **evidence,
     )  # fmt: skip
@@ -211,8 +213,9 @@ def _judge_expectation(history: History, expectation: Expect, pod: TestPod) -> F
     waits = expectation.outcome == "unwilling" or (expectation.outcome == "pending" and not room)
     if not bound and not gaps and waits and any(_decided(history, pod, fence) for fence in fences):
         return passed("pending")
+    there = rooms(manifest, state.nodes.values(), state.pods.values())
     evidence = {
-        "decisions": [decision_table(history, binding, per_node, manifest=manifest)],
+        "decisions": [decision_table(history, binding, per_node, manifest=manifest, room=there)],
         "timeline": timeline(history, pod.case),
         "logs": log_tails(history, pod.case),
     }

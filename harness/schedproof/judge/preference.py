@@ -14,7 +14,7 @@ from schedproof.history.acts import LineFault, NodesLoad, Reading, Unseen
 from schedproof.history.observations import Admission
 from schedproof.judge.clause import CHANGE_NODES, HOLD_BINDINGS, IDLE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
 from schedproof.judge.configuration import not_all_scored
-from schedproof.judge.evidence import decision_table, shown, timeline
+from schedproof.judge.evidence import ruled_table, shown, timeline
 from schedproof.judge.late import LATE, LateDecisions
 from schedproof.judge.outweighed import outweighed
 from schedproof.judge.placement import Ruling, judge_placement, rule_binding
@@ -97,7 +97,7 @@ def _beyond_resolution(history: History, case: str) -> Finding | None:
                 "probe-not-on-quietest",
                 f"{pod.name} went to {binding.node}, expected {right}: the two quietest nodes differ by less than the "
                 "claimed resolution, and all others differ from the quietest by more",
-                decisions=[decision_table(history, binding, ruling.per_node, expected=right)], **shown(history, case),
+                decisions=[ruled_table(ruling, expected=right)], **shown(history, case),
             )  # fmt: skip
     return None
 
@@ -192,13 +192,13 @@ def _judge(history: History, case: str, *, distinct: int, controlled: bool = Tru
             f"{_headline(pattern, wrong, probes)}; {first.pod.name}: {expected}"
             + _query_trouble(history, case, first.pod),
             pattern=pattern,
-            decisions=[_table(history, probe) for probe in wrong[:3]], measured=measured,
+            decisions=[_table(probe) for probe in wrong[:3]], measured=measured,
             timeline=timeline(history, case, first.pod.name), logs=evidence["logs"],
         )  # fmt: skip
     if broken := [probe for probe in probes if probe.problem]:
         return invalid(
             broken[0].problem, f"{broken[0].pod.name}: {broken[0].why} ({len(broken)} of {len(probes)} probes)",
-            decisions=[_table(history, probe) for probe in broken[:3]], **evidence,
+            decisions=[_table(probe) for probe in broken[:3]], **evidence,
         )  # fmt: skip
     quietest = {probe.quietest for probe in probes}
     if len(quietest) < distinct:
@@ -220,7 +220,7 @@ def _judge(history: History, case: str, *, distinct: int, controlled: bool = Tru
     return passed(
         f"{len(probes)} of {len(probes)} probes on the quietest of the feasible nodes, which was each of "
         f"{len(quietest)} in turn; a random chooser passes with probability {chance:.1e}" + _counts(len(left_out)),
-        decisions=[_table(history, probes[0])], measured=measured, timeline=evidence["timeline"],
+        decisions=[_table(probes[0])], measured=measured, timeline=evidence["timeline"],
     )  # fmt: skip
 
 
@@ -374,8 +374,8 @@ def quietest_of(traffic: Mapping[str, float], feasible: tuple[str, ...]) -> tupl
     return node, math.inf if least == 0 < second else (second - least) / least if least else 0.0
 
 
-def _table(history: History, probe: _Probe) -> dict[str, object]:
-    return decision_table(history, probe.ruling.binding, probe.ruling.per_node, expected=probe.quietest)
+def _table(probe: _Probe) -> dict[str, object]:
+    return ruled_table(probe.ruling, expected=probe.quietest)
 
 
 _STAGED: Mapping[str, str] = MappingProxyType(

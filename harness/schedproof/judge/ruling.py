@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.judge.configuration import as_configured
 from schedproof.oracle.coverage import rules_about_others
-from schedproof.oracle.feasibility import check, unmodelled
+from schedproof.oracle.feasibility import check, rooms, unmodelled
 from schedproof.oracle.preferences import wishes
 from schedproof.oracle.reason import Reason
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from schedproof.history.history import History
     from schedproof.history.watched import Binding
     from schedproof.oracle.preferences import Wishes
+    from schedproof.oracle.resources import Room
 
 __all__ = ["Ruling", "rule_binding"]
 
@@ -40,6 +41,13 @@ class Ruling:
     def per_node(self) -> dict[str, tuple[Reason, ...]]:
         """Each node's name in that view, with why the pod cannot run there."""
         return _check(self.history, self.binding, self.nodes, self.pods)
+
+    @functools.cached_property
+    def room(self) -> dict[str, dict[str, Room]]:
+        """What each node has of what the pod asks for, in that view."""
+        view, at_bind = self.history.world.view(self.nodes, self.pods), self.history.world.at(self.binding.rv - 1)
+        others = {**view.pods, **_own_placements(self.history, self.binding, at_bind.pods)}
+        return rooms(self.binding.manifest, view.nodes.values(), others.values())
 
     @functools.cached_property
     def feasible(self) -> tuple[str, ...]:

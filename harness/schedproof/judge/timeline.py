@@ -19,6 +19,7 @@ from schedproof.history.acts import (
     Missed,
     NodesLoad,
     PodCreated,
+    Reading,
     Resumed,
     ShownSeen,
     Tolerates,
@@ -38,8 +39,9 @@ from schedproof.history.observations import (
     WatchEvent,
 )
 from schedproof.history.record import Record
-from schedproof.history.world import RESERVED
+from schedproof.history.world import RESERVED, key
 from schedproof.judge.verdict import Later
+from schedproof.oracle.resources import allocatable, amount_of, needed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from schedproof.history.history import History
     from schedproof.history.observations import Manifest
 
-__all__ = ["describe_process", "timeline"]
+__all__ = ["describe_process", "node_changes", "timeline"]
 
 _MOST = 60
 """Lines."""
@@ -70,7 +72,8 @@ def _lines(history: History, case: str, pod: str) -> list[str]:
     within = ((at, record) for at, record in moments if begin <= at <= end)
     events = [
         *((at, text) for at, record in within if _concerns(record, pod) and (text := _told(record, case))),
-        *_node_changes(history),
+        *node_changes(history),
+        *_resizes(history, case),
         *_policies(history, case),
     ]
     lines = [
@@ -105,14 +108,49 @@ def _told(record: Record, case: str) -> str:
 
 
 def _policies(history: History, case: str) -> Iterator[tuple[float, str]]:
-    """What the candidate claims to do from the moment when its line to Prometheus breaks."""
+    """What the candidate claims to do where readings are missing, or do not show yet what it has placed.
+
+    Each from the moment when it matters: when the line to Prometheus breaks, when a reading lacks a node.
+    """
     claims = history.claims.network
+    if claims is None:
+        return
+    readings = list(history.of(Reading, case))
+    known = {*history.run.cluster.nodes}.union(*(reading.traffic for reading in readings))
+    lacking = next((reading.at for reading in readings if known - {*reading.traffic}), None)
+    if lacking is not None and claims.on_missing is not None:
+        yield lacking, f"the candidate claims on-missing: {claims.on_missing}"
+    if readings and claims.own_placements is not None:
+        yield readings[0].at, f"the candidate claims own-placements: {claims.own_placements}"
     for fault in history.of(LineFault, case):
-        if claims is not None and claims.on_outage is not None and fault.on and fault.line == "prometheus":
+        if claims.on_outage is not None and fault.on and fault.line == "prometheus":
             yield fault.at, f"the candidate claims on-outage: {claims.on_outage}"
 
 
-def _node_changes(history: History) -> Iterator[tuple[float, str]]:
+def _resizes(history: History, case: str) -> Iterator[tuple[float, str]]:
+    """Pods of the case that ask for more or less than they did."""
+    seen: dict[str, Manifest] = {}
+    uids = {pod.uid for pod in history.test_pods(case)}
+    for event in history.of(WatchEvent):
+        if event.resource != "pods" or (uid := event.object["metadata"].get("uid")) not in uids or uid is None:
+            continue
+        before, seen[uid] = seen.get(uid), event.object
+        if before is None or before["spec"].get("containers") == event.object["spec"].get("containers"):
+            continue
+        if sizes := _sizes(needed(before), needed(event.object)):
+            yield event.at, f"pod {key(event.object)} asks for {sizes}"
+
+
+def _sizes(before: Mapping[str, int], after: Mapping[str, int]) -> str:
+    """The amounts that are not as they were, in the scheduler's units: see `oracle.resources`."""
+    return ", ".join(
+        f"{name} {amount_of(name, after.get(name, 0))} (was {amount_of(name, before.get(name, 0))})"
+        for name in sorted({*before, *after})
+        if before.get(name, 0) != after.get(name, 0)
+    )
+
+
+def node_changes(history: History) -> Iterator[tuple[float, str]]:
     """Nodes that came, went, or changed in what scheduling depends on; not the harness's own."""
     nodes: dict[str, dict[str, Any]] = {}
     for event in history.of(WatchEvent):
@@ -128,17 +166,19 @@ def _node_changes(history: History) -> Iterator[tuple[float, str]]:
         if before is None and event.type != "LISTED":
             yield event.at, f"node {name} joins"
         elif before is not None and before != after:
-            changed = [
-                f"{field} {after[field]}" for field in after if after[field] != before[field] and field != "labels"
-            ]
-            yield event.at, f"node {name}: {'; '.join([*changed, *_relabelled(before['labels'], after['labels'])])}"
+            changed = [f"{field} {after[field]}" for field in ("taints", "cordoned") if after[field] != before[field]]
+            resized = "" if before["size"] == after["size"] else _sizes(*(
+                allocatable({"status": one}) for one in (before["size"], after["size"])
+            ))  # fmt: skip
+            relabelled = _relabelled(before["labels"], after["labels"])
+            yield event.at, f"node {name}: {'; '.join([*changed, *filter(None, [resized]), *relabelled])}"
 
 
 def _relabelled(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
     """The labels that are not as they were."""
-    for key in sorted(before.keys() | after.keys()):
-        if before.get(key) != after.get(key):
-            yield f"label {key}={after[key]}" if key in after else f"no label {key}"
+    for label in sorted(before.keys() | after.keys()):
+        if before.get(label) != after.get(label):
+            yield f"label {label}={after[label]}" if label in after else f"no label {label}"
 
 
 def _state(node: Manifest) -> dict[str, Any]:
@@ -146,6 +186,7 @@ def _state(node: Manifest) -> dict[str, Any]:
     return {
         "taints": ", ".join(taints) or "none",
         "cordoned": bool(node["spec"].get("unschedulable")),
+        "size": {"allocatable": (node.get("status") or {}).get("allocatable")},
         "labels": dict(sorted((node["metadata"].get("labels") or {}).items())),
     }
 

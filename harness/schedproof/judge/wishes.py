@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
-from schedproof.judge.evidence import decision_table, shown
+from schedproof.judge.evidence import ruled_table, shown
 from schedproof.judge.extender_calls import configuration
 from schedproof.judge.placement import judge_placement, rule_binding
 from schedproof.judge.preference import RANDOM_LIMIT, chance_of_all, excused_pods, used_before
@@ -50,7 +50,7 @@ def judge_wishes(history: History, case: str) -> Finding:
             )
         better = " or ".join(sorted(best))
         text = f"{ruling.binding.pod} went to {ruling.binding.node}, and its preferences are met better on {better}"
-        table = decision_table(history, ruling.binding, ruling.per_node, expected=min(best))
+        table = ruled_table(ruling, expected=min(best))
         return failed("preference-ignored", text, decisions=[table], **shown(history, case))
     odds = [(pod, len(best) / len(ruling.feasible)) for pod, ruling, best in probes]
     chance = chance_of_all(odds, left_out)

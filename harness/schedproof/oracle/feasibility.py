@@ -17,7 +17,7 @@ from schedproof.oracle.manifest import Manifest, identity, located, occupants, s
 from schedproof.oracle.neighbours import Neighbours
 from schedproof.oracle.ports import port_conflicts
 from schedproof.oracle.reason import Reason, reasons
-from schedproof.oracle.resources import held, needed, shortages
+from schedproof.oracle.resources import Room, held, needed, room_of, shortages
 from schedproof.oracle.spread import Spread
 from schedproof.oracle.taints import repulsions
 from schedproof.oracle.volumes import ClaimedVolumes
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from schedproof.oracle.dra import Inventory
     from schedproof.oracle.volumes import Storage
 
-__all__ = ["check", "unmodelled"]
+__all__ = ["check", "rooms", "unmodelled"]
 
 
 def check(
@@ -80,4 +80,21 @@ def check(
             *reasons("devices", devices.objections(node)),
         )
         for name, node in there.items()
+    }
+
+
+def rooms(pod: Manifest, nodes: Iterable[Manifest], pods: Iterable[Manifest]) -> dict[str, dict[str, Room]]:
+    """What each node has of the resources that a pod asks for, and how many places for pods.
+
+    Args:
+        pod: the one that is to be placed; where `pods` contains it, it takes nothing.
+        nodes: those that are asked about.
+        pods: all others, on nodes or not.
+    """
+    others = occupants(other for other in pods if identity(other) != identity(pod))
+    need = needed(pod)
+    return {
+        name: room_of(need, node, list(map(held, others.get(name, ()))))
+        for node in nodes
+        if (name := node["metadata"]["name"])
     }

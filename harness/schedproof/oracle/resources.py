@@ -8,6 +8,7 @@ default.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -16,9 +17,9 @@ from schedproof.oracle.manifest import Manifest, containers, init_containers, is
 from schedproof.oracle.quantity import format_bytes, milli, parse_quantity, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["allocatable", "held", "needed", "shortages"]
+__all__ = ["Room", "allocatable", "amount_of", "held", "needed", "room_of", "shortages"]
 
 _Exact = dict[str, Fraction]
 _BYTES = ("memory", "ephemeral-storage")
@@ -65,9 +66,34 @@ def shortages(need: Mapping[str, int], node: Manifest, used: Iterable[Mapping[st
         total = offered.get(resource, 0)
         free = total - total_used[resource]
         if 0 < amount > free:
-            shown = (_shown(resource, number) for number in (amount, free, total))
+            shown = (amount_of(resource, number) for number in (amount, free, total))
             reasons.append("{}: needs {}, {} free of {}".format(resource, *shown))
     return tuple(reasons)
+
+
+@dataclasses.dataclass(frozen=True)
+class Room:
+    """Of one resource on one node, in the scheduler's units: thousandths of a cpu, bytes, whole units."""
+
+    asked: int
+    """By the pod."""
+    free: int
+    """Below zero where pods hold more than there is."""
+    total: int
+
+
+def room_of(need: Mapping[str, int], node: Manifest, used: Sequence[Mapping[str, int]]) -> dict[str, Room]:
+    """The resources that a pod asks for, and `pods`, beside those that hold `used`."""
+    total_used: Counter[str] = Counter()
+    for amounts in used:
+        total_used.update(amounts)
+    offered = allocatable(node)
+    asked = {resource: amount for resource, amount in sorted(need.items()) if amount > 0}
+    found = {"pods": Room(1, offered["pods"] - len(used), offered["pods"])}
+    for resource, amount in asked.items():
+        total = offered.get(resource, 0)
+        found[resource] = Room(amount, total - total_used[resource], total)
+    return found
 
 
 def _requests(pod: Manifest, reported: Manifest) -> _Exact:
@@ -170,7 +196,8 @@ def _counts_for_a_pod(resource: str) -> bool:
     return resource in ("cpu", "memory") or resource.startswith("hugepages-")
 
 
-def _shown(resource: str, amount: int) -> str:
+def amount_of(resource: str, amount: int) -> str:
+    """An amount in the scheduler's units, as it is written in manifests."""
     if resource == "cpu":
         return f"{amount}m"
     return format_bytes(amount) if resource in _BYTES or resource.startswith("hugepages-") else str(amount)

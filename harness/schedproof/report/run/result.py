@@ -135,7 +135,7 @@ class CandidateResult:
             name=self.candidate.name,
             kind=self.candidate.kind,
             profiles=profile_results(self.verdicts),
-            clauses=[ClauseReport(**verdict.as_dict()) for verdict in self.verdicts],
+            clauses=[_clause_report(verdict) for verdict in self.verdicts],
             **given,
         )
 
@@ -260,6 +260,13 @@ class RunResult:
         return Report(
             schema=SCHEMA, run=run, candidates=[one.document(self.reproduce) for one in self.candidates.values()]
         )
+
+
+def _clause_report(verdict: Verdict) -> ClauseReport:
+    """Without what only a picture needs: the record has it, and the timeline tells it."""
+    fields = verdict.as_dict()
+    evidence = {name: value for name, value in verdict.evidence.items() if name != "lanes"}
+    return ClauseReport(**{**fields, "evidence": evidence})
 
 
 def profile_results(verdicts: list[Verdict]) -> dict[str, ProfileReport]:
