@@ -1,28 +1,34 @@
-"""report.html is one well-formed file that needs no network, and shows nothing unescaped."""
+"""report.html is one well-formed file that needs no network, shows nothing unescaped, and shows decisions as bars."""
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 from schedproof.candidates.descriptor.descriptor import Candidate
 from schedproof.candidates.kinds import AttachedSpec
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict
+from schedproof.report import templating
 from schedproof.report.run.html import render
+from schedproof.report.run.lane_picture import lane_picture
+from schedproof.report.run.pictures import decision_picture
 from schedproof.report.run.result import CandidateResult, RunResult
 
-from .report.run_example import result
+from .report import run_example
+from .report.run_example import decision, result
 
 NASTY = "<script>alert(\"x\")</script> & 'quotes'"
 DECISION = {
-    "pod": f"ns/{NASTY}", "requests": [], "expected": "a", "chosen": "b", "query": f"rate(x{{{NASTY}}}[1m])",
+    "pod": f"ns/{NASTY}", "requests": [], "expected": "a", "chosen": NASTY, "query": f"rate(x{{{NASTY}}}[1m])",
     "nodes": [
         {"node": "a", "feasible": True, "reasons": [], "traffic": 1.0, "scores": {"total": 1}, "expected": True,
          "chosen": False},
-        {"node": "b", "feasible": False, "reasons": [NASTY], "traffic": None, "scores": {}, "expected": False,
+        {"node": NASTY, "feasible": False, "reasons": [NASTY], "traffic": None, "scores": {}, "expected": False,
          "chosen": True},
     ],
 }  # fmt: skip
@@ -41,16 +47,27 @@ SCORING = {
 }  # fmt: skip
 
 
+LANES = {
+    "seconds": 0.0, "more": 3, "load": [{"at": 0.0, "traffic": {NASTY: 0.0}}],
+    "lanes": [{"name": NASTY, "kind": "pod", "text": NASTY, "more": 1, "events": [
+        {"at": 0.0, "until": 0.0, "kind": kind, "text": NASTY}
+        for kind in ("waits", "bound", "refused", "answered", "done")
+    ]}],
+    "requests": [{"request": NASTY, "code": 403, "count": 2}],
+}  # fmt: skip
+
+
 class Wellformed(HTMLParser):
     """Every element that is opened is closed, in order; collects names, links and ids."""
 
-    VOID = frozenset({"meta"})
+    VOID = frozenset({"meta", "input"})
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
         self.names: set[str] = set()
         self.attributes: list[tuple[str, str | None]] = []
+        self.scripts: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.names.add(tag)
@@ -61,6 +78,10 @@ class Wellformed(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
 
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] == ["script"]:
+            self.scripts.append(data)
+
 
 def document() -> Wellformed:
     candidate = Candidate("mine", "mine", AttachedSpec(), Path("candidate.yaml"))
@@ -68,6 +89,7 @@ def document() -> Wellformed:
         "decisions": [DECISION],
         "scorings": [SCORING],
         "timeline": [NASTY],
+        "lanes": LANES,
         "logs": {NASTY: [NASTY]},
         "measured": {"probes": 12},
     }
@@ -90,38 +112,50 @@ def test_every_element_is_closed() -> None:
 
 
 def test_nothing_of_a_candidate_becomes_markup() -> None:
-    assert "script" not in document().names
+    """The only script is the page's own, and its policy lets no other one run."""
+    page = document()
+    assert page.scripts == [templating.render("run/report.js")]
+    (policy,) = [value for name, value in page.attributes if name == "content" and "script-src" in (value or "")]
+    assert templating.digest(page.scripts[0]) in (policy or "")
 
 
 def test_it_needs_nothing_from_the_network() -> None:
     page = document()
-    assert not page.names & {"link", "img", "iframe", "script"}
+    assert not page.names & {"link", "img", "iframe"}
     assert all((value or "").startswith("#") for name, value in page.attributes if name in ("href", "src"))
 
 
 def test_it_begins_with_the_verdict_and_failures_come_before_the_matrix() -> None:
     page = render(result())
-    failure = '<h2 id="least-traffic-extender-network-least-traffic">'
+    failure = '<section id="least-traffic-extender-network-least-traffic"'
     run = ("2026-01-31 23:59:01 UTC", "1 min 23 s", "v1.36.3")
     parts = ("FAILED: 1 of ", "Causes", "Clauses at a glance", failure, "All clauses", *run)
     places = [page.index(part) for part in parts]
     assert places == sorted(places)
-    assert page.index('network-flip">') > page.index('network-least-traffic">'), "what fails the run comes first"
+    first, then = (
+        page.index(f'<section id="least-traffic-extender-network-{name}"') for name in ("least-traffic", "flip")
+    )
+    assert first < then, "what fails the run comes first"
 
 
 def test_one_decision_of_a_failure_is_open_and_the_others_are_folded() -> None:
-    section = render(result()).partition('<h2 id="least-traffic-extender-network-least-traffic">')[2]
+    section = render(result()).partition('<section id="least-traffic-extender-network-least-traffic"')[2]
     section = section.partition("</section>")[0]
     shown, folded, rest = section.partition("<details><summary>2 more decisions</summary>")
     assert folded
-    assert [text.count("traffic-probe-1 &rarr;") for text in (shown, rest)] == [1, 0]
-    assert [text.count("traffic-probe-3 &rarr;") for text in (shown, rest)] == [0, 1]
+    assert [
+        text.count("decision on sp-least-traffic-extender/network-least-traffic-probe-1") for text in (shown, rest)
+    ] == [1, 0]
+    assert [
+        text.count("decision on sp-least-traffic-extender/network-least-traffic-probe-3") for text in (shown, rest)
+    ] == [0, 1]
 
 
 def test_the_candidate_s_own_score_is_beside_the_traffic_and_what_is_alike_is_folded() -> None:
     table = render(result()).partition("<thead>")[2].partition("</table>")[0]
-    heads = re.findall(r"<th scope=\"col\"[^>]*>([^<]*)</th>", table)
-    assert heads == ["node", "", "traffic B/s", "score extender", "score NodeResourcesFit", "score total", "feasible"]
+    heads = re.findall(r"<th scope=\"col\"[^>]*>([^<]*)<", table)
+    scores = [f"score {name}" for name in ("extender", "NodeResourcesFit", "total")]
+    assert heads == ["node", "traffic B/s", *scores, "cpu free", "feasible"]
     assert "NodeAffinity 0, PodTopologySpread 200, TaintToleration 300" in render(result())
 
 
@@ -130,7 +164,7 @@ def test_every_id_of_a_clause_has_its_guarantee() -> None:
     page = render(result())
     for clause in CATALOGUE.values():
         rows = re.findall(
-            rf"<(?:tr|li)>(?:(?!</(?:tr|li)>).)*\b{clause.id}(?![-\w])(?:(?!</(?:tr|li)>).)*</(?:tr|li)>", page
+            rf"<(?:tr|li)[^>]*>(?:(?!</(?:tr|li)>).)*\b{clause.id}(?![-\w])(?:(?!</(?:tr|li)>).)*</(?:tr|li)>", page
         )
         assert rows, clause.id
         assert all(clause.guarantee in html.unescape(row) for row in rows), clause.id
@@ -142,5 +176,90 @@ def test_each_link_of_the_matrix_has_its_section() -> None:
     page = document()
     targets = {f"#{value}" for name, value in page.attributes if name == "id"}
     links = {value for name, value in page.attributes if name == "href"}
-    assert links == {"#mine-network-least-traffic", "#mine-network-flip"}
+    assert links == {"#mine-network-least-traffic", "#mine-network-flip", "#/core/binds"}
     assert links <= targets
+
+
+# -- pictures
+
+
+def rows(picture: dict[str, Any]) -> dict[str, list[str]]:
+    """Node to the lengths of its bars."""
+    return {row["node"]: [bar.share for bar in row["bars"]] for row in picture["rows"]}
+
+
+def test_a_decision_has_a_bar_for_each_node_on_the_scale_of_its_column() -> None:
+    picture = decision_picture(decision(1))
+    assert [column.head for column in picture["columns"]] == [
+        "traffic B/s", "score extender", "score NodeResourcesFit", "score total", "cpu free",
+    ]  # fmt: skip
+    assert all(len(column.bars) == len(picture["nodes"]) for column in picture["columns"])
+    assert [bars[0] for bars in rows(picture).values()] == ["82%", "90%", "74%", "100%", ""]
+    assert picture["columns"][0].scale == "0 to 134,923"
+
+
+def test_expected_and_chosen_nodes_are_marked() -> None:
+    table = render(result()).partition("<tbody>")[2].partition("</tbody>")[0]
+    marked = {
+        re.findall(r'<th scope="row">([\w-]+)', row)[0]: re.findall(r'class="tag (\w+)">[^a-z]*(\w+)<', row)
+        for row in table.split("<tr")[1:]
+    }
+    assert marked.pop("node-1") == [("wrong", "chosen")]
+    assert marked.pop("node-3") == [("hoped", "expected")]
+    assert not any(marked.values())
+    assert table.count("<tr") == 5
+
+
+def test_what_is_free_is_shown_where_the_decision_is_about_it() -> None:
+    def shown(*, traffic: float | None, free: int, chosen: bool = False, feasible: bool = True) -> list[str]:
+        room = {"cpu": {"asked": 100, "free": free, "total": 400}, "pods": {"asked": 1, "free": 9, "total": 10}}
+        row = {
+            "node": "a", "feasible": feasible, "reasons": [], "traffic": traffic, "scores": {}, "expected": False,
+            "chosen": chosen, "room": room,
+        }  # fmt: skip
+        made = decision_picture({**DECISION, "nodes": [row]})
+        return [column.head for column in made["columns"] if column.head.endswith(" free")]
+
+    assert shown(traffic=None, free=300) == ["cpu free"], "it fits, and was not bound"
+    assert shown(traffic=1.0, free=300) == [], "it is about traffic"
+    assert shown(traffic=1.0, free=50) == ["cpu free"], "it does not fit"
+    assert shown(traffic=None, free=300, chosen=True, feasible=False) == [], "another rule was broken"
+
+
+def test_what_a_node_lacks_is_marked_without_colour() -> None:
+    (bar,) = [row["bars"][-1] for row in decision_picture(decision(1))["rows"] if row["node"] == "node-2"]
+    assert (bar.short, bar.share, bar.needed, bar.text) == (True, "1%", "2%", "50m of 4000m")
+    assert "&#10007; 50m of 4000m" in render(result())
+
+
+def test_a_decision_of_an_earlier_version_has_no_room_and_is_shown() -> None:
+    assert rows(decision_picture(DECISION)) == {"a": ["100%", "100%"], NASTY: ["", ""]}
+
+
+def test_lanes_have_a_shape_for_what_matters_and_a_path_for_the_rest() -> None:
+    made = lane_picture(run_example.LANES)
+    pod, queries = made.lanes
+    assert [(shape.kind, shape.x, shape.width) for shape in pod.shapes] == [
+        ("waits", 50, 125), ("refused", 100, 0), ("bound", 175, 825),
+    ]  # fmt: skip
+    assert ([shape.kind for shape in queries.shapes], queries.ticks.count("M")) == (["refused"], 17)
+    assert [bool(load.quietest) for load in made.load] == [True, False, True]
+    assert [load.path.count("M") for load in made.load] == [2, 2, 2]
+
+
+def test_each_lane_is_told_in_words() -> None:
+    figure = render(result()).partition('<figure class="lanes"')[2].partition("</figure>")[0]
+    told = re.findall(r'<svg [^>]*role="img" aria-label="([^"]+)"', figure)
+    assert len(told) == figure.count("<svg") == 5
+    assert "409" in next(text for text in told if text.startswith("probe-1"))
+
+
+def test_three_candidates_have_their_cells_below_each_other() -> None:
+    run = result()
+    run.candidates["third"] = dataclasses.replace(run.candidates["stock"])
+    run.candidates["third"].verdicts = run.candidates["third"].verdicts[:1]  # its run ended early
+    cells = render(run).partition('<div class="cells">')[2].partition('<p class="legend">')[0]
+    for profile in cells.split('<div class="profile"')[1:]:
+        counts = [lane.count('class="cell ') for lane in profile.split('<div class="candidate">')[1:]]
+        assert len(counts) == 3
+        assert len(set(counts)) == 1, "a clause is in the same column for all"

@@ -31,16 +31,45 @@ def decision(number: int) -> dict[str, Any]:
                 "traffic": [110_500.0, 122_102.0, 100_000.0, 134_923.0, None][n - 1],
                 "scores": {**ALIKE, "extender": n, "NodeResourcesFit": 90 - n, "total": 590 - n} if n < 5 else {},
                 "expected": n == 3, "chosen": n == 1,
+                "room": {
+                    "cpu": {"asked": 100, "free": 50 if n == 2 else 3900, "total": 4000},
+                    "pods": {"asked": 1, "free": 108, "total": 110},
+                },
             }
             for n in range(1, 6)
         ],
     }  # fmt: skip
 
 
+LANES = {
+    "seconds": 20.0, "more": 0,
+    "load": [
+        {"at": 0.0, "traffic": {"node-1": 110_500.0, "node-2": 122_102.0, "node-3": 100_000.0}},
+        {"at": 9.0, "traffic": {"node-1": 90_500.0, "node-2": 122_102.0, "node-3": 100_000.0}},
+    ],
+    "lanes": [
+        {"name": "probe-1", "kind": "pod", "text": "bound to node-1", "more": 0, "events": [
+            {"at": 1.0, "until": 3.5, "kind": "waits", "text": "probe pod waits"},
+            {"at": 2.0, "until": 2.0, "kind": "refused", "text": "Binding to node-2: 409"},
+            {"at": 3.5, "until": 20.0, "kind": "bound", "text": "on node-1"},
+        ]},
+        {"name": "asks Prometheus", "kind": "requests", "text": "", "more": 2, "events": [
+            {"at": n, "until": n + 0.01, "kind": "refused" if n == 7 else "answered", "text": f"200: {'x' * 90}"}
+            for n in range(1, 19)
+        ]},
+    ],
+    "requests": [
+        {"request": "create pods/binding", "code": 409, "count": 1},
+        {"request": "create pods/binding", "code": 201, "count": 2},
+    ],
+}  # fmt: skip
+"""What `judge.lanes` makes."""
+
+
 def result() -> RunResult:
     """The same at every call."""
     evidence = {
-        "decisions": [decision(number) for number in range(1, 4)], "measured": {"probes": 12},
+        "decisions": [decision(number) for number in range(1, 4)], "measured": {"probes": 12}, "lanes": LANES,
         "timeline": [f"+{number}.000s  candidate asks Prometheus: {'x' * 90}" for number in range(20)],
         "logs": {f"candidate {NAME}": ["a line of the log " * 12] * 30},
     }  # fmt: skip

@@ -34,11 +34,23 @@ def test_nothing_is_fetched_and_nothing_is_complained_of(window: Browser, page: 
     assert window.complaints() == []
 
 
-@pytest.mark.parametrize("size", [PHONE, (320, 640), (768, 1024), DESKTOP])
+@pytest.mark.parametrize("size", [PHONE, (320, 640), (400, 800), (768, 1024), DESKTOP])
 def test_the_page_does_not_scroll_sideways(window: Browser, page: Path, size: tuple[int, int]) -> None:
     window.open(page, size)
     window.run(OPEN_ALL)
     assert window.run("return document.documentElement.scrollWidth") == size[0]
+
+
+def test_on_a_phone_no_decision_and_no_lane_scrolls_sideways(window: Browser, page: Path) -> None:
+    window.open(page, (400, 800))
+    window.run(OPEN_ALL)
+    wide = window.run("""
+        return [...document.querySelectorAll(".scroll:has(.picture), .lanes, .lane, .cells")]
+            .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent.slice(0, 60))
+    """)
+    assert wide == []
+    assert window.all(".scroll:has(.picture)")
+    assert window.all(".lane")
 
 
 def test_the_verdict_and_the_first_cause_are_seen_at_once(window: Browser, page: Path) -> None:
@@ -51,13 +63,15 @@ def test_the_verdict_and_the_first_cause_are_seen_at_once(window: Browser, page:
 
 
 def test_the_traffic_and_the_candidate_s_own_score_are_seen_without_scrolling(window: Browser, page: Path) -> None:
-    """On a phone at least the traffic."""
-    for size, columns in ((PHONE, 3), (DESKTOP, 4)):
+    for size in (PHONE, DESKTOP):
         window.open(page, size)
-        right = window.run(
-            "return arguments[0].getBoundingClientRect().right", window.all("section thead th")[columns - 1]
-        )
-        assert right <= size[0], size
+        for place in range(2):
+            bar = window.all(".picture tbody tr:first-child td.number .meter")[place]
+            sides = window.run(
+                "const box = arguments[0].getBoundingClientRect(); return [box.left, box.right, box.width]", bar
+            )
+            assert 0 <= sides[0] < sides[1] <= size[0], size
+            assert sides[2] > 60, size
 
 
 def test_heads_of_columns_do_not_run_into_each_other(window: Browser, page: Path) -> None:
@@ -65,6 +79,112 @@ def test_heads_of_columns_do_not_run_into_each_other(window: Browser, page: Path
         window.open(page, size)
         window.run(OPEN_ALL)
         assert window.crowded_heads() == [], size
+
+
+def visible(window: Browser, selector: str) -> int:
+    """How many there are that can be seen."""
+    return int(window.run(
+        "return [...document.querySelectorAll(arguments[0])].filter((one) => one.checkVisibility()).length", selector
+    ))  # fmt: skip
+
+
+SECTIONS, ROWS = "section.f", "tr.f"
+
+
+def test_filters_by_outcome_and_profile_need_no_script(window: Browser, page: Path) -> None:
+    window.scripts(enabled=False)
+    try:
+        window.open(page)
+        everything = visible(window, SECTIONS), visible(window, ROWS)
+        assert everything == (len(window.all(SECTIONS)), len(window.all(ROWS)))
+        assert visible(window, ".filters label:has([type=search])") == 0, "it would do nothing"
+        window.one("label:has(#o-invalid)").click()
+        assert (visible(window, SECTIONS), visible(window, ROWS)) == (1, 1)
+        window.one("label:has(#p-core)").click()
+        assert (visible(window, SECTIONS), visible(window, ROWS)) == (0, 0)
+        window.one("label:has(#o-all)").click()
+        assert visible(window, ROWS) == len(window.all("tr.f[data-p=core]"))
+        window.one("label:has(#p-all)").click()
+        assert (visible(window, SECTIONS), visible(window, ROWS)) == everything
+    finally:
+        window.scripts(enabled=True)
+
+
+def test_a_text_finds_the_clauses_that_tell_of_it(window: Browser, page: Path) -> None:
+    window.open(page)
+    field = window.one(".filters [type=search]")
+    field.send_keys("PROBES 9 of 14")
+    assert visible(window, SECTIONS) == 1
+    assert window.one("section.f:not(.away)").get_attribute("id") == "least-traffic-extender-network-least-traffic"
+    field.clear()
+    field.send_keys("nothing has this")
+    assert (visible(window, SECTIONS), visible(window, ROWS)) == (0, 0)
+    assert "0" in window.one(".filters output").text
+
+
+def test_a_link_leads_to_its_failure_also_where_a_filter_hides_it(window: Browser, page: Path) -> None:
+    window.open(page)
+    window.one("label:has(#o-passed)").click()
+    assert visible(window, SECTIONS) == 0
+    window.one(".cause a").click()
+    window.comes_to("return document.querySelector(':target')?.checkVisibility()", expected=True)
+
+
+def test_print_shows_all_whatever_is_filtered_and_folded(window: Browser, page: Path) -> None:
+    window.open(page)
+    window.one("label:has(#o-invalid)").click()
+    window.one(".filters [type=search]").send_keys("nothing has this")
+    window.print_as("print")
+    assert visible(window, SECTIONS) == len(window.all(SECTIONS))
+    assert visible(window, ROWS) == len(window.all(ROWS))
+    assert visible(window, ".filters") == 0
+    folded = window.run("""
+        return [...document.querySelectorAll("details > *:not(summary)")]
+            .filter((one) => one.getBoundingClientRect().height === 0).length
+    """)
+    assert folded == 0
+    window.print_as("")
+
+
+def test_cells_and_marks_can_be_told_apart_without_colour(window: Browser, page: Path) -> None:
+    window.open(page)
+    signs = window.run("""
+        return [...new Set([...document.querySelectorAll("a.cell")].map((one) => one.dataset.o + one.textContent))]
+    """)
+    assert len({sign[-1] for sign in signs}) == len(signs) > 3
+
+
+def test_text_has_contrast_in_both_modes(window: Browser, page: Path) -> None:
+    for scheme in ("light", "dark"):
+        window.open(page, scheme=scheme)
+        low: list[str] = window.run(CONTRASTS, 4.5)
+        assert low == [], scheme
+
+
+CONTRASTS = """
+const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+function over(colours) {
+  canvas.clearRect(0, 0, 1, 1);
+  for (const colour of colours) { canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1); }
+  return canvas.getImageData(0, 0, 1, 1).data;
+}
+function luminance([r, g, b]) {
+  const [x, y, z] = [r, g, b].map((c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+}
+const low = [];
+for (const one of document.querySelectorAll(".tag, .cell, .picture th, .picture td, .picture small, .lane span, " +
+    ".filters span, .filters small, .filters legend, .legend, .brief, .count, .verdict, figcaption, .requests span")) {
+  if (!one.checkVisibility() || !one.textContent.trim()) continue;
+  const grounds = [];
+  for (let up = one; up; up = up.parentElement) grounds.unshift(getComputedStyle(up).backgroundColor);
+  const ground = over(grounds), ink = over([...grounds, getComputedStyle(one).color]);
+  const [bright, dark] = [luminance(ground), luminance(ink)].sort((a, b) => b - a);
+  if ((bright + 0.05) / (dark + 0.05) < arguments[0]) low.push(one.outerHTML.slice(0, 100));
+}
+return low;
+"""
+"""What of the page's own parts has less contrast than the argument."""
 
 
 def test_dark_mode_is_dark(window: Browser, page: Path) -> None:
@@ -83,7 +203,7 @@ def test_folded_parts_open_by_keyboard(window: Browser, page: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 
     window.open(page)
-    for summary in (window.one("section > details summary"), window.one("tbody th summary")):
+    for summary in (window.one("section.f > details summary"), window.one("tbody th summary")):
         shown = "return arguments[0].parentElement.open"
         assert not window.run(shown, summary)
         window.run("arguments[0].focus()", summary)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+
 import jinja2
 from markupsafe import Markup
 
-__all__ = ["macro", "render"]
+__all__ = ["digest", "macro", "render"]
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("schedproof.report"),
@@ -25,3 +28,8 @@ def macro(name: str, macro_name: str, *arguments: object) -> Markup:
     """What a macro of the template `templates/NAME` makes of its arguments."""
     found: Markup = getattr(_TEMPLATES.get_template(name).module, macro_name)(*arguments)
     return found
+
+
+def digest(script: str) -> str:
+    """For a page's policy: nothing is fetched, and no script runs but ours, whatever a candidate calls itself."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"

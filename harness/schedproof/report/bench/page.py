@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import TYPE_CHECKING
 
 from schedproof.report import templating
@@ -37,7 +35,7 @@ def render_bench(document: BenchDocument) -> str:
             troubles=troubles(document),
             sections=[section for section in _sections(document) if section[2]],
             script=script,
-            script_digest=_digest(script),
+            script_digest=templating.digest(script),
         )
         + "\n"
     )
@@ -56,11 +54,6 @@ def _sections(document: BenchDocument) -> Iterator[tuple[str, str, Markup]]:
     yield "queries", "What does it ask?", queries(document, series)
     yield "environment", "Where was this measured?", environment(document)
     yield "reproduce", "How to measure again", reproduce(document)
-
-
-def _digest(script: str) -> str:
-    """For the page's policy: nothing is fetched, and no script runs but ours, whatever a candidate calls itself."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 def _facts(document: BenchDocument) -> Iterator[str]:

@@ -1,23 +1,28 @@
-"""report.html: verdict, causes, each failure with its evidence, then the matrix. One file, no network, no scripts.
+"""report.html: verdict, causes, each failure with its evidence, then the matrix. One file, which fetches nothing.
 
-`templates/run/report.html` is the page; here is what it shows, as plain text and numbers.
+`templates/run/report.html` is the page; here is what it shows, as plain text and numbers. Without its script, which
+filters by text, all of it can be read.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
+import inspect
 import re
 from typing import TYPE_CHECKING, Any
 
 from schedproof import __version__
+from schedproof.candidates.claims import profile_of
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.codes import CODES
+from schedproof.judge.hints import hint_for
 from schedproof.report import templating
 from schedproof.report.run.asking import asking
 from schedproof.report.run.conclusion import conclude, counts
-from schedproof.report.run.decisions import scorers
 from schedproof.report.run.gaps import gaps
-from schedproof.report.run.matrix import anchor, matrix, told
+from schedproof.report.run.lane_picture import LanePicture, lane_picture
+from schedproof.report.run.matrix import anchor, kind_of, matrix, told
+from schedproof.report.run.pictures import decision_picture, scoring_picture
 from schedproof.report.run.terminal import PASSES_ALONE
 
 if TYPE_CHECKING:
@@ -37,6 +42,8 @@ _IDS = re.compile(f"({'|'.join(sorted(map(re.escape, CATALOGUE), key=len, revers
 def render(result: RunResult) -> str:
     """The whole document."""
     conclusion = conclude(result)
+    script = templating.render("run/report.js")
+    shown = matrix({name: one.verdicts for name, one in result.candidates.items()}, linked=True)
     return (
         templating.render(
             "run/report.html",
@@ -49,7 +56,13 @@ def render(result: RunResult) -> str:
             causes=_causes(result),
             failures=_failures(result),
             gaps=list(gaps(result)),
-            matrix=matrix({name: one.verdicts for name, one in result.candidates.items()}, linked=True),
+            matrix=shown,
+            kinds={
+                "outcomes": shown.outcomes,
+                "profiles": {profile: len(rows) for profile, rows in shown.profiles.items()},
+            },
+            script=script,
+            script_digest=templating.digest(script),
             asked=list(_asked(result)),
             with_guarantees=_with_guarantees,
             passes_alone=PASSES_ALONE,
@@ -74,6 +87,30 @@ class _Failure:
         return CATALOGUE[self.verdict.clause].guarantee
 
     @property
+    def kind(self) -> str:
+        return kind_of(self.verdict)
+
+    @property
+    def profile(self) -> str:
+        return profile_of(self.verdict.clause)
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What is known of the clause and of what was found, as `schedproof explain` has it."""
+        clause, code = CATALOGUE[self.verdict.clause], CODES.get(self.verdict.code)
+        promise = (inspect.getdoc(clause.judge) or "").split("\n\nArgs:")[0]
+        told = {
+            "found": code.meaning if code else "", "mend": code.remedy if code else "", "holds if": promise,
+            "where to look": hint_for(clause.id), "source": clause.source,
+        }  # fmt: skip
+        return {name: text for name, text in told.items() if text}
+
+    @property
+    def lanes(self) -> LanePicture | None:
+        lanes = self.verdict.evidence.get("lanes")
+        return lane_picture(lanes) if lanes else None
+
+    @property
     def outcome(self) -> str:
         if self.verdict.stale:
             return "stale exclusion"
@@ -81,11 +118,11 @@ class _Failure:
 
     @property
     def decisions(self) -> list[dict[str, Any]]:
-        return [_decision(decision) for decision in self.verdict.evidence.get("decisions", ())]
+        return [decision_picture(decision) for decision in self.verdict.evidence.get("decisions", ())]
 
     @property
     def scorings(self) -> list[dict[str, Any]]:
-        return [_scoring(scoring) for scoring in self.verdict.evidence.get("scorings", ())]
+        return [scoring_picture(scoring) for scoring in self.verdict.evidence.get("scorings", ())]
 
     @property
     def measured(self) -> str:
@@ -141,7 +178,7 @@ class _ShownCause:
     @property
     def decision(self) -> dict[str, Any] | None:
         decision = self.cause.decision
-        return None if decision is None else _decision(decision)
+        return None if decision is None else decision_picture(decision)
 
     @property
     def links(self) -> list[tuple[str, str]]:
@@ -184,61 +221,3 @@ def _with_guarantees(text: object) -> Iterator[tuple[str, str]]:
     """The text in pieces: an id of a clause with its guarantee, what is between with an empty string."""
     for piece in _IDS.split(str(text)):
         yield piece, CATALOGUE[piece].guarantee if piece in CATALOGUE else ""
-
-
-def _decision(decision: Mapping[str, Any]) -> dict[str, Any]:
-    """`judge.evidence.decision_table`'s, in words; a node a row."""
-    scores = scorers(decision)
-    most = max((row["traffic"] or 0 for row in decision["nodes"]), default=0)
-    rows = [
-        {
-            "node": row["node"],
-            "chosen": row["chosen"],
-            "expected": row["expected"],
-            "mark": ", ".join(word for word in ("expected", "chosen") if row[word]),
-            "traffic": "" if row["traffic"] is None else f"{row['traffic']:,.0f}",
-            "share": _percent(row["traffic"] or 0, most),
-            "scores": [row["scores"].get(scorer, "") for scorer in scores.shown],
-            "feasible": "yes" if row["feasible"] else f"no: {'; '.join(row['reasons'])}",
-        }
-        for row in decision["nodes"]
-    ]
-    alike = ", ".join(f"{name} {score}" for name, score in scores.alike.items())
-    return {**decision, "scorers": scores.shown, "alike": alike, "rows": rows}
-
-
-def _scoring(scoring: Mapping[str, Any]) -> dict[str, Any]:
-    # Whether the clause holds there is in no report of earlier versions.
-    return {
-        "holds": False,
-        **scoring,
-        "questions": [{**question, "rows": _scored(question)} for question in scoring["questions"]],
-    }
-
-
-def _scored(question: Mapping[str, Any]) -> list[dict[str, str]]:
-    readings = [_bar(row["reading"]) for row in question["nodes"]]
-    scores = [_bar(row["scores"][0]) if row["scores"] else 0.0 for row in question["nodes"]]
-    return [
-        {
-            "node": row["node"],
-            "reading": row["reading"],
-            "reading_share": _percent(reading, max(readings)),
-            "scores": ", ".join(map(str, row["scores"])) or "none",
-            "score_share": _percent(score, max(scores)),
-        }
-        for row, reading, score in zip(question["nodes"], readings, scores, strict=True)
-    ]
-
-
-def _bar(value: str | float) -> float:
-    """How long a bar is; none for what is no finite number, or negative."""
-    try:
-        number = float(value)
-    except ValueError:
-        return 0.0
-    return number if 0 < number < math.inf else 0.0
-
-
-def _percent(value: float, most: float) -> str:
-    return f"{value / most if most else 0:.0%}"

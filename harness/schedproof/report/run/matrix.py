@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from schedproof.judge.clause import Clause
     from schedproof.judge.verdict import Verdict
 
-__all__ = ["Matrix", "MatrixCell", "MatrixRow", "anchor", "matrix", "told"]
+__all__ = ["Matrix", "MatrixCell", "MatrixRow", "anchor", "kind_of", "matrix", "told"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,8 +36,8 @@ class MatrixCell:
 
 
 _SIGNS = {
-    "passed": "\N{CHECK MARK}", "failed": "\N{BALLOT X}", "stale": "\N{BALLOT X}", "invalid": "?",
-    "skipped": "\N{EN DASH}", "excluded": "!", "not-claimed": "\N{MIDDLE DOT}",
+    "failed": "\N{BALLOT X}", "stale": "\N{BALLOT X}", "invalid": "?", "excluded": "!", "skipped": "\N{EN DASH}",
+    "passed": "\N{CHECK MARK}", "not-claimed": "\N{MIDDLE DOT}",
 }  # fmt: skip
 
 
@@ -46,6 +47,20 @@ class MatrixRow:
 
     clause: Clause
     cells: tuple[MatrixCell | None, ...]
+
+    @property
+    def anchor(self) -> str:
+        """The id of the row: of no section, as these begin with a candidate's name, which is followed by a dash."""
+        return f"/{self.clause.id}"
+
+    @property
+    def profile(self) -> str:
+        return profile_of(self.clause.id)
+
+    @property
+    def outcomes(self) -> str:
+        """The kinds of its cells, for filters."""
+        return " ".join(dict.fromkeys(cell.kind for cell in self.cells if cell is not None))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,8 +76,25 @@ class Matrix:
         """The rows by profile, in order."""
         found: dict[str, list[MatrixRow]] = {}
         for row in self.rows:
-            found.setdefault(profile_of(row.clause.id), []).append(row)
+            found.setdefault(row.profile, []).append(row)
         return found
+
+    @property
+    def outcomes(self) -> dict[str, int]:
+        """How many cells there are of each kind that there is, the worst first."""
+        kinds = collections.Counter(cell.kind for row in self.rows for cell in row.cells if cell is not None)
+        return {kind: kinds[kind] for kind in _SIGNS if kinds[kind]}
+
+    @property
+    def signs(self) -> dict[str, str]:
+        """What the cells that there are mean."""
+        return {kind: _SIGNS[kind] for kind in self.outcomes}
+
+    def passed(self, profile: str, place: int) -> str:
+        """How many of a profile's clauses a candidate passed, of those that it claims; "" where it claims none."""
+        cells = [cell for row in self.profiles[profile] if (cell := row.cells[place]) is not None]
+        claimed = [cell for cell in cells if cell.kind != "not-claimed"]
+        return f"{sum(cell.kind == 'passed' for cell in claimed)} of {len(claimed)}" if claimed else ""
 
     @property
     def unclaimed_count(self) -> str:
@@ -87,6 +119,11 @@ def told(verdict: Verdict) -> bool:
     return verdict.outcome in ("failed", "invalid", "excluded") or verdict.stale
 
 
+def kind_of(verdict: Verdict) -> str:
+    """What its cell looks like, and filters go by."""
+    return "stale" if verdict.stale else verdict.outcome
+
+
 def anchor(name: str, verdict: Verdict) -> str:
     """The id of the section that tells of it."""
     return f"{name}-{verdict.clause}".replace("/", "-")
@@ -96,5 +133,6 @@ def _cell(name: str, verdict: Verdict | None, linked: bool) -> MatrixCell | None
     if verdict is None:
         return None
     word, _ = symbol(verdict)
-    kind = "stale" if verdict.stale else verdict.outcome
-    return MatrixCell(word, kind, verdict.summary, anchor(name, verdict) if linked and told(verdict) else "")
+    return MatrixCell(
+        word, kind_of(verdict), verdict.summary, anchor(name, verdict) if linked and told(verdict) else ""
+    )

@@ -1,0 +1,183 @@
+"""Decisions and answers about scores as pictures of report.html: a row for each node, a bar for each number."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+from schedproof.oracle.resources import amount_of
+from schedproof.report.run.decisions import scorers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    Row = Mapping[str, Any]
+
+__all__ = ["Bar", "Column", "decision_picture", "scoring_picture"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Bar:
+    """One number of one node. Shares are percentages of the column's scale, such as `82%`."""
+
+    text: str
+    share: str = ""
+    """How long the bar is; "" where there is none."""
+    needed: str = ""
+    """Where the mark is of what the pod asks for; "" where there is none."""
+    short: bool = False
+    """Whether that is more than there is."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Column:
+    """One kind of number: a bar for each node, all on one scale."""
+
+    head: str
+    scale: str
+    """What a whole bar stands for, with its unit."""
+    bars: tuple[Bar, ...]
+
+
+def decision_picture(decision: Mapping[str, Any]) -> dict[str, Any]:
+    """`judge.evidence.decision_table`'s, with `columns`, and its nodes as `rows`, for `templates/run/evidence.html`.
+
+    What is free is shown where the decision is about it: of what some node lacks; of all that the pod asks for where
+    nothing else tells why it is not, or elsewhere than it should be: it fits, and there is no traffic to decide by.
+    """
+    nodes = decision["nodes"]
+    scores = scorers(decision)
+    columns = [
+        *_traffic(nodes),
+        *(_scores(scorer, nodes) for scorer in scores.shown),
+        *(_free(resource, nodes) for resource in _resources(nodes)),
+    ]
+    chosen_is_right = any(row["chosen"] and _is_right(row, nodes) for row in nodes)
+    rows = [
+        {
+            "node": row["node"],
+            "feasible": row["feasible"],
+            "chosen": row["chosen"],
+            "expected": row["expected"],
+            "right": row["chosen"] and chosen_is_right,
+            "why": "; ".join(row["reasons"]),
+            "bars": [column.bars[place] for column in columns],
+        }
+        for place, row in enumerate(nodes)
+    ]
+    alike = ", ".join(f"{name} {score}" for name, score in scores.alike.items())
+    return {**decision, "asks": _asks(decision), "columns": columns, "alike": alike, "rows": rows}
+
+
+def scoring_picture(scoring: Mapping[str, Any]) -> dict[str, Any]:
+    """`judge.scored`'s, with what each node was asked about and answered as bars."""
+    # Whether the clause holds there is in no report of earlier versions.
+    return {
+        "holds": False,
+        **scoring,
+        "questions": [{**question, **_scored(question, scoring["of"])} for question in scoring["questions"]],
+    }
+
+
+def _scored(question: Mapping[str, Any], of: str) -> dict[str, Any]:
+    readings = [_length(row["reading"]) for row in question["nodes"]]
+    scores = [_length(row["scores"][0]) if row["scores"] else 0.0 for row in question["nodes"]]
+    columns = [
+        _column(of, readings, [row["reading"] for row in question["nodes"]]),
+        _column("score", scores, [", ".join(map(str, row["scores"])) or "none" for row in question["nodes"]]),
+    ]
+    rows = [
+        {"node": row["node"], "bars": [column.bars[place] for column in columns]}
+        for place, row in enumerate(question["nodes"])
+    ]
+    return {"columns": columns, "rows": rows}
+
+
+def _is_right(row: Row, nodes: Sequence[Row]) -> bool:
+    """Whether a chosen node is the one to choose, as far as the decision tells: nothing else was expected."""
+    return bool(row["feasible"] and (row["expected"] or not any(one["expected"] for one in nodes)))
+
+
+def _asks(decision: Mapping[str, Any]) -> str:
+    """What the pod asks for, in all, as it is written."""
+    asked = [f"{name} {amount}" for requests in decision["requests"] for name, amount in requests.items()]
+    return ", ".join(asked)
+
+
+def _traffic(nodes: Sequence[Row]) -> Iterator[Column]:
+    known = [row["traffic"] for row in nodes]
+    if any(rate is not None for rate in known):
+        texts = ["no reading" if rate is None else f"{rate:,.0f}" for rate in known]
+        yield _column("traffic B/s", [None if rate is None else _length(rate) for rate in known], texts)
+
+
+def _scores(scorer: str, nodes: Sequence[Row]) -> Column:
+    scores = [row["scores"].get(scorer) for row in nodes]
+    texts = ["" if score is None else f"{score:,}" for score in scores]
+    return _column(f"score {scorer}", [None if score is None else _length(score) for score in scores], texts)
+
+
+def _column(head: str, lengths: Sequence[float | None], texts: Sequence[str]) -> Column:
+    most = max(filter(None, lengths), default=0.0)
+    bars = tuple(
+        Bar(text, "" if length is None or not most else _percent(length, most))
+        for text, length in zip(texts, lengths, strict=True)
+    )
+    return Column(head, f"0 to {_number(most)}" if most else "", bars)
+
+
+def _resources(nodes: Sequence[Row]) -> list[str]:
+    """What to show of what is free, in the order of names, `pods` last."""
+    rooms = [room for row in nodes if (room := row.get("room"))]
+    names = sorted({name for room in rooms for name in room}, key=lambda name: (name == "pods", name))
+    lacking = [name for name in names if any(_lacks(room[name]) for room in rooms if name in room)]
+    misplaced = any(row["chosen"] and not row["feasible"] for row in nodes)
+    if lacking or misplaced or any(row["traffic"] is not None for row in nodes):
+        return lacking
+    return [name for name in names if name != "pods"] or names
+
+
+def _lacks(room: Row) -> bool:
+    return bool(room["asked"] > room["free"])
+
+
+def _free(resource: str, nodes: Sequence[Row]) -> Column:
+    rooms = [(row.get("room") or {}).get(resource) for row in nodes]
+    known = [room for room in rooms if room is not None]
+    most = max(room[name] for room in known for name in ("total", "asked"))
+    shown = _amounts(resource)
+    return Column(
+        f"{resource} free", f"0 to {shown(most)}; asked for: {shown(known[0]['asked'])}",
+        tuple(_room(room, most, shown) for room in rooms),
+    )  # fmt: skip
+
+
+def _room(room: Row | None, most: float, shown: Callable[[int], str]) -> Bar:
+    if room is None:
+        return Bar("")
+    return Bar(
+        f"{shown(room['free'])} of {shown(room['total'])}", _percent(max(0, room["free"]), most),
+        _percent(room["asked"], most), _lacks(room),
+    )  # fmt: skip
+
+
+def _amounts(resource: str) -> Callable[[int], str]:
+    return lambda amount: amount_of(resource, amount)
+
+
+def _length(value: str | float) -> float:
+    """How long a bar is; none for what is no finite number, or negative."""
+    try:
+        number = float(value)
+    except ValueError:
+        return 0.0
+    return number if 0 < number < math.inf else 0.0
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 else f"{value:g}"
+
+
+def _percent(value: float, most: float) -> str:
+    return f"{min(1.0, value / most) if most else 0:.0%}"
