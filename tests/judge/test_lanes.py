@@ -73,7 +73,7 @@ def test_many_pods_leave_those_that_waited_in_vain() -> None:
     h.end()
     made = picture(h)
     shown = [one["name"] for one in made["lanes"] if one["kind"] == "pod"]
-    assert (len(shown), made["more"]) == (16, 24)
+    assert (len(shown), made["more"]) == (12, 28)
     assert "probe-30" in shown
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["lanes"]
 
-_PODS = 16
+_PODS = 12
 """Lanes of pods, at most."""
 _EVENTS = 60
 """In a lane, at most."""

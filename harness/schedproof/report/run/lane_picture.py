@@ -28,12 +28,13 @@ _STEPS = 8
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """An event that has a text of its own: from `x` on, `width` wide (0: a mark)."""
+    """An event: from `x` on, `width` wide (0: a mark)."""
 
     kind: str
     x: int
     width: int
     text: str
+    """What it is about; "" where its lane tells it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +125,8 @@ def _lane(lane: Mapping[str, Any], seconds: float) -> _Lane:
             ticks += f"M{x} 5V11"
         else:
             width = max(_LEAST, end - x) if event["until"] > event["at"] else 0
-            shapes.append(Shape(event["kind"], x, width, f"{_when(event)}: {event['text']}"))
+            told = lane["kind"] == "pod" and event["kind"] in ("waits", "bound")
+            shapes.append(Shape(event["kind"], x, width, "" if told else f"{_when(event)}: {event['text']}"))
     kinds = collections.Counter(event["kind"] for event in lane["events"])
     text = lane["text"] or ", ".join(f"{count} {_WORDS[kind]}" for kind, count in kinds.items())
     if lane["more"]:

@@ -2,16 +2,17 @@
 "use strict";
 const field = document.querySelector("#text");
 const found = [...document.querySelectorAll(".f")];
-const texts = found.map((one) => one.textContent.toLowerCase());
+const plain = (text) => text.toLowerCase().replace(/\s+/g, " ").trim();
+const texts = found.map((one) => plain(one.textContent));
 field.hidden = false;
 document.querySelector(".filters").addEventListener("submit", (event) => event.preventDefault());
 field.querySelector("input").addEventListener("input", (event) => {
-  const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const wanted = plain(event.target.value);
   let shown = 0;
   found.forEach((one, place) => {
-    const away = !words.every((word) => texts[place].includes(word));
+    const away = !texts[place].includes(wanted);
     one.classList.toggle("away", away);
     shown += !away && one.matches("section") ? 1 : 0;
   });
-  field.querySelector("output").textContent = words.length ? `${shown} found` : "";
+  field.querySelector("output").textContent = wanted ? `${shown} found` : "";
 });
