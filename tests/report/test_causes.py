@@ -55,8 +55,8 @@ def test_a_placement_that_breaks_several_rules_follows_from_each_of_them() -> No
         verdict("core/taint-noschedule", taints, code="infeasible-node"),
         verdict("core/taint-noexecute", taints, code="infeasible-node"),
     ])  # fmt: skip
-    assert [(cause.about, len(cause.clauses)) for cause in causes] == [("taints", 4), ("resources", 3)]
-    assert [cause.shown_by.clause for cause in causes] == ["core/taint-noschedule", "core/fit-cpu"]
+    assert [(cause.about, len(cause.clauses)) for cause in causes] == [("resources", 3), ("taints", 4)]
+    assert [cause.shown_by.clause for cause in causes] == ["core/fit-cpu", "core/taint-noschedule"]
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,37 @@ def test_what_was_not_tried_because_of_a_clause_counts_for_its_cause() -> None:
         verdict("core/binds", taints, code="infeasible-node"), verdict("core/cordon", taints, code="infeasible-node"),
         verdict("core/watch-versions", ended, outcome="invalid", code="not-tried"), *skipped,
     )] == ["process-ended", "rule-ignored"]  # fmt: skip
+
+
+@pytest.mark.parametrize("by_chance", ["resources", "taints", "host-ports"])
+def test_which_rule_comes_first_does_not_depend_on_what_placements_at_random_happen_to_break(by_chance: str) -> None:
+    own = {
+        "core/host-port": "host-ports", "core/taint-noschedule": "taints", "core/taint-noexecute": "taints",
+        "core/fit-cpu": "resources",
+    }  # fmt: skip
+    verdicts = [verdict(clause, ("rule-ignored", rule), code="infeasible-node") for clause, rule in own.items()]
+    verdicts += [
+        verdict(clause, ("rule-ignored", by_chance), code="infeasible-node")
+        for clause in ("core/binds", "core/restart", "core/watch-expired", "core/bind-uid")
+    ]
+    skipped = [
+        Verdict(clause, "required", "skipped", "", code="depends-on-failed", depends_on="core/requeue-label-changed")
+        for clause in ("core/requeue-uncordon", "core/requeue-node-added", "core/requeue-pod-deleted")
+    ]
+    verdicts.append(verdict("core/requeue-label-changed", ("never-retried", "")))
+    order = [about or kind for kind, about, _ in found(*verdicts, *skipped)]
+    assert order == ["resources", "taints", "host-ports", "never-retried"]
+
+
+def test_a_rule_that_is_kept_but_in_one_case_comes_after_what_others_wait_for() -> None:
+    skipped = Verdict(
+        "core/requeue-uncordon", "required", "skipped", "", code="depends-on-failed",
+        depends_on="core/requeue-label-changed",
+    )  # fmt: skip
+    assert [kind for kind, _, _ in found(
+        verdict("core/random-worlds", ("rule-ignored", "resources"), code="infeasible-node"),
+        verdict("core/requeue-label-changed", ("never-retried", "")), skipped,
+    )] == ["never-retried", "rule-ignored"]  # fmt: skip
 
 
 def test_each_cause_has_a_title_and_says_what_to_do() -> None:

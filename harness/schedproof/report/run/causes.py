@@ -38,28 +38,31 @@ _PREFERENCES: Mapping[str, str] = {
     "partly": "pods go to the quietest node now and then: traffic is read in part, late, or too coarsely",
 }
 _RULES: Mapping[str, tuple[str, str]] = {
-    "scheduling-gates": ("scheduling gates are ignored: pods are bound that have some", "core/scheduling-gates"),
-    "existence": ("pods are bound to nodes that do not exist", "core/bind-existing-node"),
-    "cordon": ("cordons are ignored: pods are bound to nodes with spec.unschedulable", "core/cordon"),
-    "taints": (
-        "taints are ignored: pods are bound to nodes with taints that they do not tolerate", "core/taint-noschedule",
-    ),
     "node-affinity": (
         "nodeSelector or node affinity is ignored: pods are bound to nodes that they do not select",
         "core/node-selector",
     ),
-    "host-ports": ("host ports are ignored: pods are bound to nodes where their port is taken", "core/host-port"),
     "resources": ("requests are ignored: pods are bound to nodes that have too little room", "core/fit-cpu"),
-    "topology-spread": ("topology spread constraints are ignored, or counted otherwise", "core/topology-spread"),
+    "taints": (
+        "taints are ignored: pods are bound to nodes with taints that they do not tolerate", "core/taint-noschedule",
+    ),
+    "cordon": ("cordons are ignored: pods are bound to nodes with spec.unschedulable", "core/cordon"),
+    "existence": ("pods are bound to nodes that do not exist", "core/bind-existing-node"),
+    "scheduling-gates": ("scheduling gates are ignored: pods are bound that have some", "core/scheduling-gates"),
+    "host-ports": ("host ports are ignored: pods are bound to nodes where their port is taken", "core/host-port"),
     "pod-affinity": (
         "affinity or anti-affinity between pods is ignored, or understood otherwise", "core/pod-anti-affinity",
     ),
+    "topology-spread": ("topology spread constraints are ignored, or counted otherwise", "core/topology-spread"),
     "volumes": (
         "volumes are ignored: pods are bound to nodes where their volume cannot be used", "core/volume-node-affinity",
     ),
     "devices": ("devices are ignored: pods are bound to nodes without the devices that they claim", "core/dra"),
 }  # fmt: skip
-"""What it means that a rule of the oracle is ignored, and the clause that is about nothing else."""
+"""What it means that a rule of the oracle is ignored, and the clause that is about nothing else.
+
+In the order in which they are mended: what other clauses stand on, what every pod is subject to, what a pod asks for.
+"""
 _NO_DECISION = frozenset(KINDS) - {"preference", "rule-ignored"}
 """Kinds of causes that no decision shows: what was chosen, or not, follows from them."""
 _KINDS = tuple(KINDS)
@@ -200,8 +203,11 @@ def _cause(kind: str, about: str, verdicts: tuple[Verdict, ...]) -> Cause:
     return dataclasses.replace(cause, text=(texts or [shown.summary])[0])
 
 
-def _turn(cause: Cause, waiting: Mapping[str, int], places: Mapping[str, int]) -> tuple[int, int, int, int]:
+def _turn(cause: Cause, waiting: Mapping[str, int], places: Mapping[str, int]) -> tuple[int, ...]:
     """Where its turn is: by what hides others, then by how much follows from it, with what was not tried because of it.
+
+    Of the causes that come first, kinds and rules have a fixed order: how many clauses follow from each differs from
+    run to run where nodes are chosen at random.
 
     Args:
         cause: one of a candidate's.
@@ -210,9 +216,20 @@ def _turn(cause: Cause, waiting: Mapping[str, int], places: Mapping[str, int]) -
     """
     first = min(places[clause] for clause in cause.clauses)
     if cause.kind in _CONFIGURATION:
-        return 0, _CONFIGURATION.index(cause.kind), 0, first
+        return 0, _CONFIGURATION.index(cause.kind), first
     kind = _KINDS.index(cause.kind) if cause.kind in KINDS else len(_KINDS)
     follows = len(cause.verdicts) + sum(waiting.get(clause, 0) for clause in cause.clauses)
     if follows == len(cause.verdicts) and all(verdict.outcome == "invalid" for verdict in cause.verdicts):
         return 3, -follows, kind, first
-    return 1 if BINDS in cause.clauses or follows > len(cause.verdicts) else 2, -follows, kind, first
+    if _is_basic(cause) or follows > len(cause.verdicts):
+        return 1, kind, tuple(_RULES).index(cause.about) if cause.kind == "rule-ignored" else 0, -follows, first
+    return 2, -follows, kind, first
+
+
+def _is_basic(cause: Cause) -> bool:
+    """Whether it concerns any pod.
+
+    A rule that is ignored does where the clause fails that is about nothing else. Whether it also keeps a plain pod
+    from a node where that can run is chance.
+    """
+    return (_RULES[cause.about][1] if cause.kind == "rule-ignored" else BINDS) in cause.clauses
