@@ -38,6 +38,21 @@ def test_what_was_bound_between_two_cases_is_ruled_too() -> None:
     assert h.verdict("core/fit-cpu").outcome == "invalid"  # that clause has nothing to do with it
 
 
+def test_what_was_decided_on_for_another_pod_of_that_name_breaks_no_rule() -> None:
+    h = run()
+    h.pod("twice")
+    h.pass_time(0.01)
+    received = h.now
+    h.delete("twice")
+    h.pod("twice", role="recreated", nodeSelector=NOWHERE)
+    h.attempt("twice", "node-1", code=201, received=received)
+    h.place("twice", "node-1")
+    told(h.verdict(CLAUSE), "failed", "outdated-binding", "twice")
+    assert "rules" not in h.verdict(CLAUSE).evidence
+    h.bind("waits", "node-2")
+    told(h.verdict(CLAUSE), "failed", "infeasible-node", "waits")
+
+
 def test_a_probe_that_shows_what_was_seen_is_ruled_too() -> None:
     h = run()
     h.pod("settle-1", role="settle", nodeSelector=NOWHERE)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from schedproof.history.history import History, TestPod
     from schedproof.history.observations import Manifest
+    from schedproof.history.watched import Binding
     from schedproof.history.world import State
     from schedproof.oracle.reason import Reason
 
@@ -102,13 +103,24 @@ def judge_feasible(history: History, _case: str) -> Finding:
         return invalid("nothing-bound", "no pod was bound")
     wrong = [ruling for binding in bindings if (ruling := rule_binding(history, binding)).reasons]
     if sure := [ruling for ruling in wrong if not ruling.guessed]:
-        uid = sure[0].binding.uid
-        case = next((pod.case for pod in history.test_pods() if pod.uid == uid), "")
+        pods = history.test_pods()
+        # What was decided on for another pod breaks no rule about this one.
+        decided = [ruling for ruling in sure if not _outdated(history, ruling.binding, pods)]
+        first = (decided or sure)[0].binding
+        case = next((pod.case for pod in pods if pod.uid == first.uid), "")
         evidence = {
-            "timeline": timeline(history, case, sure[0].binding.pod), "logs": log_tails(history, case),
+            "timeline": timeline(history, case, first.pod), "logs": log_tails(history, case),
             "lanes": lanes(history, case),
         }  # fmt: skip
-        return _misplaced(history, sure, evidence)
+        if decided:
+            return _misplaced(history, decided, evidence)
+        return failed(
+            "outdated-binding",
+            f"{first.pod} was bound to {first.node}, where it cannot run, by a Binding that was posted before it "
+            "existed, for another pod of its name",
+            decisions=[ruled_table(sure[0])],
+            **evidence,
+        )
     if wrong:
         return invalid(
             "oracle-gap",
@@ -116,6 +128,18 @@ def judge_feasible(history: History, _case: str) -> Finding:
         )
     waiters = history.test_pods(role="waiter")
     return passed(f"{len(bindings)} bindings of the run were feasible; {len(waiters)} pods waited for its whole length")
+
+
+def _outdated(history: History, binding: Binding, pods: Sequence[TestPod]) -> bool:
+    """Whether a pod was placed by a Binding that was under way when it was created, for another pod of its name."""
+    bearers = [pod for pod in pods if pod.name == binding.pod]
+    created = next((pod.at for pod in bearers if pod.uid == binding.uid), 0.0)
+    return any(
+        attempt.succeeded
+        and attempt.received < created < attempt.completed
+        and any(pod.at < attempt.received for pod in bearers)
+        for attempt in history.attempts_at(binding.pod)
+    )
 
 
 def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str, Any]) -> Finding:
