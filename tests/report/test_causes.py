@@ -69,6 +69,14 @@ def test_a_placement_that_breaks_several_rules_follows_from_each_of_them() -> No
         ),
         ({"network/least-traffic": "ignored", "network/rate-not-total": "one-node"}, "totals"),
         ({"network/least-traffic": "one-node", "network/rate-not-total": "one-node"}, "one-node"),
+        (
+            {"network/least-traffic": "ignored", "network/flip": "ignored", "network/rate-not-total": "inverted"},
+            "totals",
+        ),
+        (
+            {"network/least-traffic": "inverted", "network/flip": "inverted", "network/rate-not-total": "inverted"},
+            "inverted",
+        ),
     ],
 )
 def test_a_preference_that_is_not_met_is_one_cause(seen: dict[str, str], about: str) -> None:

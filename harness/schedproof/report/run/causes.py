@@ -187,13 +187,14 @@ def _join_preferences(found: dict[tuple[str, str], list[Verdict]]) -> None:
     patterns = {about: found.pop(("preference", about)) for kind, about in list(found) if kind == "preference"}
     if not patterns:
         return
-    fixed = {verdict.clause for verdict in patterns.get("one-node", ())}
-    follows = any(about not in ("one-node", "ignored") or len(patterns) > 1 for about in patterns)
     about = max(patterns, key=lambda name: len(patterns[name]))
+    by_totals = next((name for name in patterns if _BY_TOTALS in (one.clause for one in patterns[name])), "")
+    follows = any(name not in ("one-node", "ignored") or len(patterns) > 1 for name in patterns)
+    # There the loudest node has counted the least.
+    if (by_totals == "one-node" and follows) or (by_totals == "inverted" and about != "inverted"):
+        about = "totals"
     followers = {verdict.clause: verdict for verdict in itertools.chain(*patterns.values())}
-    found["preference", "totals" if follows and _BY_TOTALS in fixed else about] = [
-        followers[clause] for clause in CATALOGUE if clause in followers
-    ]
+    found["preference", about] = [followers[clause] for clause in CATALOGUE if clause in followers]
 
 
 def _cause(kind: str, about: str, verdicts: tuple[Verdict, ...]) -> Cause:
