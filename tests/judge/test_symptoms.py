@@ -111,6 +111,14 @@ def test_queries_that_prometheus_refuses_or_that_find_nothing() -> None:
     assert seen(unbound(lambda h: h.query(status=503, answer="x", fault="503"))) == []
 
 
+def test_a_pod_that_is_not_bound_in_an_outage_of_prometheus() -> None:
+    empty = '{"result":[]}'
+    assert seen(unbound(lambda h: h.fault("empty"), lambda h: h.query(answer=empty))) == [("needs-readings", "")]
+    healed = unbound(lambda h: h.fault("down"), lambda h: h.fault(""), lambda h: h.query(answer=empty))
+    assert seen(healed) == [("query-without-result", "")]
+    assert seen(unbound(lambda h: h.fault("cut", "apiserver"))) == []
+
+
 def test_a_pod_that_is_not_tried_again() -> None:
     assert seen(unbound(lambda h: h.attempt("probe-1", "node-1", code=500))) == [("never-retried", "")]
     assert seen(unbound(deadline="requeue")) == [("never-retried", "")]

@@ -15,7 +15,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.kinds import weighed_beyond_int64
-from schedproof.history.acts import Expect
+from schedproof.history.acts import Expect, LineFault
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
 from schedproof.judge.codes import Code
@@ -57,6 +57,10 @@ KINDS: Mapping[str, Code] = {
         "scores times the extender's weight are beyond int64, and wrap around",
         "give it a weight that outweighs the other scorers and no more: 200 outweighs all default plugins",
     ),
+    "needs-readings": Code(
+        "pods are not bound while Prometheus has no readings",
+        "catch what a query can fail with, and do what is claimed: go on without the preference (schedule), or wait",
+    ),
     "rule-ignored": Code(
         "pods are bound to nodes where they cannot run, against one rule",
         "apply that rule to each node before one is chosen: the table names what the chosen node lacks",
@@ -88,12 +92,13 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
     "query-refused": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
     "query-without-result": _UNBOUND | {"no-samples-seen", "probe-not-on-quietest", "no-scores"},
     "weight-overflows": _CHOSEN,
+    "needs-readings": frozenset({"not-bound-in-time"}),
     "rule-ignored": frozenset({"infeasible-node"}),
     "never-retried": frozenset({"not-bound-in-time"}),
     "preference": frozenset({"probe-not-on-quietest"}),
 }  # fmt: skip
 """Codes of findings that a fault can lead to."""
-_STRICT = frozenset({"weight-overflows", "rule-ignored", "never-retried", "preference"})
+_STRICT = frozenset({"weight-overflows", "needs-readings", "rule-ignored", "never-retried", "preference"})
 """Faults that leave nothing unproved; each of the others may be why something is `invalid`, whatever its code."""
 
 _EXCEPTION = re.compile(r"(?<=Error)\b|(?<=Exit)\b|(?<=Exception)\b")
@@ -120,6 +125,7 @@ def symptoms(history: History, case: str, finding: Finding, *, whole_run: bool) 
         _unanswered(history, begin, end),
         _queries(history, case),
         _overflow(history),
+        _outage(history, case),
         _rules(finding),
         _untried(history, case),
         _preference(finding),
@@ -190,7 +196,7 @@ def _unanswered(history: History, begin: float, end: float) -> Iterator[Symptom]
 
 
 def _queries(history: History, case: str) -> Iterator[Symptom]:
-    asked = [query for query in queries(history, case) if not query.fault]
+    asked = [query for query in queries(history, case) if not (query.fault or _staged(history, case, query.begun))]
     for query in asked:
         if query.status >= HTTPStatus.BAD_REQUEST:
             error = _error_of(query.answer)
@@ -200,6 +206,21 @@ def _queries(history: History, case: str) -> Iterator[Symptom]:
     if asked and not any(map(found_something, asked)):
         text = f"Prometheus has no series for {_quoted(asked[0].request)}"
         yield Symptom("query-without-result", "", text)
+
+
+def _staged(history: History, case: str, at: float) -> str:
+    """The outage of Prometheus, staged by the harness, that lasts at a moment; "" where there is none."""
+    faults = [fault for fault in history.of(LineFault, case) if fault.line == "prometheus" and fault.at <= at]
+    return faults[-1].fault if faults and faults[-1].on else ""
+
+
+def _outage(history: History, case: str) -> Iterator[Symptom]:
+    """A pod that was not bound, although it fitted, by the end of its time in an outage of Prometheus."""
+    for expectation, pod in _unmet(history, case):
+        if staged := _staged(history, case, expectation.at):
+            text = f"{pod.name} was not bound while the harness staged an outage of Prometheus: {staged}"
+            yield Symptom("needs-readings", "", text)
+        return
 
 
 def _error_of(answer: str) -> str:
@@ -233,15 +254,21 @@ def _broken(finding: Finding, rule: str) -> str:
 
 def _untried(history: History, case: str) -> Iterator[Symptom]:
     """A pod that was refused, or found to fit nowhere, and had no further attempt in its time."""
+    for expectation, pod in _unmet(history, case):
+        if text := _why_again(history, pod, expectation):
+            yield Symptom("never-retried", "", text)
+        return
+
+
+def _unmet(history: History, case: str) -> Iterator[tuple[Expect, TestPod]]:
+    """The pods that were to be bound by a moment, and were not."""
     pods = {pod.uid: pod for pod in history.test_pods(case)}
     for expectation in history.of(Expect, case):
         pod = pods.get(expectation.uid)
         bound = history.bindings.get(expectation.uid)
         if pod is None or expectation.outcome != "bound" or (bound is not None and bound.rv <= expectation.rv):
             continue
-        if text := _why_again(history, pod, expectation):
-            yield Symptom("never-retried", "", text)
-        return
+        yield expectation, pod
 
 
 def _why_again(history: History, pod: TestPod, expectation: Expect) -> str:
