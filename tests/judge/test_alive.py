@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from schedproof.history.observations import ProcessEvent
 
 from .histories import HistoryBuilder, told
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 ALIVE = "core/alive"
 ARGV = ["python3", "ext.py"]
@@ -33,7 +36,7 @@ def ends(h: HistoryBuilder, pid: int = 11, *, followed: bool = True, **fields: A
     [
         ({"code": 1}, "exit code 1"),
         ({"code": -11}, "signal 11"),
-        ({"code": -9}, "signal 9"),
+        ({"code": -7}, "signal 7"),
         ({"code": None, "log": PANIC}, "an unknown code"),
         ({"forked": True, "log": ["Traceback (most recent call last):"]}, "exit code 1"),
         ({"forked": True, "code": -6}, "signal 6"),
@@ -56,6 +59,7 @@ def test_a_crash_loop_is_counted() -> None:
         {"code": 0},  # the worker of a server that renews its workers
         {"lived": 0.4},  # a step of a loop, whose exit code is an answer
         {"code": -15},  # was asked to end
+        {"code": -9},
         {"code": 143},
         {"code": 130},
         {"code": None},  # nothing says that it crashed
@@ -78,6 +82,23 @@ def test_who_listens_must_stay() -> None:
     h = HistoryBuilder()
     h.add(ProcessEvent(name="candidate tested", event="listener-replaced", descendant=True, port=8888, log=[]))
     told(h.verdict(ALIVE), "failed", "process-restarted", "8888")
+
+
+@pytest.mark.parametrize(
+    ("codes", "outcome"),
+    [([-15], "passed"), ([143], "passed"), ([-9], "passed"), ([0], "passed"), ([-15, 0], "passed"),
+     ([], "failed"), ([1], "failed"), ([-11], "failed"), ([None], "failed"), ([-15, 1], "failed")],
+)  # fmt: skip
+def test_what_listened_and_was_told_to_end_has_not_crashed(codes: Sequence[int | None], outcome: str) -> None:
+    """A supervisor may replace what serves, as it does with a new version of a program or of its settings."""
+    h = HistoryBuilder()
+    for pid, code in enumerate(codes):
+        ends(h, pid, code=code, followed=False)
+    listens = ProcessEvent(name="candidate tested", event="listener-replaced", descendant=True, port=8888, log=[])
+    h.add(listens)
+    assert h.verdict(ALIVE).outcome == outcome
+    h.add(listens)
+    assert h.verdict(ALIVE).outcome == "failed"
 
 
 def test_a_kernel_that_lists_no_children_is_told() -> None:

@@ -10,7 +10,7 @@ import pytest
 from .histories import CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from schedproof.candidates.claims import Claims
 
@@ -190,6 +190,13 @@ def test_answers_in_another_mode_fail(config: Any, answered: str, expected: str)
     told(h.verdict(), "failed", "wrong-cache-mode", expected, "nodeCacheCapable")
 
 
+@pytest.mark.parametrize(("left_out", "outcome"), [(NODES, "passed"), (NODES[:2], "failed")])
+def test_a_filter_that_leaves_out_every_node_has_none_to_list(left_out: Sequence[str], outcome: str) -> None:
+    h = HistoryBuilder(MODE)
+    h.call("filter", answered=None, answered_mode="", failed=dict.fromkeys(left_out, "no lane is free"))
+    assert cycle(h).verdict().outcome == outcome
+
+
 @pytest.mark.parametrize("verb", ["filter", "prioritize"])
 @pytest.mark.parametrize(
     ("fields", "fact"), [({"status": 500}, "500"), ({"error": "no Nodes in args"}, "no Nodes in args")]
@@ -272,9 +279,9 @@ def test_as_many_nodes_as_there_are_scores_show_nothing(nodes: list[str]) -> Non
     told(scored(asked=list(nodes)).verdict(), "invalid", "too-few", f"{len(nodes)}")
 
 
-def test_an_answer_of_another_shape_fails_and_one_without_scores_shows_nothing() -> None:
+def test_an_answer_of_another_shape_fails_and_in_one_without_scores_each_node_has_0() -> None:
     told(scored(scores=None).verdict(), "failed", "call-failed", "HostPriorityList")
-    told(scored(scores=[]).verdict(), "invalid", "empty-answers")
+    told(scored(scores=[]).verdict(), "passed", "", "0 of 12")
     h = cycle(HistoryBuilder(RANGE), bound=False)
     told(h.verdict(), "failed", "not-bound-in-time", "probe-1")
 
@@ -394,10 +401,10 @@ def test_the_only_node_with_a_score_may_be_one_that_has_just_got_a_pod() -> None
 def test_where_nothing_differs_or_is_claimed_nothing_deserves_a_score() -> None:
     alike = dict.fromkeys(MANY, 5.0)
     assert completed([["node-5", 10]], alike).verdict().outcome == "passed"
-    told(completed([], alike).verdict(), "invalid", "empty-answers")
+    assert completed([], alike).verdict().outcome == "passed"
     unclaimed = dataclasses.replace(CLAIMS, network=None)
     assert completed([["node-5", 10]], claims=unclaimed).verdict().outcome == "passed"
-    told(completed([], claims=unclaimed).verdict(), "invalid", "empty-answers")
+    assert completed([], claims=unclaimed).verdict().outcome == "passed"
 
 
 # -- extender/prioritize-integers, extender/prioritize-no-duplicates
@@ -408,7 +415,7 @@ def test_scores_of_the_whole_run_are_integers_and_each_nodes_once(case: str) -> 
     h = cycle(HistoryBuilder(case))
     told(h.verdict(), "passed", "", "1", "4")
     told(cycle(HistoryBuilder(case), prioritize=None).verdict(), "invalid", "not-called", "prioritizeVerb")
-    told(cycle(HistoryBuilder(case), prioritize={"scores": []}).verdict(), "invalid", "empty-answers")
+    told(cycle(HistoryBuilder(case), prioritize={"scores": []}).verdict(), "passed", "", "0 of 4")
 
 
 @pytest.mark.parametrize("score", [0.5, 5.0, "5", True])

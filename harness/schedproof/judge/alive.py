@@ -13,7 +13,7 @@ from schedproof.judge.timeline import describe_process
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from schedproof.history.history import History
 
@@ -21,8 +21,9 @@ __all__ = ["CLAUSES", "judge_alive"]
 
 _ENOUGH = 2.0
 """Seconds: a descendant that lived for less may be a helper, whose exit code is its answer."""
-_REQUESTS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
-"""Signals that ask for an end, as a supervisor does that rotates its workers, or `timeout`."""
+_REQUESTS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL})
+"""Signals by which a supervisor ends a worker that it replaces, or `timeout` what takes too long (Go's CommandContext
+by SIGKILL). None of them comes from a fault of the process: nothing here limits its memory but the machine."""
 _TIMELINE = 40
 _SHELL = 128
 """A program that handles a signal ends with this plus its number, by convention."""
@@ -47,7 +48,9 @@ def judge_alive(history: History, case: str) -> Finding:
         return invalid("nothing-started", "no process of the candidate was seen to start")
     exits = [event for event in events if event.event == "exited" and not event.descendant]
     crashes = list(_hidden_crashes(events))
-    listeners = [event for event in events if event.event == "listener-replaced"]
+    listeners = [
+        event for event in events if event.event == "listener-replaced" and not _was_told_to_end(event, events)
+    ]  # fmt: skip
     ends = sorted([*exits, *(crashes or listeners)], key=lambda event: event.at)
     if ends:
         more = f" (and {len(ends) - 1} more times)" if len(ends) > 1 else ""
@@ -71,6 +74,18 @@ def _hidden_crashes(events: list[ProcessEvent]) -> Iterator[ProcessEvent]:
     for end in ends:
         if end.pid in followed and end.lived >= _ENOUGH and tuple(end.argv) not in steps and _is_crash(end):
             yield end
+
+
+def _was_told_to_end(replaced: ProcessEvent, events: Sequence[ProcessEvent]) -> bool:
+    """Whether what had listened ended in order, and not by a crash: something has replaced it on purpose.
+
+    It is not known which process listened: since the last such change nothing below the command has crashed, and
+    something has ended.
+    """
+    before = [event for event in events if event.at < replaced.at and event.name.startswith(replaced.name)]
+    since = max((event.at for event in before if event.event in ("started", "listener-replaced")), default=0.0)
+    ends = [event for event in before if event.event == "exited" and event.descendant and event.at >= since]
+    return any(end.code is not None for end in ends) and not any(map(_is_crash, ends))
 
 
 def _is_crash(end: ProcessEvent) -> bool:

@@ -84,7 +84,7 @@ def judge_cache_mode(history: History, case: str) -> Finding:
             return failed(
                 "call-failed", f"asked with {call.mode or 'no nodes'}: {described(call)}", **shown(history, case)
             )
-    wrong = [call for call in filtered if call.answered_mode != mode]
+    wrong = [call for call in filtered if call.answered_mode != mode and not _passed_none(call)]
     if wrong:
         wanted = "NodeNames" if mode == "names" else "Nodes"
         return failed(
@@ -99,6 +99,11 @@ def judge_cache_mode(history: History, case: str) -> Finding:
     if not made:
         return invalid("not-called", never_called(history, "it"), **shown(history, case))
     return passed(f"{len(made)} calls answered in the mode that was asked for ({mode})", **shown(history, case))
+
+
+def _passed_none(call: ExtenderCall) -> bool:
+    """Whether a filter has left out each node that it was asked about, so that it has none to list in either mode."""
+    return not call.answered and {node.lower() for node in call.asked or ()} <= {*(call.failed or ())}
 
 
 def judge_filter_subset(history: History, case: str) -> Finding:
@@ -261,7 +266,7 @@ def judge_both_cache_modes(history: History, case: str) -> Finding:
         return finding
     filtered = [call for call in _own_calls(history, case) if verb(history, call) == "filterVerb"]
     for call in filtered:
-        if call.answered_mode != call.mode:
+        if call.answered_mode != call.mode and not _passed_none(call):
             answered = call.answered_mode or "no nodes"
             return failed(
                 "wrong-cache-mode",

@@ -182,10 +182,6 @@ def _unproved(history: History, case: str, made: list[ExtenderCall]) -> Finding 
     asked = {call.pod for call in made}
     if missing := [pod.name for pod in history.test_pods(case, "probe") if pod.name not in asked]:
         return invalid("not-called", f"kube-scheduler asked for no scores for {missing[0]}", **shown(history, case))
-    if not any(call.scores for call in made):
-        return invalid(
-            "empty-answers", f"{len(made)} answers, and no node has a score in any of them", **shown(history, case)
-        )
     return None
 
 
@@ -194,9 +190,7 @@ def _of_the_run(history: History, made: list[ExtenderCall]) -> Finding:
         return not_claimed(_UNCONFIGURED)
     if not made:
         return invalid("not-called", never_called(history, _NAME))
-    if not any(call.scores for call in made):
-        return invalid("empty-answers", f"{len(made)} calls of prioritize, and no node has a score in any answer")
-    return passed(_counted([call for call in made if call.scores]))
+    return passed(_counted(made))
 
 
 def _counted(made: list[ExtenderCall]) -> str:
