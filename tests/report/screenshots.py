@@ -1,21 +1,30 @@
 """Takes the pictures in docs/images: `python -m tests.report.screenshots` in the checkout.
 
-They show the example of these tests, whose numbers are made up, or another run's: give its bench.json.
+Those of benchmarks show the example of these tests, whose numbers are made up, or another run's: give its bench.json.
+Those of report.html (`python -m tests.report.screenshots report`) show the recorded history of a planted
+defect, and for several candidates the example of these tests.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
 from schedproof.report.bench.page import render_bench
+from schedproof.report.run.html import render
+from schedproof.report.run.rejudge import rejudge
 
 from .browser import DESKTOP, PHONE, browser
 from .example import document, read
+from .run_example import candidate, result
 
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
+RECORDED = Path(__file__).parents[2] / "fixtures" / "recorded.tar.xz"
+ONE = "d1-ranks-by-total"
+"""A planted defect."""
 
 
 def main(arguments: list[str]) -> None:
@@ -31,5 +40,26 @@ def main(arguments: list[str]) -> None:
         window.picture(IMAGES / "bench-phone.png", 1400)
 
 
+def of_reports() -> None:
+    with tempfile.TemporaryDirectory() as name, browser(Path(name)) as window:
+        with tarfile.open(RECORDED) as archive:
+            wanted = [one for one in archive if one.name.split("/")[0] == ONE]
+            archive.extractall(name, wanted, filter="data")
+        page = Path(name) / "report.html"
+        page.write_text(render(rejudge(Path(name) / ONE)), encoding="utf-8")
+        window.open(page)
+        window.picture(IMAGES / "report-light.png", 1080, scale=0.7)
+        window.picture(IMAGES / "report-lanes.png", 560, under=".lanes", scale=0.7)
+        window.open(page, PHONE, scheme="dark")
+        window.picture(IMAGES / "report-phone.png", 1100)
+        three = result()
+        three.candidates["least-traffic-controller"] = candidate(
+            "least-traffic-controller", ("core", "network-aware", "controller"), {}
+        )
+        page.write_text(render(three), encoding="utf-8")
+        window.open(page)
+        window.picture(IMAGES / "report-candidates.png", 660, under="#glance", scale=0.7)
+
+
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    of_reports() if sys.argv[1:] == ["report"] else main(sys.argv[1:])

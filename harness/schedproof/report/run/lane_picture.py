@@ -5,7 +5,6 @@ Each lane is an SVG of its own, 1,000 wide, which is stretched to the room there
 
 from __future__ import annotations
 
-import collections
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +92,7 @@ def lane_picture(lanes: Mapping[str, Any]) -> LanePicture:
         f"0 to {most:,.0f} B/s",
         tuple(_lane(lane, seconds) for lane in lanes["lanes"]),
         tuple(lanes["requests"]),
-        f"{counted(lanes['more'], 'pod')} more" if lanes["more"] else "",
+        counted(lanes["more"], "more pod") if lanes["more"] else "",
     )
 
 
@@ -127,14 +126,20 @@ def _lane(lane: Mapping[str, Any], seconds: float) -> _Lane:
             width = max(_LEAST, end - x) if event["until"] > event["at"] else 0
             told = lane["kind"] == "pod" and event["kind"] in ("waits", "bound")
             shapes.append(Shape(event["kind"], x, width, "" if told else f"{_when(event)}: {event['text']}"))
-    kinds = collections.Counter(event["kind"] for event in lane["events"])
-    text = lane["text"] or ", ".join(f"{count} {_WORDS[kind]}" for kind, count in kinds.items())
+    text = lane["text"] or _came_to(lane)
     if lane["more"]:
         text += f", {lane['more']} more"
     return _Lane(lane["name"], lane["kind"], text, _told(lane, text), tuple(shapes), ticks)
 
 
-_WORDS = {"waits": "times", "bound": "bound", "answered": "answered", "refused": "refused or failed", "done": "times"}
+def _came_to(lane: Mapping[str, Any]) -> str:
+    """What the events of a lane come to, beside its picture."""
+    events = lane["events"]
+    if lane["kind"] == "harness":
+        return str(events[0]["text"]) if len(events) == 1 else counted(len(events), "time")
+    refused = sum(event["kind"] == "refused" for event in events)
+    counts = {"refused or failed": refused, "answered": len(events) - refused}
+    return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
 
 
 def _told(lane: Mapping[str, Any], text: str) -> str:

@@ -90,11 +90,16 @@ class Matrix:
         """What the cells that there are mean."""
         return {kind: _SIGNS[kind] for kind in self.outcomes}
 
+    def claims(self, profile: str, place: int) -> list[MatrixCell]:
+        """The cells of what a candidate claims of a profile."""
+        cells = (row.cells[place] for row in self.profiles[profile])
+        return [cell for cell in cells if cell is not None and cell.kind != "not-claimed"]
+
     def passed(self, profile: str, place: int) -> str:
-        """How many of a profile's clauses a candidate passed, of those that it claims; "" where it claims none."""
-        cells = [cell for row in self.profiles[profile] if (cell := row.cells[place]) is not None]
-        claimed = [cell for cell in cells if cell.kind != "not-claimed"]
-        return f"{sum(cell.kind == 'passed' for cell in claimed)} of {len(claimed)}" if claimed else ""
+        """How many of a profile's clauses a candidate passed, of those that it claims."""
+        if claimed := self.claims(profile, place):
+            return f"{sum(cell.kind == 'passed' for cell in claimed)} of {len(claimed)}"
+        return "not claimed" if any(row.cells[place] for row in self.profiles[profile]) else "not tried"
 
     @property
     def unclaimed_count(self) -> str:
