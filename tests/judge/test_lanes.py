@@ -77,6 +77,14 @@ def test_many_pods_leave_those_that_waited_in_vain() -> None:
     assert "probe-30" in shown
 
 
+def test_pods_of_the_harness_s_own_have_no_lane_unless_something_went_wrong() -> None:
+    h = HistoryBuilder(CASE)
+    h.fence()
+    h.pod("settle-9", role="settle")
+    h.end()
+    assert [one["name"] for one in picture(h)["lanes"] if one["kind"] == "pod"] == ["settle-9"]
+
+
 def test_a_decision_has_what_is_free_for_the_pod() -> None:
     h = tried()
     history = h.history()

@@ -28,7 +28,7 @@ _REQUESTS = 12
 _TEXT = 120
 """Characters about an event."""
 _FENCING = frozenset({"sentinel", "settle", "control"})
-"""Roles of pods that the harness creates for itself."""
+"""Roles of pods that the harness creates for itself: they have a lane where they waited in vain or were refused."""
 _ENDS = frozenset({"exited", "replaced", "listener-replaced"})
 
 _Event = dict[str, Any]
@@ -50,7 +50,7 @@ def lanes(history: History, case: str) -> Later:
 def _picture(history: History, case: str) -> dict[str, Any]:
     begin, end = history.span(case)
     clock = _Clock(begin, end)
-    pods = history.test_pods(case)
+    pods = [pod for pod in history.test_pods(case) if pod.role not in _FENCING or _troubled(history, pod)]
     shown = _telling(history, pods)
     found = [
         *(_lane(_short(pod), "pod", _pod(history, pod, end), clock, _fate(history, pod, end)) for pod in shown),
@@ -101,12 +101,15 @@ def _event(at: float, kind: str, text: str, until: float | None = None) -> _Even
 def _telling(history: History, pods: Sequence[TestPod]) -> list[TestPod]:
     """The pods that have a lane, in the order of their creation: rather those that waited in vain, or were refused."""
 
-    def turn(pod: TestPod) -> tuple[bool, bool, bool]:
-        troubled = _bound_at(history, pod) is None or any(not one.succeeded for one in _attempts(history, pod))
-        return bool(_home(history, pod)), pod.role in _FENCING, not troubled
+    def turn(pod: TestPod) -> tuple[bool, bool]:
+        return bool(_home(history, pod)), not _troubled(history, pod)
 
     kept = {pod.uid for pod in sorted(pods, key=turn)[:_PODS]}
     return [pod for pod in pods if pod.uid in kept]
+
+
+def _troubled(history: History, pod: TestPod) -> bool:
+    return _bound_at(history, pod) is None or any(not one.succeeded for one in _attempts(history, pod))
 
 
 def _attempts(history: History, pod: TestPod) -> Sequence[Any]:
