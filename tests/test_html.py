@@ -254,6 +254,13 @@ def test_each_lane_is_told_in_words() -> None:
     assert "409" in next(text for text in told if text.startswith("probe-1"))
 
 
+def test_what_only_pictures_need_is_not_in_report_json() -> None:
+    (first, *_) = result().document().as_dict()["candidates"]
+    shown = [clause["evidence"] for clause in first["clauses"] if clause["evidence"]]
+    assert shown
+    assert all("decisions" in evidence and "lanes" not in evidence for evidence in shown)
+
+
 def test_three_candidates_have_their_cells_below_each_other() -> None:
     run = result()
     run.candidates["third"] = dataclasses.replace(run.candidates["stock"])
