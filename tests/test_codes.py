@@ -70,7 +70,7 @@ def test_codes_are_short_words_in_order_with_one_line_each(table: Mapping[str, s
 def test_the_codes_of_a_clause_are_those_of_its_judge_and_of_what_that_calls() -> None:
     found = {clause.id: possible_codes.codes_of(clause.judge) for clause in CATALOGUE.values()}
     assert all(found.values())
-    assert found["extender/answers"] == ("call-failed", "not-called")
+    assert found["extender/answers"] == ("call-failed", "not-applicable", "not-called")
     assert {"infeasible-node", "not-bound-in-time"} < set(found["core/fit-cpu"])
     assert "probe-not-on-quietest" not in found["core/fit-cpu"]
     assert {
