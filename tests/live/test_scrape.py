@@ -11,13 +11,16 @@ import pytest
 import requests
 from prometheus_api_client import PrometheusConnect
 
+from schedproof.binaries.resolve import resolve
 from schedproof.daemons.password import USER
+from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.daemons.scrape import RECEIVED
 from schedproof.foundation.deadlines import DAEMON_READY, FIRST_SCRAPE
-from schedproof.foundation.progress import SilentProgress
+from schedproof.foundation.progress import ConsoleProgress, SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.session.launch import Settings
 from schedproof.session.session import Session
+from schedproof.traffic.readings import node_labels
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
@@ -82,6 +85,55 @@ def test_series_without_a_scrape_are_those_of_a_real_one(cluster: Cluster, scrip
     wait_for(probe, FIRST_SCRAPE, what="a scrape of every node")
     for node in cluster.nodes[:3]:
         assert shape(server, node, since) == shape(scripted, node) == idle[node]
+
+
+RULE = {"record": "node:received:rate", "expr": RATE, "labels": {"by": "rule"}}
+
+
+def told(url: str, path: str) -> Any:
+    return requests.get(f"{url}/api/v1/{path}", timeout=30).json()["data"]
+
+
+@pytest.fixture(scope="module")
+def readings(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a readings server that has the cluster's nodes, without a reading of the last."""
+    binary = resolve(["readings-server"], progress=ConsoleProgress())["readings-server"].path
+    server = ReadingsServer(binary, tmp_path_factory.mktemp("readings"))
+    server.rules = [RULE]
+    labels = {node: node_labels(node, f"198.18.1.{number}") for number, node in enumerate(cluster.nodes)}
+    server.put(
+        RECEIVED, cluster.device, 2.0, labels, [*zip(cluster.nodes, LOADS, strict=False), (cluster.nodes[3], None)]
+    )
+    yield server.url
+    server.close()
+
+
+def test_a_readings_server_tells_of_its_targets_as_prometheus_does(cluster: Cluster, readings: str) -> None:
+    cluster.set_load(dict.fromkeys(cluster.nodes, 0.0))
+    real, ours = (told(url, "targets?state=active")["activeTargets"] for url in (cluster.prometheus_url, readings))
+    assert {frozenset(one) for one in ours} == {frozenset(one) for one in real}
+    assert {frozenset(one["labels"]) for one in ours} == {frozenset(one["labels"]) for one in real}
+    assert {one["labels"]["node"]: one["health"] for one in ours} == {
+        node: "down" if node == cluster.nodes[3] else "up" for node in cluster.nodes
+    }
+    assert told(readings, "targets?state=dropped")["activeTargets"] == []
+
+
+def test_a_readings_server_tells_of_its_metrics_as_prometheus_does(cluster: Cluster, readings: str) -> None:
+    cluster.set_load(dict.fromkeys(cluster.nodes, 0.0))
+    real, ours = (told(url, "metadata") for url in (cluster.prometheus_url, readings))
+    assert ours
+    assert {name: real.get(name) for name in ours} == ours
+    assert told(readings, f"metadata?metric={RECEIVED}").keys() == {RECEIVED}
+
+
+def test_a_readings_server_tells_of_its_rules_as_prometheus_does(cluster: Cluster, readings: str) -> None:
+    cluster.load_rules([RULE])
+    real, ours = (told(url, "rules")["groups"] for url in (cluster.prometheus_url, readings))
+    assert [group.keys() for group in ours] == [group.keys() for group in real]
+    assert [one.keys() for one in ours[0]["rules"]] == [one.keys() for one in real[0]["rules"]]
+    assert [one["name"] for one in ours[0]["rules"]] == [RULE["record"]]
+    cluster.load_rules([])
 
 
 @pytest.fixture(scope="module")

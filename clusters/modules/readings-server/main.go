@@ -3,6 +3,7 @@
 //
 //	main.go     how it is started, and how it ends
 //	api.go      the HTTP API, and how the series change
+//	about.go    what it says of its targets, metrics and rules
 //	series.go   the series, as the engine reads them
 //	targets.go  their labels
 package main
