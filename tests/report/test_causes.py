@@ -144,6 +144,18 @@ def test_which_rule_comes_first_does_not_depend_on_what_placements_at_random_hap
     assert order == ["resources", "taints", "host-ports", "never-retried"]
 
 
+def test_a_process_that_ends_comes_first_whichever_clause_showed_that_it_does_not_go_on() -> None:
+    taints, ended = ("rule-ignored", "taints"), ("process-ended", "OSError")
+    skipped = [
+        Verdict(clause, "required", "skipped", "", code="depends-on-failed", depends_on="core/binds")
+        for clause in ("core/fit-cpu", "core/fit-memory")
+    ]
+    assert [kind for kind, _, _ in found(
+        verdict("core/binds", taints, code="infeasible-node"), verdict("core/alive", ended, code="process-exited"),
+        *skipped,
+    )] == ["process-ended", "rule-ignored"]  # fmt: skip
+
+
 def test_a_rule_that_is_kept_but_in_one_case_comes_after_what_others_wait_for() -> None:
     skipped = Verdict(
         "core/requeue-uncordon", "required", "skipped", "", code="depends-on-failed",

@@ -12,7 +12,7 @@ import functools
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from schedproof.judge.catalogue import BINDS, CATALOGUE
+from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
 from schedproof.judge.codes import CODES, Code
 from schedproof.judge.hints import hint_for
 from schedproof.judge.symptoms import KINDS
@@ -222,15 +222,18 @@ def _turn(cause: Cause, waiting: Mapping[str, int], places: Mapping[str, int]) -
     follows = len(cause.verdicts) + sum(waiting.get(clause, 0) for clause in cause.clauses)
     if follows == len(cause.verdicts) and all(verdict.outcome == "invalid" for verdict in cause.verdicts):
         return 3, -follows, kind, first
-    if _is_basic(cause) or follows > len(cause.verdicts):
+    if _is_basic(cause, waiting) or follows > len(cause.verdicts):
         return 1, kind, tuple(_RULES).index(cause.about) if cause.kind == "rule-ignored" else 0, -follows, first
     return 2, -follows, kind, first
 
 
-def _is_basic(cause: Cause) -> bool:
+def _is_basic(cause: Cause, waiting: Mapping[str, int]) -> bool:
     """Whether it concerns any pod.
 
     A rule that is ignored does where the clause fails that is about nothing else. Whether it also keeps a plain pod
-    from a node where that can run is chance.
+    from a node where that can run is chance. A process that ends does where so little was left that no more was tried,
+    whichever clause showed that.
     """
+    if cause.kind == "process-ended" and waiting.keys() - BASICS:
+        return True
     return (_RULES[cause.about][1] if cause.kind == "rule-ignored" else BINDS) in cause.clauses
