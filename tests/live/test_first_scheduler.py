@@ -20,21 +20,20 @@ STEPS = {
     "3-goes-on": ("rule-ignored", "node-affinity"),
     "4-selects-nodes": ("rule-ignored", "resources"),
     "5-fits": ("rule-ignored", "taints"),
-    "6-tolerates": ("rule-ignored", "cordon"),
-    "7-heeds-cordons": ("rule-ignored", "host-ports"),
-    "8-shares-ports": ("never-retried", ""),
-    "9-tries-again": ("pending-without-reason", ""),
-    "10-says-why": ("outdated-binding", ""),
-    "11-binds-by-uid": ("gated-pod-tried", ""),
-    "12-heeds-gates": ("preference", "ignored"),
-    "13-asks-prometheus": ("preference", "totals"),
-    "14-by-rates": ("needs-readings", ""),
+    "6-tolerates": ("rule-ignored", "host-ports"),
+    "7-shares-ports": ("never-retried", ""),
+    "8-tries-again": ("pending-without-reason", ""),
+    "9-says-why": ("outdated-binding", ""),
+    "10-binds-by-uid": ("gated-pod-called-unschedulable", ""),
+    "11-heeds-gates": ("preference", "ignored"),
+    "12-asks-prometheus": ("preference", "totals"),
+    "13-by-rates": ("needs-readings", ""),
 }
 """Of each step but the last the cause that is shown first: its kind, and what it is about.
 
 Exceptions have other names in other versions of the client.
 """
-LAST = "15-without-readings"
+LAST = "14-without-readings"
 PAGE = 100
 
 
