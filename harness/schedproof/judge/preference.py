@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from schedproof.history.history import History, TestPod
 
 __all__ = [
-    "CLAUSES", "RANDOM_LIMIT", "ROTATIONS", "chance_of_all", "excused_pods",
+    "CLAUSES", "RANDOM_LIMIT", "ROTATIONS", "STAGED", "chance_of_all", "excused_pods",
     "judge_bind_refused", "judge_flip", "judge_least_traffic", "judge_ranking", "judge_recovery",
     "no_other_direction", "no_packets_for", "no_third_node", "placements_may_explain", "quietest_of", "used_before",
 ]  # fmt: skip
@@ -378,7 +378,7 @@ def _table(probe: _Probe) -> dict[str, object]:
     return ruled_table(probe.ruling, expected=probe.quietest)
 
 
-_STAGED: Mapping[str, str] = MappingProxyType(
+STAGED: Mapping[str, str] = MappingProxyType(
     {
         "down": "nothing listened", "reset": "connections were reset", "hang": "requests were not answered",
         "slow": "answers were late", "503": "answers had status 503", "malformed": "answers were cut off",
@@ -409,7 +409,7 @@ def _query_trouble(history: History, case: str, pod: TestPod) -> str:
         if not found_something(query):
             return f"; its query finds no series: {query.request}"
     if staged := [fault for fault in faults if fault.on]:
-        what = _STAGED.get(staged[-1].fault, staged[-1].fault)
+        what = STAGED.get(staged[-1].fault, staged[-1].fault)
         until = "" if faults[-1].on else f" until {pod.at - faults[-1].at:.1f} s before that pod"
         return f"; the harness had staged an outage of Prometheus{until}: {what}"
     return ""

@@ -20,6 +20,7 @@ from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
 from schedproof.judge.codes import Code
 from schedproof.judge.extender_calls import configuration
+from schedproof.judge.preference import STAGED
 from schedproof.judge.scored import found_something, queries
 from schedproof.judge.unbound import refusals
 from schedproof.judge.verdict import JUDGE_RAISED, Symptom
@@ -218,7 +219,8 @@ def _outage(history: History, case: str) -> Iterator[Symptom]:
     """A pod that was not bound, although it fitted, by the end of its time in an outage of Prometheus."""
     for expectation, pod in _unmet(history, case):
         if staged := _staged(history, case, expectation.at):
-            text = f"{pod.name} was not bound while the harness staged an outage of Prometheus: {staged}"
+            what = STAGED.get(staged, staged)
+            text = f"{pod.name} was not bound during an outage of Prometheus that the harness had staged: {what}"
             yield Symptom("needs-readings", "", text)
         return
 
