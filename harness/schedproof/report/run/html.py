@@ -44,31 +44,29 @@ def render(result: RunResult) -> str:
     conclusion = conclude(result)
     script = templating.render("run/report.js")
     shown = matrix({name: one.verdicts for name, one in result.candidates.items()}, linked=True)
-    return (
-        templating.render(
-            "run/report.html",
-            result=result,
-            title=", ".join(result.candidates),
-            conclusion=conclusion,
-            kind=_KINDS[conclusion.word],
-            facts=_facts(result),
-            errors=list(_errors(result)),
-            causes=_causes(result),
-            failures=_failures(result),
-            gaps=list(gaps(result)),
-            matrix=shown,
-            kinds={
-                "outcomes": shown.outcomes,
-                "profiles": {profile: len(rows) for profile, rows in shown.profiles.items()},
-            },
-            script=script,
-            script_digest=templating.digest(script),
-            asked=list(_asked(result)),
-            with_guarantees=_with_guarantees,
-            passes_alone=PASSES_ALONE,
-        )
-        + "\n"
+    page = templating.render(
+        "run/report.html",
+        result=result,
+        title=", ".join(result.candidates),
+        conclusion=conclusion,
+        kind=_KINDS[conclusion.word],
+        facts=_facts(result),
+        errors=list(_errors(result)),
+        causes=_causes(result),
+        failures=_failures(result),
+        gaps=list(gaps(result)),
+        matrix=shown,
+        kinds={
+            "outcomes": shown.outcomes,
+            "profiles": {profile: len(rows) for profile, rows in shown.profiles.items()},
+        },
+        script=script,
+        script_digest=templating.digest(script),
+        asked=list(_asked(result)),
+        with_guarantees=_with_guarantees,
+        passes_alone=PASSES_ALONE,
     )
+    return f"{page!s}\n"  # plain text: Markup escapes what it is compared and cut with
 
 
 @dataclasses.dataclass(frozen=True)
