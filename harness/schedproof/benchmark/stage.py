@@ -16,7 +16,7 @@ from schedproof.clusters.nodes import is_ready
 from schedproof.daemons.scheduler import start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_STOP
 from schedproof.foundation.errors import HostError, UsageError
-from schedproof.traffic.readings import node_labels
+from schedproof.traffic.readings import made_up_address, node_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,7 +90,7 @@ class Stage:
         """Bytes per second by node; empty where the workload has none."""
         if workload.readings is not None:
             self.readings = workload.readings.of(self.node_names, seed=seed)
-        self._labels = {name: node_labels(name, f"198.19.{n >> 8}.{n & 255}") for n, name in enumerate(self.node_names)}
+        self._labels = {name: node_labels(name, made_up_address(n)) for n, name in enumerate(self.node_names)}
         self._closing = contextlib.ExitStack()
         self._closing.callback(cluster.close)
         with contextlib.ExitStack() as undo:

@@ -10,7 +10,7 @@ from schedproof.clusters.nodes import wait_gone, wait_ready
 from schedproof.daemons.kwok import start_kwok
 from schedproof.daemons.node_exporter import start_node_exporter
 from schedproof.traffic.fabric import Fabric
-from schedproof.traffic.readings import node_labels
+from schedproof.traffic.readings import made_up_address, node_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -126,8 +126,7 @@ class JoinedNodes:
                 self._exporters.add(spec.name, spec.device)
             elif spec.name not in addresses:
                 self._given += 1
-                address = f"198.19.{self._given >> 8}.{self._given & 255}"
-                self._unscraped[spec.name] = node_labels(spec.name, address)
+                self._unscraped[spec.name] = node_labels(spec.name, made_up_address(self._given))
             self._api.create("nodes", self._manifest(spec, addresses.get(spec.name, "")))
             self.names.append(spec.name)
         wait_ready(self._api, [spec.name for spec in specs], watching=(self._kwok,))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Waits", "kept", "most_kept", "waits_of"]
+__all__ = ["Waits", "kept", "most_kept", "thread_wait", "waits_of"]
 
 _PROC = Path("/proc")
 _NANOSECOND = 1e-9
@@ -25,22 +25,29 @@ Waits = Mapping[tuple[int, int], float]
 """Seconds, by the pid and tid of each thread."""
 
 
+def thread_wait(folder: Path) -> float | None:
+    """Seconds that the thread of a folder of /proc has waited; None: it has ended, or this kernel does not tell."""
+    try:
+        return int((folder / "schedstat").read_text().split()[1]) * _NANOSECOND
+    except (OSError, IndexError):
+        return None
+
+
 def waits_of(pids: Iterable[int], proc: Path = _PROC) -> dict[tuple[int, int], float]:
     """Of all threads of these processes; what has ended, or is not told by this kernel, is left out."""
     found = {}
     for pid in pids:
         with contextlib.suppress(OSError):
             for thread in (proc / str(pid) / "task").iterdir():
-                with contextlib.suppress(OSError, IndexError):
-                    waited = (thread / "schedstat").read_text().split()[1]
-                    found[pid, int(thread.name)] = int(waited) * _NANOSECOND
+                if (waited := thread_wait(thread)) is not None:
+                    found[pid, int(thread.name)] = waited
     return found
 
 
 def most_kept(seconds: float) -> float:
     """By how many seconds a wait of `seconds` is made longer at most.
 
-    Where that was not enough, it tells of the machine, and nothing of what was waited for.
+    A wait in vain that was made longer by so much shows that the machine was busy, and nothing else.
     """
     return (_LONGEST - 1) * seconds
 

@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from schedproof.foundation.cpu_waits import thread_wait
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
@@ -48,7 +50,7 @@ _PIDFD_INFO_EXIT = 1 << 3
 class SeenProcess:
     """A process at a moment. `began`, in seconds since the machine's boot, tells it from a later one with its pid.
 
-    `stalled`: for how many seconds it could have run, and others did; 0 where the kernel does not tell.
+    `stalled`: for how many seconds its first thread could have run, and others did; 0 where the kernel does not tell.
     """
 
     pid: int
@@ -134,15 +136,8 @@ def see(pid: int) -> SeenProcess | None:
         executable, cwd = str((folder / "exe").readlink()), str((folder / "cwd").readlink())
     except OSError:
         return None
-    return SeenProcess(pid, int(fields[1]), int(fields[19]) / _TICKS, tuple(argv), executable, cwd, _stalled(folder))
-
-
-def _stalled(folder: Path) -> float:
-    """Of the first thread; see `cpu_waits`."""
-    try:
-        return int((folder / "schedstat").read_text().split()[1]) / 1e9
-    except (OSError, IndexError):
-        return 0.0
+    began, stalled = int(fields[19]) / _TICKS, thread_wait(folder) or 0.0
+    return SeenProcess(pid, int(fields[1]), began, tuple(argv), executable, cwd, stalled)
 
 
 class Ending:

@@ -85,9 +85,16 @@ class Process:
         """Its pid inside the sandbox; of a contained command, that of its namespace's process 1."""
         self.exit_code: int | None = None
         """None while it runs; negative signal number if a signal ended it."""
+        self._outside_pid = 0
 
     def outside_pid(self) -> int:
-        """Its pid as we see it ourselves; 0: it is gone."""
+        """Its pid as we see it ourselves, looked for once; 0: it is gone."""
+        if self.exit_code is not None:
+            return 0
+        self._outside_pid = self._outside_pid or self._find_outside()
+        return self._outside_pid
+
+    def _find_outside(self) -> int:
         depth = len(namespace_pids(self._sandbox.outer_pid))
         for init in children(self._sandbox.outer_pid):
             for pid in children(init):

@@ -19,6 +19,7 @@ from schedproof.judge.extender_calls import (
     asking_verbs,
     calls,
     configuration,
+    cycle_verbs,
     described,
     flaw,
     never_called,
@@ -208,7 +209,7 @@ def judge_managed_resources(history: History, case: str) -> Finding:
     config = configuration(history)
     if not config.get("managedResources"):
         return invalid("not-configured", "no managedResources are configured: its extender is called for every pod")
-    names = [name for name in ("filterVerb", "prioritizeVerb", "bindVerb") if config.get(name)]
+    names = cycle_verbs(history)
     if not names:
         return not_claimed(ONLY_PREEMPT)
     finding = judge_placement(history, case)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_TIMEOUT", "NOTHING_ASKED", "ONLY_PREEMPT", "answered_in_time", "asking_verbs", "calls", "configuration",
-    "described", "flaw", "is_needed", "never_called", "unanswered", "verb",
+    "cycle_verbs", "described", "flaw", "is_needed", "never_called", "unanswered", "verb",
 ]  # fmt: skip
 
 DEFAULT_TIMEOUT = 5.0
@@ -53,6 +53,11 @@ ONLY_PREEMPT = "no verb but preemptVerb is configured, which kube-scheduler call
 def asking_verbs(history: History) -> list[str]:
     """Those of the configured verbs that ask about nodes, and change nothing."""
     return [name for name in ("filterVerb", "prioritizeVerb") if configuration(history).get(name)]
+
+
+def cycle_verbs(history: History) -> list[str]:
+    """Those of the configured verbs that are called for each pod; preemptVerb is called where pods are in the way."""
+    return [name for name in ("filterVerb", "prioritizeVerb", "bindVerb") if configuration(history).get(name)]
 
 
 def verb(history: History, call: ExtenderCall) -> str:

@@ -16,6 +16,7 @@ from schedproof.judge.extender_calls import (
     ONLY_PREEMPT,
     calls,
     configuration,
+    cycle_verbs,
     flaw,
     is_needed,
     never_called,
@@ -54,7 +55,7 @@ def judge_ignorable(history: History, case: str) -> Finding:
 
 def judge_outage(history: History, case: str) -> Finding:
     """While the extender was broken, pods waited or were bound, as configured; afterwards it was asked again."""
-    names = [name for name in ("filterVerb", "prioritizeVerb", "bindVerb") if configuration(history).get(name)]
+    names = cycle_verbs(history)
     if not names:
         return not_claimed(ONLY_PREEMPT)
     needed = is_needed(configuration(history))

@@ -15,7 +15,7 @@ from schedproof.judge.verdict import Later
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from schedproof.history.history import History, TestPod
+    from schedproof.history.history import Attempt, History, TestPod
 
 __all__ = ["lanes"]
 
@@ -81,12 +81,12 @@ class _Clock:
 
 def _lane(name: str, kind: str, events: Iterable[_Event], clock: _Clock, text: str = "") -> dict[str, Any]:
     within = sorted((event for event in events if clock.meets(event)), key=lambda event: event["at"])
-    kept = sorted(within, key=lambda event: event["kind"] != "refused")[:_EVENTS]
+    kept = {id(event) for event in sorted(within, key=lambda event: event["kind"] != "refused")[:_EVENTS]}
     return {
         "name": name, "kind": kind, "text": text, "more": len(within) - len(kept),
         "events": [
             {**event, "at": clock.at(event["at"]), "until": clock.at(event["until"])}
-            for event in within if any(event is one for one in kept)
+            for event in within if id(event) in kept
         ],
     }  # fmt: skip
 
@@ -112,7 +112,7 @@ def _troubled(history: History, pod: TestPod) -> bool:
     return _bound_at(history, pod) is None or any(not one.succeeded for one in _attempts(history, pod))
 
 
-def _attempts(history: History, pod: TestPod) -> Sequence[Any]:
+def _attempts(history: History, pod: TestPod) -> Sequence[Attempt]:
     return history.attempts_on(pod.name, pod.uid)
 
 
@@ -175,14 +175,13 @@ def _requests(history: History, case: str) -> dict[str, list[_Event]]:
     """By line: what the candidate, or kube-scheduler for it, asked for."""
     found: dict[str, list[_Event]] = collections.defaultdict(list)
     for record in history.records_since(case):
-        kind = type(record)
-        if kind is PrometheusQuery:
-            found["asks Prometheus"].append(_query(record))  # type: ignore[arg-type]
-        elif kind is ExtenderCall and getattr(record, "case", None) in (None, case):
-            name, event = _call(record)  # type: ignore[arg-type]
+        if isinstance(record, PrometheusQuery):
+            found["asks Prometheus"].append(_query(record))
+        elif isinstance(record, ExtenderCall) and record.case in (None, case):
+            name, event = _call(record)
             found[name].append(event)
-        elif kind is ApiRequest:
-            for name, event in _api(history, record):  # type: ignore[arg-type]
+        elif isinstance(record, ApiRequest):
+            for name, event in _api(history, record):
                 found[name].append(event)
     return dict(sorted(found.items()))
 

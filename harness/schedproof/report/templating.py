@@ -8,7 +8,7 @@ import hashlib
 import jinja2
 from markupsafe import Markup
 
-__all__ = ["digest", "macro", "render"]
+__all__ = ["digest", "document", "macro", "render"]
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("schedproof.report"),
@@ -22,6 +22,11 @@ _TEMPLATES = jinja2.Environment(
 def render(name: str, **context: object) -> Markup:
     """The template `templates/NAME`, filled in."""
     return Markup(_TEMPLATES.get_template(name).render(context))  # noqa: S704  # autoescape is on
+
+
+def document(name: str, **context: object) -> str:
+    """A whole page: plain text, because Markup escapes what it is compared and cut with."""
+    return f"{render(name, **context)!s}\n"
 
 
 def macro(name: str, macro_name: str, *arguments: object) -> Markup:

@@ -12,10 +12,15 @@ if TYPE_CHECKING:
 
     from schedproof.foundation.waiting import Watched
 
-__all__ = ["NODE_LABEL", "Reader", "node_labels", "traffic_query", "wait_scraped"]
+__all__ = ["NODE_LABEL", "Reader", "made_up_address", "node_labels", "traffic_query", "wait_scraped"]
 
 NODE_LABEL = "node"
 """The label by which every series names its node."""
+
+
+def made_up_address(number: int) -> str:
+    """An address for a node that is not scraped: nothing listens there. Each number up to 65,535 has its own."""
+    return f"198.19.{number >> 8}.{number & 255}"
 
 
 def node_labels(node: str, address: str) -> Mapping[str, str]:

@@ -211,7 +211,6 @@ class _ProcessComponent:
         self._folders = tuple(folders)
         self._port = port
         self._tree: TreeWatch | None = None
-        self._outside = 0
         self.wait_ready = wait_ready
         self.scheduler_port = scheduler_port
         self.name = process.command.name
@@ -227,9 +226,7 @@ class _ProcessComponent:
         return self._process.exit_code
 
     def pids(self) -> Sequence[int]:
-        if not self._outside:
-            self._outside = self._process.outside_pid()
-        return list(below(self._outside)) if self._outside else []
+        return list(below(self._process.outside_pid()))
 
     def watch(self, record: Recording) -> None:
         self._tree = TreeWatch(self._process, self._folders, self._port, record)

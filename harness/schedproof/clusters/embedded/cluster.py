@@ -24,7 +24,7 @@ from schedproof.daemons.prometheus import start_prometheus
 from schedproof.foundation.ports import Ports
 from schedproof.foundation.sandbox import Sandbox
 from schedproof.traffic.pushed import IdleReadings
-from schedproof.traffic.readings import node_labels
+from schedproof.traffic.readings import made_up_address, node_labels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -201,7 +201,7 @@ class EmbeddedCluster:
         if self._real:
             self._exporters.add(node, device)
         else:
-            self._labels[node] = node_labels(node, f"198.19.{len(self._labels) >> 8}.{len(self._labels) & 255}")
+            self._labels[node] = node_labels(node, made_up_address(len(self._labels)))
 
     def _wait_nodes(self) -> None:
         self._version = self._plane.admin.version()
@@ -260,11 +260,12 @@ class EmbeddedCluster:
             self._scripted.rules = rules
 
     def versions(self) -> Mapping[str, str]:
-        builds = locked.load().builds(self.kubernetes)
+        lock = locked.load()
+        builds = lock.builds(self.kubernetes)
         tools = {
             name: version_of(path, builds[name].question(name)) or "no version"
             for name, path in self.host.binaries.items()
-            if name in locked.load().tools
+            if name in lock.tools
         }
         return {"kubernetes": self.api.version(), "cluster": self.name, **tools}
 

@@ -51,16 +51,13 @@ class ControlPlane:
         self.audit_log = self._apiserver.audit_log if audited else None
         self.processes = [etcd, self._apiserver.process]
         self.url = self._apiserver.url
-        self._pids: dict[str, int] = {}
 
     def wait_ready(self) -> None:
         self._apiserver.wait_ready()
 
     def servers(self) -> dict[str, int]:
-        """See `schedproof.clusters.cluster.Site`."""
-        if not self._pids:
-            self._pids = {process.command.name: process.outside_pid() for process in self.processes}
-        return self._pids
+        """See `schedproof.clusters.cluster.Cluster`."""
+        return {process.command.name: process.outside_pid() for process in self.processes}
 
     def introduce(self) -> None:
         """Make the harness's own identity."""

@@ -27,17 +27,14 @@ __all__ = ["render_bench"]
 def render_bench(document: BenchDocument) -> str:
     """The whole page, of what bench.json holds."""
     script = templating.render("bench/page.js")
-    return (
-        templating.render(
-            "bench/page.html",
-            names=candidates(document),
-            facts="; ".join(fact for fact in _facts(document) if fact),
-            troubles=troubles(document),
-            sections=[section for section in _sections(document) if section[2]],
-            script=script,
-            script_digest=templating.digest(script),
-        )
-        + "\n"
+    return templating.document(
+        "bench/page.html",
+        names=candidates(document),
+        facts="; ".join(fact for fact in _facts(document) if fact),
+        troubles=troubles(document),
+        sections=[section for section in _sections(document) if section[2]],
+        script=script,
+        script_digest=templating.digest(script),
     )
 
 

@@ -44,7 +44,7 @@ def render(result: RunResult) -> str:
     conclusion = conclude(result)
     script = templating.render("run/report.js")
     shown = matrix({name: one.verdicts for name, one in result.candidates.items()}, linked=True)
-    page = templating.render(
+    return templating.document(
         "run/report.html",
         result=result,
         title=", ".join(result.candidates),
@@ -66,7 +66,6 @@ def render(result: RunResult) -> str:
         with_guarantees=_with_guarantees,
         passes_alone=PASSES_ALONE,
     )
-    return f"{page!s}\n"  # plain text: Markup escapes what it is compared and cut with
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -53,14 +54,13 @@ def decision_picture(decision: Mapping[str, Any]) -> dict[str, Any]:
         *(_scores(scorer, nodes) for scorer in scores.shown),
         *(_free(resource, nodes) for resource in _resources(nodes)),
     ]
-    chosen_is_right = any(row["chosen"] and _is_right(row, nodes) for row in nodes)
     rows = [
         {
             "node": row["node"],
             "feasible": row["feasible"],
             "chosen": row["chosen"],
             "expected": row["expected"],
-            "right": row["chosen"] and chosen_is_right,
+            "right": row["chosen"] and _is_right(row, nodes),
             "why": "; ".join(row["reasons"]),
             "bars": [column.bars[place] for column in columns],
         }
@@ -146,7 +146,7 @@ def _free(resource: str, nodes: Sequence[Row]) -> Column:
     rooms = [(row.get("room") or {}).get(resource) for row in nodes]
     known = [room for room in rooms if room is not None]
     most = max(room[name] for room in known for name in ("total", "asked"))
-    shown = _amounts(resource)
+    shown = functools.partial(amount_of, resource)
     return Column(
         f"{resource} free", f"0 to {shown(most)}; asked for: {shown(known[0]['asked'])}",
         tuple(_room(room, most, shown) for room in rooms),
@@ -160,10 +160,6 @@ def _room(room: Row | None, most: float, shown: Callable[[int], str]) -> Bar:
         f"{shown(room['free'])} of {shown(room['total'])}", _percent(max(0, room["free"]), most),
         _percent(room["asked"], most), _lacks(room),
     )  # fmt: skip
-
-
-def _amounts(resource: str) -> Callable[[int], str]:
-    return lambda amount: amount_of(resource, amount)
 
 
 def _length(value: str | float) -> float:
