@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import queue
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
 from schedproof.foundation import cpu_waits
 from schedproof.foundation.cpu_waits import kept, most_kept, waits_of
+from schedproof.foundation.errors import HostError
 from schedproof.stimulus import usable_time
-from schedproof.stimulus.usable_time import UsableTime
+from schedproof.stimulus.usable_time import KeptLog, UsableTime
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,6 +97,34 @@ def test_time_passes_until_it_could_be_used(monkeypatch: pytest.MonkeyPatch) -> 
     assert machine.usable.let_pass(2) == {"candidate": pytest.approx(2, abs=0.01)}
     assert now[0] == pytest.approx(104, abs=0.01)
     assert slept[0] == 2
+
+
+def test_a_log_tells_of_what_was_kept_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usable_time, "_INTERVAL", 0.001)
+    machine = Machine(monkeypatch, etcd=2)
+    told: queue.Queue[tuple[float, dict[str, float]]] = queue.Queue()
+    log = KeptLog(machine.usable, lambda seconds, kept: told.put((seconds, dict(kept))))
+    machine.waited = {2: 0.5}
+    seconds, kept = told.get(timeout=10)
+    log.close()
+    assert seconds > 0
+    assert kept == {"etcd": 0.5}
+    assert told.empty(), "nothing was kept since"
+
+
+def test_a_log_ends_where_the_record_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usable_time, "_INTERVAL", 0.001)
+    machine = Machine(monkeypatch, etcd=2)
+    reached = threading.Event()
+
+    def broken(_seconds: float, _kept: object) -> None:
+        reached.set()
+        raise HostError("no space", remedy="make some")
+
+    log = KeptLog(machine.usable, broken)
+    machine.waited = {2: 0.5}
+    assert reached.wait(10)
+    log.close()
 
 
 def test_where_no_process_is_to_be_seen_time_passes_as_it_does() -> None:

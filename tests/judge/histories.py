@@ -41,6 +41,7 @@ from schedproof.history.observations import (
     AuditMark,
     Configured,
     ExtenderCall,
+    KeptWaiting,
     NodeScore,
     ProcessEvent,
     PrometheusQuery,
@@ -184,9 +185,11 @@ class HistoryBuilder:
         """The time of the last record."""
         return self._at
 
-    def wait(self, seconds: float) -> None:
-        """Nothing happens."""
+    def wait(self, seconds: float, **kept: float) -> None:
+        """Nothing happens; for so long were processes kept from running meanwhile."""
         self._at = round(self._at + seconds, 6)
+        if kept:
+            self.add(KeptWaiting(seconds=seconds, kept=kept))
 
     def history(self) -> History:
         """As it would be read from disk."""

@@ -437,7 +437,7 @@ def test_a_pod_that_was_created_anew_too_early_or_too_late_shows_nothing() -> No
 LATE = {"late": "yes"}
 
 
-def deleted(*attempts: str, after: float = 2.5, stays: bool = True) -> HistoryBuilder:
+def deleted(*attempts: str, after: float = 2.5, stays: bool = True, **kept: float) -> HistoryBuilder:
     """Three pods that fit nowhere are deleted, two of them linger; so much later there is room, and some are tried."""
     h = HistoryBuilder(DELETED)
     for name in ("gone", "lingers-1", "lingers-2"):
@@ -449,7 +449,7 @@ def deleted(*attempts: str, after: float = 2.5, stays: bool = True) -> HistoryBu
     h.terminate("lingers-1")
     h.terminate("lingers-2")
     h.delete("gone")
-    h.wait(after)
+    h.wait(after, **kept)
     h.node("node-1", labels=LATE)
     for name in attempts:
         h.attempt(name, "node-1", code=404 if name == "gone" else 409)
@@ -476,6 +476,14 @@ def test_attempts_within_the_claimed_freshness_are_not_late() -> None:
     assert deleted("lingers-1", "lingers-2", after=0.5).verdict().outcome == "passed"
 
 
+def test_time_for_which_it_was_kept_from_running_does_not_count_after_a_deletion() -> None:
+    tried = ("lingers-1", "lingers-2")
+    assert deleted(*tried, after=2.5, candidate=0.5, etcd=0.5).verdict().outcome == "passed"
+    told(deleted(*tried, after=4, candidate=0.5, etcd=0.5).verdict(), "failed", "deleted-pod-tried")
+    told(deleted(*tried, after=7, candidate=4, etcd=2).verdict(), "invalid", "machine-too-busy", "candidate 4.0 s")
+    assert deleted("lingers-1", after=7, candidate=6).verdict().outcome == "passed", "one is allowed"
+
+
 def test_what_was_not_deleted_must_be_scheduled_all_the_same() -> None:
     told(deleted(stays=False).verdict(), "failed", "not-bound-in-time", "stays")
 
@@ -491,7 +499,7 @@ def test_where_no_pod_was_deleted_nothing_is_shown() -> None:
 # -- controller/conflict
 
 
-def raced(*, code: int = 409, again: float = -1.0, after: str = "node-1") -> HistoryBuilder:
+def raced(*, code: int = 409, again: float = -1.0, after: str = "node-1", **kept: float) -> HistoryBuilder:
     """Another scheduler binds a pod to node-2 while the candidate's Binding to node-1 is under way."""
     h = HistoryBuilder("controller/conflict")
     h.pod("raced-1", role="raced", cpu="5")
@@ -504,7 +512,7 @@ def raced(*, code: int = 409, again: float = -1.0, after: str = "node-1") -> His
         h.bind("after-1", after)
     h.expect("after-1", "bound", deadline="requeue")
     if again >= 0:
-        h.wait(again)
+        h.wait(again, **kept)
         h.attempt("raced-1", "node-1", code=409)
     return h
 
@@ -523,6 +531,12 @@ def test_a_second_try_before_the_watch_can_have_shown_it_is_no_fault() -> None:
 
 def test_a_second_try_later_fails() -> None:
     told(raced(again=5).verdict(), "failed", "second-binding")
+
+
+def test_time_for_which_it_was_kept_from_running_does_not_count_after_a_lost_race() -> None:
+    assert raced(again=5, candidate=3.5).verdict().outcome == "passed"
+    told(raced(again=9, candidate=3.5).verdict(), "failed", "second-binding")
+    told(raced(again=5, candidate=4.5).verdict(), "invalid", "machine-too-busy")
 
 
 def test_room_that_is_still_held_for_a_pod_that_is_elsewhere_fails() -> None:

@@ -49,6 +49,16 @@ def test_a_member_that_stays_without_its_group_fails() -> None:
     told(h.verdict(), "failed", "partial-group-bound")
 
 
+def test_time_for_which_it_was_kept_from_running_does_not_count_for_members_that_stay() -> None:
+    for kept, outcome, code in ((BEYOND / 2, "passed", ""), (2 * BEYOND, "invalid", "machine-too-busy")):
+        h = whole(groups(fits=2, large=3))
+        bind(h, "large-1")
+        h.wait(BEYOND, candidate=kept)
+        h.delete("large-1")
+        h.fence()
+        told(h.verdict(), outcome, code)
+
+
 def test_a_member_that_goes_in_time_is_right_and_one_that_goes_later_is_not() -> None:
     for seconds, outcome, code in ((TIMEOUT - 1, "passed", ""), (BEYOND, "failed", "partial-group-bound")):
         h = whole(groups(fits=2, large=3))

@@ -121,6 +121,13 @@ def test_every_claimed_clause_is_counted_once() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(("cluster", "told"), [("existing", True), ("embedded", False)])
+def test_deadlines_that_count_all_time_are_told_of(cluster: str, told: bool) -> None:
+    result = run(PASSED)
+    result.cluster = cluster
+    assert any("deadlines count all time" in line for line in gaps(result)) == told
+
+
 def test_what_turns_out_not_to_apply_is_counted_with_what_was_to_be_judged() -> None:
     result = run(PASSED, verdict("core/fit-cpu", "not-claimed"), UNCLAIMED)
     assert counts(result) == {"passed": 1, "not applicable": 1}

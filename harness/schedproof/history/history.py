@@ -22,7 +22,7 @@ from schedproof.history.acts import (
 )
 from schedproof.history.audit_order import BINDINGS, STEP, AuditOrder
 from schedproof.history.index import Index
-from schedproof.history.observations import ApiRequest, AuditMark, Configured, WatchEvent
+from schedproof.history.observations import ApiRequest, AuditMark, Configured, KeptWaiting, WatchEvent
 from schedproof.history.record import Record
 
 if TYPE_CHECKING:
@@ -176,6 +176,15 @@ class History:
         ends = [record.at for record in faults if not record.on]
         begins = [record.at for record in faults if record.on]
         return tuple((begin, next((end for end in ends if end >= begin), math.inf)) for begin in begins)
+
+    def kept(self, begin: float, end: float) -> dict[str, float]:
+        """For how many seconds which processes waited for a processor between two moments; at most 1 s on each side."""
+        kept: dict[str, float] = {}
+        for record in self.of(KeptWaiting):
+            if record.at > begin and record.begun < end:
+                for name, seconds in record.kept.items():
+                    kept[name] = kept.get(name, 0.0) + seconds
+        return kept
 
     def of(self, kind: type[_Kind], case: str | None = None) -> Iterator[_Kind]:
         """The records of a kind, and of a case where one is given."""

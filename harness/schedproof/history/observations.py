@@ -10,8 +10,9 @@ from typing_extensions import TypedDict
 from schedproof.history.record import Number, OfCase, Record
 
 __all__ = [
-    "Admission", "ApiRequest", "AuditLine", "AuditMark", "Configured", "EndpointAnswer", "ExtenderCall", "LeaseHolder",
-    "LogTail", "Manifest", "NodeScore", "ProcessEvent", "PrometheusQuery", "StartFailed", "Tapped", "WatchEvent",
+    "Admission", "ApiRequest", "AuditLine", "AuditMark", "Configured", "EndpointAnswer", "ExtenderCall", "KeptWaiting",
+    "LeaseHolder", "LogTail", "Manifest", "NodeScore", "ProcessEvent", "PrometheusQuery", "StartFailed", "Tapped",
+    "WatchEvent",
 ]  # fmt: skip
 
 
@@ -278,6 +279,19 @@ class ProcessEvent(Record, kind="process"):
     """The pid of what has followed it."""
     port: int = 0
     """Of the listener that was replaced."""
+
+
+class KeptWaiting(Record, kind="kept"):
+    """For how long processes that a Binding passes waited for a processor, where that was worth a word."""
+
+    seconds: Number
+    """The stretch that ended then."""
+    kept: dict[str, Number]
+    """Seconds of it, by the processes' names."""
+
+    @property
+    def begun(self) -> float:
+        return self.at - self.seconds
 
 
 class NodeScore(Record, kind="score"):

@@ -20,6 +20,7 @@ from schedproof.judge.clause import (
 from schedproof.judge.configuration import back_off
 from schedproof.judge.evidence import shown
 from schedproof.judge.invariants import is_about_metadata, writes
+from schedproof.judge.lateness import busy_between, is_overdue
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
@@ -128,21 +129,24 @@ def judge_conflict_forgiven(history: History, case: str) -> Finding:
 
 def judge_lost_race(history: History, case: str) -> Finding:
     """A pod that another scheduler had bound meanwhile was not tried again, and no room was kept for it elsewhere."""
-    pods = history.test_pods(case, "raced")
+    pods, busy = history.test_pods(case, "raced"), list[str]()
+    freshness = history.claims.timing.freshness
     for pod in pods:
         made = history.attempts_on(pod.name, pod.uid)
         refused = next((attempt for attempt in made if attempt.code == HTTPStatus.CONFLICT), None)
         if refused is None:
             continue
-        due = refused.completed + history.claims.timing.freshness
-        if again := next((attempt for attempt in made if attempt.received > due), None):
+        if again := [a for a in made if is_overdue(history, refused.completed, a.received, freshness)]:
             return failed(
                 "second-binding",
                 f"{pod.name} had been bound to {history.bindings[pod.uid].node} by another scheduler, the candidate's "
-                f"Binding was refused with 409, and {again.received - refused.completed:.1f} s later it tried again "
-                f"({again.node}: {again.code})",
+                f"Binding was refused with 409, and {again[0].received - refused.completed:.1f} s later it tried again "
+                f"({again[0].node}: {again[0].code})",
                 **shown(history, case),
             )
+        busy += (busy_between(history, refused.completed, a.received, freshness) for a in made)
+    if why := next(filter(None, busy), ""):
+        return invalid("machine-too-busy", why, **shown(history, case))
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
@@ -194,12 +198,14 @@ def judge_deleted(history: History, case: str) -> Finding:
     """No attempt to bind a pod once its deletion had to be known by the claimed freshness; others were bound."""
     freshness = history.claims.timing.freshness
     deleted = history.test_pods(case, "deleted")
-    late = [
-        (pod, attempt)
+    after = [
+        (pod, attempt, at)
         for pod in deleted
+        if (at := _deleted_at(history, pod)) is not None
         for attempt in history.attempts_on(pod.name, pod.uid)
-        if (at := _deleted_at(history, pod)) is not None and attempt.received > at + freshness
     ]
+    late = [(pod, a) for pod, a, at in after if is_overdue(history, at, a.received, freshness)]
+    busy = [why for _, a, at in after if (why := busy_between(history, at, a.received, freshness))]
     if len(late) >= _TOO_OFTEN:
         pod, attempt = late[0]
         return failed(
@@ -208,6 +214,8 @@ def judge_deleted(history: History, case: str) -> Finding:
             f"was told of its deletion ({attempt.code}; {len(late)} such attempts)",
             **shown(history, case),
         )
+    if len(late) + len(busy) >= _TOO_OFTEN:
+        return invalid("machine-too-busy", busy[0], **shown(history, case))
     if not any(_deleted_at(history, pod) for pod in deleted):
         return _unless_placement_fails(history, case, "no pod was deleted")
     finding = judge_placement(history, case)

@@ -8,7 +8,7 @@ from schedproof.history.acts import Aged, Emptied, Fence
 from schedproof.history.observations import WatchEvent
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.evidence import shown
-from schedproof.judge.lateness import too_busy
+from schedproof.judge.lateness import is_overdue, too_busy
 from schedproof.judge.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
@@ -75,8 +75,9 @@ def judge_no_nodes(history: History, case: str) -> Finding:
             for event in history.of(WatchEvent)
             if event.resource == "nodes" and event.type == "DELETED" and event.at >= emptied.at
         ]
-        due = (max(gone, default=emptied.at)) + freshness
-        late = [pod for pod in history.test_pods(case, "probe") if pod.at > due and _went_nowhere(history, pod)]
+        last = max(gone, default=emptied.at)
+        astray = [pod for pod in history.test_pods(case, "probe") if _went_nowhere(history, pod)]
+        late = [pod for pod in astray if is_overdue(history, last, pod.at, freshness)]
         if len(late) >= _TOO_OFTEN:
             return failed(
                 "outdated-view",

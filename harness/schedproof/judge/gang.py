@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from schedproof.history.acts import Expect, Fence, GroupCreated
 from schedproof.judge.clause import CHANGE_NODES, STEERED, Clause
 from schedproof.judge.evidence import shown
+from schedproof.judge.lateness import busy_between, is_overdue
 from schedproof.judge.placement import judge_placement, room_for
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from schedproof.history.history import History
     from schedproof.history.watched import Binding
 
@@ -30,23 +33,10 @@ def judge_gang(history: History, case: str) -> Finding:
     gang = history.claims.gang
     if gang is None:
         return invalid("not-claimed", "claims.gang does not say what a group is", **shown(history, case))
-    # A deletion takes as long to be shown as any other change.
-    patience = gang.timeout + history.claims.timing.freshness
-    groups, (_, end) = list(history.of(GroupCreated, case)), history.span(case)
+    groups = list(history.of(GroupCreated, case))
     left = [group for group in groups if not _is_whole(history, group)]
-    ends = {uid: event.at for uid, event in history.endings.items()}
-    early = 0
-    for group in left:
-        for binding in _bound(history, group):
-            limit = binding.at + patience
-            if ends.get(binding.uid, end) > limit:
-                return failed(
-                    "partial-group-bound",
-                    f"{binding.pod} of the group {group.name} stayed on {binding.node} for more than "
-                    f"{gang.timeout:g} s, with {len(_bound(history, group))} of its {len(group.pods)} members bound",
-                    **shown(history, case),
-                )
-            early += binding.uid not in ends
+    if stayed := _stayed(history, case, left, gang.timeout):
+        return stayed
     held_up = [group for group in left if _is_held_up(history, case, group)]
     finding = judge_placement(history, case, but_for={uid for group in held_up for uid in group.pods})
     if finding.outcome != "passed":
@@ -58,6 +48,7 @@ def judge_gang(history: History, case: str) -> Finding:
             f"the groups {names} hold the room that each other lacks, for more than {gang.timeout:g} s",
             **shown(history, case),
         )
+    early = sum(binding.uid not in history.endings for group in left for binding in _bound(history, group))
     if early:
         return invalid(
             "cut-short", f"{early} members were bound too late in the case to be told", **shown(history, case)
@@ -74,6 +65,26 @@ def judge_gang(history: History, case: str) -> Finding:
         + (f"; members of {len(held_up)} hold room, which the others of their group lack" if held_up else ""),
         **shown(history, case),
     )
+
+
+def _stayed(history: History, case: str, groups: Sequence[GroupCreated], timeout: float) -> Finding | None:
+    """That a member of these groups, which are not whole, stayed bound too long, or may have; None if none did."""
+    # A deletion takes as long to be shown as any other change.
+    patience, (_, end) = timeout + history.claims.timing.freshness, history.span(case)
+    busy = ""
+    for group in groups:
+        for binding in _bound(history, group):
+            ending = history.endings.get(binding.uid)
+            until = end if ending is None else ending.at
+            if is_overdue(history, binding.at, until, patience):
+                return failed(
+                    "partial-group-bound",
+                    f"{binding.pod} of the group {group.name} stayed on {binding.node} for more than "
+                    f"{timeout:g} s, with {len(_bound(history, group))} of its {len(group.pods)} members bound",
+                    **shown(history, case),
+                )
+            busy = busy or busy_between(history, binding.at, until, patience)
+    return invalid("machine-too-busy", busy, **shown(history, case)) if busy else None
 
 
 def _is_held_up(history: History, case: str, group: GroupCreated) -> bool:

@@ -10,6 +10,7 @@ from schedproof.history.audit_order import READING
 from schedproof.history.observations import Admission, ApiRequest, ExtenderCall, StartFailed
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.evidence import log_tails
+from schedproof.judge.lateness import is_overdue
 from schedproof.judge.placement import left_unbound
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.manifest import priority
@@ -110,7 +111,7 @@ def judge_accounted(history: History, case: str) -> Finding:
         # One that was posted before this pod was created was meant for the one before, of the same name.
         own_success = bool(successes) and not successes[0].precedes(created.get(uid, 0.0))
         told = own_success and not _answer_lost(history, successes[0])
-        if told and (again := _tried_again(made, successes[0], lag)) is not None:
+        if told and (again := _tried_again(history, made, successes[0], lag)) is not None:
             text = f"{name}: bound to {successes[0].node}, then tried again ({again.node}: {again.code})"
             problems.append(("second-binding", text))
         if uid in history.bindings:
@@ -175,14 +176,20 @@ def _answer_lost(history: History, success: Attempt) -> bool:
     return any(success.received <= back and cut <= success.completed + _SEEN_BY_ALL for cut, back in history.cuts)
 
 
-def _tried_again(made: Sequence[Attempt], success: Attempt, lag: float) -> Attempt | None:
+def _tried_again(history: History, made: Sequence[Attempt], success: Attempt, lag: float) -> Attempt | None:
     """The first attempt that was received once the candidate could have seen its success.
 
     That is when the success was answered, and where several workers try the same pod, so much later that the others
     could see it by their watches. An attempt that was under way before that has lost a race, which is allowed: the
     apiserver arbitrates (optimistic concurrency).
     """
-    return next((a for a in made if a is not success and a.received >= success.completed + lag), None)
+
+    def could_see(again: Attempt) -> bool:
+        if lag:
+            return is_overdue(history, success.completed, again.received, lag)
+        return again.received >= success.completed
+
+    return next((again for again in made if again is not success and could_see(again)), None)
 
 
 def _several_workers(history: History) -> bool:

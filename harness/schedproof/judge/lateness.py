@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from schedproof.history.acts import Expect
     from schedproof.history.history import History
 
-__all__ = ["how_late", "kept_waiting", "missed_deadline", "too_busy", "whose_deadline"]
+__all__ = [
+    "busy_between", "how_late", "is_overdue", "kept_waiting", "missed_deadline", "too_busy", "whose_deadline",
+]  # fmt: skip
 
 
 _BIND = "bind"
@@ -57,6 +59,16 @@ def too_busy(kept: Mapping[str, float], within: float) -> str:
     if sum(kept.values()) < most_kept(within):
         return ""
     return f"the machine was too busy: waited {within:g} s{kept_waiting(kept)}"
+
+
+def is_overdue(history: History, begin: float, end: float, within: float) -> bool:
+    """Whether the candidate had more than `within` seconds to use between two moments of the run."""
+    return end - begin - sum(history.kept(begin, end).values()) > within
+
+
+def busy_between(history: History, begin: float, end: float, within: float) -> str:
+    """Why nothing shows that what came at `end` came too late; "" where it did, or was in time."""
+    return "" if end - begin <= within else too_busy(history.kept(begin, end), within)
 
 
 def missed_deadline(history: History, case: str) -> str:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.cluster import Cluster
     from schedproof.foundation.deadlines import Deadline
+    from schedproof.stimulus.usable_time import UsableTime
 
 __all__ = ["CALL_ANNOTATION", "BindingGate"]
 
@@ -49,6 +50,7 @@ class BindingGate:
 
     Args:
         patience: how long the candidate may take to post a Binding.
+        usable_time: of the candidate.
         statuses: whether writes of pods' statuses pass through it, too.
     """
 
@@ -57,6 +59,7 @@ class BindingGate:
         cluster: Cluster,
         namespace: str,
         patience: Deadline,
+        usable_time: UsableTime,
         record: Callable[..., None],
         *,
         statuses: bool = False,
@@ -65,6 +68,7 @@ class BindingGate:
         self._mute: set[str] = set()
         self._muted: set[str] = set()
         self._patience = patience
+        self._usable_time = usable_time
         self._record = record
         self._api = cluster.api
         self._address = cluster.callback_address
@@ -160,7 +164,7 @@ class BindingGate:
                 raise NotYet(f"there was none: {what}")
 
         try:
-            wait_for(probe, deadline, what=what, wake=self._changed)
+            self._usable_time.begin().wait_for(probe, deadline, what=what, wake=self._changed)
         except DeadlineExceededError:
             return False
         return True

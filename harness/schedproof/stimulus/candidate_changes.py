@@ -198,7 +198,8 @@ class CandidateChanges:
             self._recorder.note(kind, case=self._clause, **fields)
 
         patience = self._expect.due(self._context.deadlines.bind)
-        return BindingGate(self._trial.cluster, self._trial.namespace, patience, record, statuses=statuses)
+        trial = self._trial
+        return BindingGate(trial.cluster, trial.namespace, patience, trial.usable_time, record, statuses=statuses)
 
     def undo(self) -> None:
         """Give it new watches, where it has missed a deadline since something happened to those it had."""

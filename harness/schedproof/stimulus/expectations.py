@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from schedproof.foundation.deadlines import AGAIN, LATE, TOLD
 from schedproof.foundation.errors import DeadlineExceededError
-from schedproof.foundation.waiting import NotYet, until, wait_for
+from schedproof.foundation.waiting import NotYet, until
 from schedproof.history.acts import Expect, Fence, Missed, Unseen
 
 if TYPE_CHECKING:
@@ -164,10 +164,7 @@ class Expectations:
         self._kept = {}
         stretch = self._trial.usable_time.begin()
         try:
-            return wait_for(
-                attempt, deadline, what=what, wake=self._recorder.changed,
-                extended=lambda: stretch.extension(deadline.seconds),
-            )  # fmt: skip
+            return stretch.wait_for(attempt, deadline, what=what, wake=self._recorder.changed)
         except DeadlineExceededError:
             self._kept = stretch.kept()
             return False

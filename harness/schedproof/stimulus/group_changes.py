@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from typing import TYPE_CHECKING, Any
 
 from schedproof.candidates.deploy.placeholders import fill
 from schedproof.clusters.objects import AppliedObjects
-from schedproof.foundation.waiting import NotYet, until
+from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import GroupCreated
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class GroupChanges:
         patience = self._gang.timeout + 2 * self._context.freshness
         # Whatever was bound meanwhile has its time as well.
         while (left := self._recorder.placed_at + patience - self._recorder.now()) > 0:
-            until(time.monotonic() + left)
+            self._context.trial.usable_time.let_pass(left)
 
     def undo(self) -> None:
         self._objects.remove()

@@ -18,8 +18,9 @@ from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.daemons.scheduler import Scheduler, start_scheduler
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.private import make_private
-from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import PodCreated, Rights, Run, RunCandidate, RunCluster, RunEnd, ShownSeen, Users
+from schedproof.history.observations import KeptWaiting
 from schedproof.history.saved import SCHEMA
 from schedproof.history.world import RESERVED
 from schedproof.normalization.effort import Effort
@@ -30,7 +31,7 @@ from schedproof.stimulus.scorers import Scorers
 from schedproof.stimulus.scores import ScoreTail
 from schedproof.stimulus.standing import PATIENT, bystanders, waiting
 from schedproof.stimulus.surroundings import Surroundings
-from schedproof.stimulus.usable_time import UsableTime
+from schedproof.stimulus.usable_time import KeptLog, UsableTime
 from schedproof.traffic.readings import Reader
 
 if TYPE_CHECKING:
@@ -139,6 +140,10 @@ class Trial:
             # What it lists at its start, it has seen.
             self.recorder.add(ShownSeen(rv=self.recorder.rv, shown_at_rv=self.recorder.rv, pod="(its own start)"))
             self.attachment.start(self.recorder.note)
+            kept_log = KeptLog(
+                self.usable_time, lambda seconds, kept: self.recorder.add(KeptWaiting(seconds=seconds, kept=dict(kept)))
+            )
+            self._closing.callback(kept_log.close)
             if self.attachment.scheduler_log is not None:
                 self.recorder.follow_scores(ScoreTail(self.attachment.scheduler_log))
             self.waiters = self._let_wait()
@@ -290,7 +295,9 @@ class Trial:
         claimed = ClaimedDeadlines.of(self.candidate.claims.timing)
         deadline = max(claimed.bind, claimed.takeover, key=lambda deadline: deadline.seconds)
         try:
-            wait_for(bound, deadline, what="a plain pod to be bound", wake=self.recorder.changed)
+            self.usable_time.begin().wait_for(
+                bound, deadline, what="a plain pod to be bound", wake=self.recorder.changed
+            )
         finally:
             self.cluster.api.delete_if_there("pods", pod.name, self.namespace)
 

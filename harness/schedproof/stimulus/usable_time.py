@@ -7,19 +7,26 @@ what the candidate is given.
 
 from __future__ import annotations
 
+import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from schedproof.foundation.cpu_waits import kept, most_kept, waits_of
-from schedproof.foundation.waiting import until
+from schedproof.foundation.errors import HostError
+from schedproof.foundation.waiting import until, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Stretch", "UsableTime"]
+    from schedproof.foundation.deadlines import Deadline
 
+__all__ = ["KeptLog", "Stretch", "UsableTime"]
+
+_Seen = TypeVar("_Seen")
 _LEAST = 0.01
 """Seconds. What was kept for less is not worth a word."""
+_INTERVAL = 1.0
+"""Seconds between two looks of a log. Each reads a file for each thread of the processes."""
 
 
 class Stretch:
@@ -42,6 +49,12 @@ class Stretch:
         """By how many seconds a wait of `seconds`, that began with the stretch, is to be longer."""
         return min(sum(self.kept().values()), most_kept(seconds))
 
+    def wait_for(
+        self, probe: Callable[[], _Seen], deadline: Deadline, *, what: str, wake: threading.Condition
+    ) -> _Seen:
+        """As `foundation.waiting.wait_for`, for a wait that begins with the stretch."""
+        return wait_for(probe, deadline, what=what, wake=wake, extended=lambda: self.extension(deadline.seconds))
+
 
 class UsableTime:
     """Of one candidate."""
@@ -60,3 +73,33 @@ class UsableTime:
             until(end)
             end = begin + seconds + stretch.extension(seconds)
         return stretch.kept()
+
+
+class KeptLog:
+    """Tells, each second until it is closed, for how long which processes were kept from running since the last time.
+
+    Args:
+        tell: called on a thread of our own, where that was worth a word, with the seconds since the last time. A
+            `HostError` ends the log: the record is broken, and says so wherever it is written to.
+    """
+
+    def __init__(self, usable: UsableTime, tell: Callable[[float, Mapping[str, float]], None]) -> None:
+        self._usable, self._tell = usable, tell
+        self._closing = threading.Event()
+        since = time.monotonic(), usable.begin()
+        self._thread = threading.Thread(target=self._run, args=since, name="kept-log", daemon=True)
+        self._thread.start()
+
+    def _run(self, begin: float, stretch: Stretch) -> None:
+        while not self._closing.wait(_INTERVAL):
+            kept, seconds = stretch.kept(), time.monotonic() - begin
+            begin, stretch = time.monotonic(), self._usable.begin()
+            if kept:
+                try:
+                    self._tell(seconds, kept)
+                except HostError:
+                    return
+
+    def close(self) -> None:
+        self._closing.set()
+        self._thread.join()

@@ -39,6 +39,11 @@ def gaps(result: RunResult) -> Iterator[str]:
             yield f"{name}: it claims the profile {profile}, and no clause of it that was selected applies"
         if not judged and one.error is None:
             yield f"{name}: nothing was tried"
+    if result.cluster == "existing" and not result.is_empty:
+        yield (
+            "deadlines count all time, also what the machines of the cluster were too busy for: how long its processes "
+            "waited for a processor is not to be seen from here"
+        )
 
 
 def _by_reason(verdicts: Sequence[Verdict]) -> Iterator[str]:
