@@ -19,7 +19,8 @@ from schedproof.foundation.progress import ConsoleProgress
 from schedproof.oracle.feasibility import check, unmodelled
 from schedproof.oracle.selectors import required_terms, selects
 
-from .referee import built, decisions
+from .programs import built
+from .referee import decisions
 from .worlds import Worlds
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def main(worlds: int, seed: int) -> int:
     """Compare, print, and say by the exit code whether anything differs."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as work:
-        program = built(Path(work), DEFAULT_KUBERNETES, ConsoleProgress())
+        program = built("referee", Path(work), DEFAULT_KUBERNETES, ConsoleProgress())
     comparison = compare(program, worlds, seed)
     sys.stdout.write("\n".join(comparison.lines()))
     sys.stdout.write(f"\n{worlds:,} worlds from seed {seed} in {time.monotonic() - begin:.0f} s\n")

@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
-import shutil
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedproof.binaries import lock, toolchain
-from schedproof.binaries.build import build
-from schedproof.binaries.lock import Build, VersionQuestion
 from schedproof.history.world import key
 from schedproof.oracle.dra import Inventory
 from schedproof.oracle.volumes import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-
-    from schedproof.foundation.progress import Progress
-
-_NAME = "referee"
-
-
-def built(work: Path, kubernetes: str, progress: Progress) -> Path:
-    """The program, built from the pins of a cluster's Kubernetes; from the cache where it was built before.
-
-    Args:
-        work: an empty folder.
-        kubernetes: the minor version.
-    """
-    pins = lock.load()
-    pinned = pins.kubernetes[kubernetes]
-    sources = sorted((Path(__file__).parent / _NAME).glob("*.go"))
-    for source in (pinned.folder / "go.mod", pinned.folder / "go.sum", *sources):
-        shutil.copyfile(source, work / source.name)
-    program = Build(
-        key=f"{_NAME}-{kubernetes}", version=pinned.version, module=pinned.module,
-        module_version=pinned.module_version, folder=work, variables=pinned.variables, packages={_NAME: "."},
-        asks=VersionQuestion(("--version",), r"^referee (\S+)"), minutes=1,
-    )  # fmt: skip
-    go = functools.partial(toolchain.obtain, program.minimum_go, pins.go, progress)
-    return build(program, [_NAME], go, progress)[_NAME]
+    from pathlib import Path
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,7 +10,7 @@ from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.foundation.progress import ConsoleProgress
 
 from .comparison import compare
-from .referee import built
+from .programs import built
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ DECIDED_BY = (
 
 
 def test_the_oracle_decides_as_kube_scheduler_does(tmp_path: Path) -> None:
-    comparison = compare(built(tmp_path, DEFAULT_KUBERNETES, ConsoleProgress()), WORLDS, seed=1)
+    comparison = compare(built("referee", tmp_path, DEFAULT_KUBERNETES, ConsoleProgress()), WORLDS, seed=1)
     assert not comparison.different, "\n".join(comparison.lines())
     # A comparison that tries nothing would agree as well.
     assert comparison.decided > WORLDS

@@ -10,7 +10,7 @@ import cramjam
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["decoded", "offered"]
+__all__ = ["decoded", "is_encoded", "offered"]
 
 
 def decoded(content: bytes, encoding: str, most: int, *, accepted: frozenset[str] | None = None) -> bytes:
@@ -19,6 +19,17 @@ def decoded(content: bytes, encoding: str, most: int, *, accepted: frozenset[str
     As it is where it cannot be decoded, and where its reader could not have done so: `encoding` (the value of
     Content-Encoding) names what is unknown, or what is not among the `accepted` codings. None accepts all.
     """
+    meant = _decoded(content, encoding, most, accepted)
+    return content if meant is None else meant
+
+
+def is_encoded(content: bytes, encoding: str, *, accepted: frozenset[str] | None = None) -> bool:
+    """Whether `content` is what `encoding` says, as far as its reader looks: see `decoded`."""
+    return _decoded(content, encoding, 1, accepted) is not None
+
+
+def _decoded(content: bytes, encoding: str, most: int, accepted: frozenset[str] | None) -> bytes | None:
+    """None where it is not what `encoding` says."""
     codings = [coding for coding in (part.strip().lower() for part in encoding.split(",")) if coding]
     if any(coding not in _DECODERS or not _is_accepted(coding, accepted) for coding in codings):
         return content
@@ -27,7 +38,7 @@ def decoded(content: bytes, encoding: str, most: int, *, accepted: frozenset[str
         for coding in reversed(codings):  # listed in the order in which they were applied
             meant = _DECODERS[coding](meant, most)
     except (zlib.error, cramjam.DecompressionError):
-        return content
+        return None
     return meant
 
 

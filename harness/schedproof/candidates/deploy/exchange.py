@@ -46,7 +46,7 @@ class Exchange:
     `answer_size` are the bytes of content that passed (still encoded), None where there are as many here. `status` is 0
     where nothing was answered; `seconds` is from the request's end to the answer's end; `by` is what our own requests
     say of themselves; `fault` is what the tap did to it, "" where nothing. `error`: why the answer did not come whole,
-    "" where it did.
+    "" where it did; `go_refuses`: why a client in Go, as kube-scheduler is, gets no content of it all the same.
     """
 
     method: str
@@ -61,3 +61,4 @@ class Exchange:
     body_size: int | None = None
     answer_size: int | None = None
     cut: bool = False
+    go_refuses: str = ""

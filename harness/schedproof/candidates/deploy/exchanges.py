@@ -71,7 +71,7 @@ def describe_extender_call(exchange: Exchange, config: Mapping[str, Any]) -> dic
         **victims,
         "error": answer.error,
         "json": answer.json,
-        "unreadable": answer.unreadable,
+        "unreadable": exchange.go_refuses or answer.unreadable,
         **_answer(exchange),
     }
 

@@ -4,6 +4,7 @@ Sources: `send` in pkg/scheduler/extender.go, k8s.io/kube-scheduler/extender/v1,
 - the first value of the body is read, and what follows it is not (`json.Decoder.Decode`);
 - a byte order mark, NaN and an empty body are errors;
 - names of fields are taken in any case, a field that is given twice is read twice, and unknown fields are skipped;
+- half of a surrogate pair is U+FFFD;
 - null leaves a string or a number as it is, and empties a list, a map or a pointer;
 - a value of another type is an error that voids the whole answer, and a float is not an integer.
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ VERBS = ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb")
 """The fields of an extender's configuration that name its verbs."""
 
 _INT64 = 1 << 63
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_NUMBER = 400
 """Digits. An int64 has 19; Python refuses to read more than 4,300."""
 
@@ -88,6 +91,11 @@ def _number(digits: str) -> int | float:
     return int(digits) if len(digits) <= _LONGEST_NUMBER else float("inf")
 
 
+def _folded(name: str) -> str:
+    """The name of a field in lower case; Go takes the long s for an s, and the sign of the unit kelvin for a k."""
+    return name.replace("\u017f", "s").lower()
+
+
 def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is no JSON")
 
@@ -115,7 +123,7 @@ class _Reader:
         found: dict[str, list[Any]] = {}
         if isinstance(value, _Object):
             for name, inner in value:
-                found.setdefault(name.lower(), []).append(inner)
+                found.setdefault(_folded(name), []).append(inner)
         elif value is not None:
             self._of_other_type(value, where, "an object")
         return found
@@ -124,7 +132,7 @@ class _Reader:
         result = ""
         for value in values:
             if isinstance(value, str):
-                result = value
+                result = _SURROGATE.sub("\ufffd", value)
             elif value is not None:
                 self._of_other_type(value, where, "a string")
         return result

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import h11
 
-from schedproof.candidates.deploy.codings import decoded, offered
+from schedproof.candidates.deploy.codings import decoded, is_encoded, offered
 from schedproof.candidates.deploy.exchange import HARNESS, KEPT
 from schedproof.daemons.password import USER, authorization
 
@@ -24,6 +24,9 @@ __all__ = ["AnswerReader", "Kept", "RequestReader"]
 _LONGEST_HEAD = 1 << 20
 """Bytes: as much as Go's servers take (DefaultMaxHeaderBytes). Beyond that the server decides."""
 _BLANK_LINE = re.compile(rb"\n\r?\n")
+_HEADER = re.compile(rb"^([^:\r\n]+):([^\r\n]*)", re.MULTILINE)
+_LOOSE_HEADER = re.compile(rb"^[!-9;-~]+[ \t]+:[^\n]*\n", re.MULTILINE)
+_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class Kept:
@@ -50,8 +53,8 @@ class Kept:
 class _MessageReader:
     """A request or an answer: what h11 finds in its bytes, until it is `complete` or no longer `readable`."""
 
-    def __init__(self, role: type[h11.CLIENT] | type[h11.SERVER]) -> None:
-        self._parser = h11.Connection(role, max_incomplete_event_size=_LONGEST_HEAD)
+    def __init__(self, parser: h11.Connection) -> None:
+        self._parser = parser
         self.body = Kept()
         self.complete = False
         self.readable = True
@@ -86,7 +89,7 @@ class RequestReader(_MessageReader):
     """One request. `head` is None until it is there, and stays so where it is not `readable` as HTTP/1."""
 
     def __init__(self) -> None:
-        super().__init__(h11.SERVER)
+        super().__init__(h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD))
         self._start = bytearray()
         self._raw_head = b""
         self.head: h11.Request | None = None
@@ -188,25 +191,41 @@ class AnswerReader(_MessageReader):
     """The answer to one request, final or not. `head` is that of the final one."""
 
     def __init__(self, request: RequestReader) -> None:
-        super().__init__(h11.CLIENT)
+        super().__init__(_expecting(request))
         self._request = request
-        self._parser.send(
-            _asked(request.head.method if request.head is not None else b"GET", request.header(b"upgrade"))
-        )
         self.head: h11.Response | h11.InformationalResponse | None = None
         self.switched = False
         self.interim = False
         """Whether an answer with a status below 200 came."""
+        self._raw = bytearray()
+        """What came until the final head was there."""
 
     def feed(self, data: bytes) -> None:
         """Read what came; b"" is the connection's end, which may be the answer's."""
         if self.complete:
             return
+        if self.readable and not isinstance(self.head, h11.Response):
+            self._raw += data
         if not self.readable:
             self.body.add(data)
             return
-        if not self._parse(data):
+        if not self._parse(data) and not self._parse_without_loose_headers():
             self.body.add(data)
+
+    def _parse_without_loose_headers(self) -> bool:
+        """Whether it is readable but for headers with a blank before the colon.
+
+        h11 refuses such an answer; Go's client takes them for headers of other names.
+        """
+        blank = _BLANK_LINE.search(self._raw)
+        if self.head is not None or blank is None:
+            return False
+        plain = _LOOSE_HEADER.sub(b"", self._raw[: blank.end()]) + self._raw[blank.end() :]
+        if plain == self._raw:
+            return False
+        self._parser = _expecting(self._request)
+        self.readable = True
+        return self._parse(plain)
 
     def _take_head(self, head: h11.Request | h11.Response | h11.InformationalResponse) -> None:
         assert not isinstance(head, h11.Request)
@@ -224,11 +243,32 @@ class AnswerReader(_MessageReader):
 
     def meant(self) -> bytes:
         """The content that is kept, decoded where the request offered that coding."""
-        content = bytes(self.body.data)
-        encoding = _fields(self.head).get(b"content-encoding") if self.head is not None else None
-        if not encoding:
-            return content
-        return decoded(content, encoding, KEPT, accepted=offered(self._request.header(b"accept-encoding")))
+        return decoded(bytes(self.body.data), self._encoding, KEPT, accepted=self._accepted)
+
+    @property
+    def _encoding(self) -> str:
+        return _fields(self.head).get(b"content-encoding", "") if self.head is not None else ""
+
+    @property
+    def _accepted(self) -> frozenset[str]:
+        return offered(self._request.header(b"accept-encoding"))
+
+    @property
+    def go_refuses(self) -> str:
+        """Why a client in Go gets no content of it, although it is readable here; "" where it does.
+
+        Sources: net/textproto (validHeaderValueByte), net/http (parseContentLength; gzipReader, for content that the
+        client has asked to be encoded).
+        """
+        head = _BLANK_LINE.split(bytes(self._raw), maxsplit=1)[0]
+        for name, value in _HEADER.findall(head):
+            if _CONTROL.search(value):
+                return f"a control character in its header {name.decode('latin-1')}"
+            if name.lower() == b"content-length" and b"," in value:
+                return "a list of lengths in its header Content-Length"
+        if self._encoding and not is_encoded(bytes(self.body.data), self._encoding, accepted=self._accepted):
+            return f"its content is no {self._encoding}"
+        return ""
 
     def half(self) -> tuple[bytes, bytes]:
         """It on the wire, with half of its content in plain; and that half. Without content it is as it was."""
@@ -252,6 +292,13 @@ _QUOTED = 200
 _SWITCHING = 101
 _BODILESS = (_SWITCHING, 204, 304)
 _FRAMING = (b"content-length", b"transfer-encoding", b"content-encoding", b"trailer")
+
+
+def _expecting(request: RequestReader) -> h11.Connection:
+    """A parser of the answer to a request."""
+    parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
+    parser.send(_asked(request.head.method if request.head is not None else b"GET", request.header(b"upgrade")))
+    return parser
 
 
 @functools.lru_cache(maxsize=64)

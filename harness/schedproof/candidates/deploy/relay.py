@@ -431,6 +431,7 @@ class Relay:
                 body_size=request.body.size_beside(body),
                 answer_size=None if answer_size == len(answer) else answer_size,
                 cut=request.body.cut or (self._answer is not None and self._answer.body.cut),
+                go_refuses=self._answer.go_refuses if self._answer is not None else "",
             )
         )  # fmt: skip
 
