@@ -8,14 +8,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 )
 
 // What a server says of its targets, metrics and rules: web/api/v1, of one that has scraped the nodes just now.
 
 const (
-	interval = "250ms" // as the clusters' own
-	address  = "__address__"
+	file          = "/etc/prometheus/targets.json"
+	longestScrape = 10 * time.Second // by default
 )
 
 type scraped struct {
@@ -34,40 +35,52 @@ type scraped struct {
 
 func (a *api) activeTargets(r *http.Request) result {
 	world, active := a.world.Load(), []scraped{}
-	state := strings.ToLower(r.FormValue("state"))
-	if pool := r.FormValue("scrapePool"); state != "dropped" {
-		for i, each := range world.nodes {
-			if one := world.scrapeOf(i, each); pool == "" || pool == one.Pool {
-				active = append(active, one)
-			}
+	state, pool := strings.ToLower(r.FormValue("state")), r.FormValue("scrapePool")
+	shown := func(what string) bool { return state == "" || state == "any" || state == what }
+	var dropped map[string]int // null where nothing is said of them
+	if shown("dropped") {
+		dropped = map[string]int{}
+	}
+	for i, each := range world.nodes {
+		one := world.scrapeOf(i, each)
+		if shown("active") && (pool == "" || pool == one.Pool) {
+			active = append(active, one)
+		}
+		if dropped != nil {
+			dropped[one.Pool] = 0
 		}
 	}
 	return result{data: map[string]any{
-		"activeTargets": active, "droppedTargets": []any{}, "droppedTargetCounts": map[string]int{},
+		"activeTargets": active, "droppedTargets": []any{}, "droppedTargetCounts": dropped,
 	}}
 }
 
 // scrapeOf is the last scrape of a node: a node without a value has failed it, as its `up` says.
 func (w *world) scrapeOf(i int, node *target) scraped {
 	job, host := node.labels.Get("job"), node.labels.Get("instance")
+	step := time.Duration(w.scrape.Step) * time.Millisecond
+	interval, timeout := model.Duration(step).String(), model.Duration(min(step, longestScrape)).String()
 	found := scraped{
 		Discovered: map[string]string{
-			address: host, "__metrics_path__": "/metrics", "__scheme__": "http", "__scrape_interval__": interval,
-			"__scrape_timeout__": interval, "job": job,
+			"__address__": host, "__meta_filepath": file, "__metrics_path__": "/metrics", "__scheme__": "http",
+			"__scrape_interval__": interval, "__scrape_timeout__": timeout, "job": job,
+			"__always_scrape_classic_histograms__": "false", "__convert_classic_histograms_to_nhcb__": "false",
+			"__scrape_native_histograms__": "false",
 		},
 		Labels: node.labels, Pool: job, URL: fmt.Sprintf("http://%s/metrics", host),
 		GlobalURL: fmt.Sprintf("http://%s/metrics", host), Last: time.UnixMilli(w.now).UTC(), Duration: 0.002,
-		Health: "up", Interval: interval, Timeout: interval,
+		Health: "up", Interval: interval, Timeout: timeout,
 	}
-	node.labels.Range(func(one labels.Label) {
-		if one.Name != "instance" { // that is made of the address
-			found.Discovered[one.Name] = one.Value
-		}
-	})
-	if !slices.ContainsFunc(w.rates, func(values []*number) bool { return values[i] != nil }) {
+	node.labels.Range(func(one labels.Label) { found.Discovered[one.Name] = one.Value })
+	if !w.hasScraped(i) {
 		found.Health, found.Error = "down", fmt.Sprintf("Get \"%s\": context deadline exceeded", found.URL)
 	}
 	return found
+}
+
+// hasScraped is whether the last scrape of the node at this place has succeeded.
+func (w *world) hasScraped(i int) bool {
+	return slices.ContainsFunc(w.rates, func(values []*number) bool { return values[i] != nil })
 }
 
 type described struct {
@@ -76,28 +89,88 @@ type described struct {
 	Unit string `json:"unit"`
 }
 
-// metadata is what the exporter says of its metrics; Prometheus has none of those that it adds by itself.
-func (a *api) metadata(r *http.Request) result {
-	limit := -1
-	if text := r.FormValue("limit"); text != "" {
-		var err error
-		if limit, err = strconv.Atoi(text); err != nil {
-			return result{kind: badData, err: fmt.Errorf("limit must be a number")}
+// families are those that the exporter describes; Prometheus has nothing to say of those that it adds by itself.
+func (w *world) families() (names []string) {
+	for _, each := range slices.Concat(w.scrape.Rates, w.scrape.Still) {
+		if name := each.name(); name != "up" && !strings.HasPrefix(name, "scrape_") && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	wanted, found := r.FormValue("metric"), map[string][]described{}
-	scrape := a.world.Load().scrape
-	for _, each := range slices.Concat(scrape.Rates, scrape.Still) {
-		name := each.name()
-		if _, known := found[name]; !known && limit >= 0 && len(found) >= limit {
-			break
-		}
-		if name == "up" || strings.HasPrefix(name, "scrape_") || (wanted != "" && wanted != name) {
+	return names
+}
+
+func (a *api) metadata(r *http.Request) result {
+	limit, refusal := limitOf(r, "limit")
+	if refusal == nil {
+		_, refusal = limitOf(r, "limit_per_metric") // of which none has more than one
+	}
+	if refusal != nil {
+		return *refusal
+	}
+	world, wanted, found := a.world.Load(), r.FormValue("metric"), map[string][]described{}
+	for i := range world.nodes {
+		if !world.hasScraped(i) {
 			continue
 		}
-		found[name] = []described{describe(name)}
+		for _, name := range world.families() {
+			if (limit < 0 || len(found) < limit) && (wanted == "" || wanted == name) {
+				found[name] = []described{describe(name)}
+			}
+		}
+		break // all exporters say the same
 	}
 	return result{data: found}
+}
+
+func (a *api) targetMetadata(r *http.Request) result {
+	type ofTarget struct {
+		Target labels.Labels `json:"target"`
+		Metric string        `json:"metric,omitempty"`
+		described
+	}
+	limit, refusal := limitOf(r, "limit")
+	if refusal != nil {
+		return *refusal
+	}
+	var matchers labels.Selector
+	if text := r.FormValue("match_target"); text != "" {
+		var err error
+		if matchers, err = a.parser.ParseMetricSelector(text); err != nil {
+			return refused("match_target", err)
+		}
+	}
+	world, wanted, found := a.world.Load(), r.FormValue("metric"), []ofTarget{}
+	families := world.families()
+	for i, each := range world.nodes {
+		if limit >= 0 && len(found) >= limit {
+			break // it counts whole targets
+		}
+		if !world.hasScraped(i) || !matchers.Matches(each.labels) {
+			continue
+		}
+		for _, name := range families {
+			switch wanted {
+			case "":
+				found = append(found, ofTarget{each.labels, name, describe(name)})
+			case name:
+				found = append(found, ofTarget{each.labels, "", describe(name)})
+			}
+		}
+	}
+	return result{data: found}
+}
+
+// limitOf is negative where a request names no limit.
+func limitOf(r *http.Request, parameter string) (int, *result) {
+	text := r.FormValue(parameter)
+	if text == "" {
+		return -1, nil
+	}
+	limit, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, &result{kind: badData, err: fmt.Errorf("%s must be a number", parameter)}
+	}
+	return limit, nil
 }
 
 func describe(name string) described {

@@ -56,6 +56,7 @@ func (a *api) handler() http.Handler {
 	}
 	mux.HandleFunc("GET /api/v1/label/{name}/values", answering(a.labelValues))
 	mux.HandleFunc("GET /api/v1/targets", answering(a.activeTargets))
+	mux.HandleFunc("GET /api/v1/targets/metadata", answering(a.targetMetadata))
 	mux.HandleFunc("GET /api/v1/metadata", answering(a.metadata))
 	mux.HandleFunc("GET /api/v1/rules", answering(a.rules))
 	mux.HandleFunc("GET /api/v1/status/buildinfo", answering(func(*http.Request) result {
