@@ -17,7 +17,7 @@ import pytest
 
 from schedproof.candidates.deploy import messages
 from schedproof.candidates.deploy.exchange import NOT_PERMITTED
-from schedproof.candidates.deploy.exchanges import only_asks
+from schedproof.candidates.deploy.exchanges import asks_of_targets, only_asks
 from schedproof.candidates.deploy.taps import HARNESS, Exchange, Fault, Tap
 from schedproof.daemons.certificates import Authority, KeyPair
 from schedproof.daemons.password import USER
@@ -574,6 +574,103 @@ def test_questions_pass(line: Line, method: str, path: str) -> None:
     line.tap.permits = only_asks
     assert line.ask(method, path)[0] == 200
     assert line.upstream.asked[0][:2] == (method, path)
+
+
+# -- what another server answers
+
+
+@contextlib.contextmanager
+def elsewhere(line: Line) -> Iterator[Upstream]:
+    """The server that answers about targets in the place of the one behind the tap."""
+    with serving(b"elsewhere") as other:
+        line.tap.elsewhere = lambda url, method, target: (
+            (lambda: other.url) if url == line.upstream.url and asks_of_targets(method, target) else None
+        )
+        yield other
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/api/v1/targets", "/api/v1/targets?state=active", "/api/v1/targets/metadata?limit=1", "/api/v1/metadata"],
+)
+def test_what_is_answered_elsewhere_is_so_between_two_others(line: Line, path: str) -> None:
+    paths = ["/api/v1/query", path, "/api/v1/query"]
+    with elsewhere(line) as other, contextlib.closing(line.client()) as client:
+        answers = []
+        for one in paths:
+            client.request("GET", one)
+            answers.append(client.getresponse().read())
+    assert answers == [ANSWER, b"elsewhere", ANSWER]
+    assert [one[1] for one in line.upstream.asked] == ["/api/v1/query", "/api/v1/query"]
+    assert [one[:2] for one in other.asked] == [("GET", path)]
+    assert [(one.path, one.status) for one in line.exchanges] == [(one, 200) for one in paths]
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("GET", "/api/v1/query?query=/api/v1/targets"), ("GET", "/api/v1/scrape_pools"), ("HEAD", "/api/v1/targets"),
+     ("GET", "/api/v1/targets/relabel_steps"), ("POST", "/api/v1/metadata")],
+)  # fmt: skip
+def test_all_else_is_answered_by_the_server_itself(line: Line, method: str, path: str) -> None:
+    with elsewhere(line) as other:
+        assert line.ask(method, path)[0] == 200
+    assert (line.upstream.asked[0][:2], other.asked) == ((method, path), [])
+
+
+def test_a_server_that_answers_all_keeps_its_connection(line: Line) -> None:
+    line.tap.elsewhere = lambda *_: None
+    with contextlib.closing(line.client()) as client:
+        for path in ("/api/v1/query", "/api/v1/targets"):
+            client.request("GET", path)
+            assert client.getresponse().read() == ANSWER
+    assert line.upstream.connections == 1
+
+
+def test_nothing_else_waits_for_a_server_elsewhere(line: Line) -> None:
+    begun, found = threading.Event(), threading.Event()
+
+    def find() -> str:
+        begun.set()
+        assert found.wait(STUCK)
+        return line.upstream.url
+
+    line.tap.elsewhere = lambda _, method, target: find if asks_of_targets(method, target) else None
+    with contextlib.closing(line.client()) as client:
+        client.request("GET", "/api/v1/targets")
+        assert begun.wait(STUCK)
+        assert line.ask() == (200, ANSWER)
+        found.set()
+        assert client.getresponse().read() == ANSWER
+
+
+def test_a_line_breaks_while_a_server_elsewhere_is_found(line: Line) -> None:
+    begun, left = threading.Event(), threading.Event()
+
+    def find() -> str:
+        begun.set()
+        assert left.wait(STUCK)
+        return line.upstream.url
+
+    line.tap.elsewhere = lambda *_: find
+    with contextlib.closing(line.client()) as client:
+        client.request("GET", "/api/v1/targets")
+        assert begun.wait(STUCK)
+        line.tap.inject(Fault.RESET)
+    assert [exchange.status for exchange in line.exchanges] == [0]
+    left.set()
+    line.tap.heal()
+    line.tap.elsewhere = None
+    assert line.ask() == (200, ANSWER)
+
+
+def test_where_none_is_found_elsewhere_it_says_so_as_a_proxy_would(line: Line) -> None:
+    def find() -> str:
+        raise ConnectionRefusedError("it was closed")
+
+    line.tap.elsewhere = lambda *_: find
+    status, answer = line.ask(path="/api/v1/targets")
+    assert (status, answer) == (502, b"tap: no answer from upstream: it was closed")
+    assert line.upstream.asked == []
 
 
 @pytest.mark.parametrize(

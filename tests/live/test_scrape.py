@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import ipaddress
 import time
 from typing import TYPE_CHECKING, Any
@@ -12,15 +13,18 @@ import requests
 from prometheus_api_client import PrometheusConnect
 
 from schedproof.binaries.resolve import resolve
+from schedproof.candidates.deploy.attachment import Attachment
+from schedproof.candidates.descriptor.descriptor import load_candidate
 from schedproof.daemons.password import USER
 from schedproof.daemons.readings_server import ReadingsServer
-from schedproof.daemons.scrape import RECEIVED
+from schedproof.daemons.scrape import RECEIVED, WHOLE
+from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import DAEMON_READY, FIRST_SCRAPE
 from schedproof.foundation.progress import ConsoleProgress, SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.session.launch import Settings
 from schedproof.session.session import Session
-from schedproof.traffic.readings import node_labels
+from schedproof.traffic.readings import made_up_address, node_labels
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
@@ -49,12 +53,82 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield session.cluster
 
 
+Answers = dict[str, list[Any]]
+"""What is asked, to status and body: targets by node, with what differs from scrape to scrape left out."""
+
+ABOUT_TARGETS = (
+    "targets", "targets?state=active", "targets?state=dropped", "targets?state=ANY", "targets?state=other",
+    "targets?scrapePool=node-exporter", "targets?scrapePool=other",
+)  # fmt: skip
+ABOUT_METADATA = (
+    "metadata", f"metadata?metric={RECEIVED}", "metadata?metric=up", "metadata?limit=0", "metadata?limit=x",
+    "metadata?limit_per_metric=x", "targets/metadata", f"targets/metadata?metric={RECEIVED}",
+    "targets/metadata?match_target={node='node-2'}", "targets/metadata?match_target={job='other'}",
+    "targets/metadata?match_target={", "targets/metadata?limit=0", "targets/metadata?limit=x",
+)  # fmt: skip
+ANY_VALUE = ("scrapeUrl", "globalUrl", "lastScrape", "lastScrapeDuration")
+
+
+def answers(url: str) -> Answers:
+    found: Answers = {}
+    for asked in (*ABOUT_TARGETS, *ABOUT_METADATA):
+        answer = requests.get(f"{url}/api/v1/{asked}", timeout=30)
+        assert answer.headers["Content-Type"] == "application/json"
+        body = answer.json()
+        if asked in ABOUT_TARGETS:
+            for target in body["data"]["activeTargets"]:
+                target.update(dict.fromkeys(target.keys() & set(ANY_VALUE)), lastError=bool(target["lastError"]))
+                target["discoveredLabels"].update(__address__=None, __meta_filepath=None)
+            body["data"]["activeTargets"].sort(key=lambda target: target["labels"]["node"])
+        elif isinstance(body.get("data"), list):
+            body["data"].sort(key=lambda one: (one["target"]["node"], one.get("metric")))
+        found[asked] = [answer.status_code, body]
+    return found
+
+
+def without(told: Answers, node: str) -> Answers:
+    """The same where the scrapes of this node have failed since the start."""
+    told = copy.deepcopy(told)
+    for asked in ABOUT_TARGETS:
+        for target in told[asked][1]["data"]["activeTargets"]:
+            if target["labels"]["node"] == node:
+                target.update(health="down", lastError=True)
+    for asked in ABOUT_METADATA:
+        if isinstance(data := told[asked][1].get("data"), list):
+            data[:] = [one for one in data if one["target"]["node"] != node]
+    return told
+
+
+@pytest.fixture(scope="module")
+def attachment(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attachment]:
+    """A candidate's line to Prometheus. The candidate itself is not started."""
+    candidate = load_candidate(content("fixtures", "candidates", "least-traffic-extender"))
+    attachment = Attachment(cluster, candidate, tmp_path_factory.mktemp("attachment"))
+    yield attachment
+    attachment.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def of_idle(attachment: Attachment) -> Answers:
+    """What a candidate is told while nothing has been scraped yet."""
+    return answers(attachment.prometheus.url)
+
+
+@pytest.fixture(scope="module")
+def of_scraped(cluster: Cluster, attachment: Attachment) -> Answers:
+    """What a candidate is told by a Prometheus that scrapes, which is what that one says."""
+    cluster.set_load(dict.fromkeys(cluster.nodes, 0.0))
+    told = answers(attachment.prometheus.url)
+    assert told == answers(cluster.prometheus_url)
+    return told
+
+
 @pytest.fixture(scope="module")
 def scripted(cluster: Cluster) -> Iterator[PrometheusConnect]:
     begin = time.time() - 60
     counters = {node: Counter(1e9, ((begin, load),)) for node, load in zip(cluster.nodes, LOADS, strict=False)}
     with contextlib.closing(cluster.scripted_metrics()) as server:
-        server.script(Script({(RECEIVED, cluster.device): counters}, 0.5))
+        server.script(Script({(RECEIVED, cluster.device): counters}, cluster.scrape_interval))
         yield PrometheusConnect(url=server.url)
 
 
@@ -134,6 +208,43 @@ def test_a_readings_server_tells_of_its_rules_as_prometheus_does(cluster: Cluste
     assert [one.keys() for one in ours[0]["rules"]] == [one.keys() for one in real[0]["rules"]]
     assert [one["name"] for one in ours[0]["rules"]] == [RULE["record"]]
     cluster.load_rules([])
+
+
+def test_an_idle_cluster_tells_of_its_targets_as_one_that_is_scraped(of_idle: Answers, of_scraped: Answers) -> None:
+    assert {asked: told for asked, told in of_idle.items() if told != of_scraped[asked]} == {}
+    assert [one["health"] for one in of_idle["targets"][1]["data"]["activeTargets"]] == ["up"] * 4
+
+
+def test_a_scripted_server_tells_of_its_targets_as_one_that_scrapes(
+    cluster: Cluster, attachment: Attachment, scripted: PrometheusConnect, of_scraped: Answers
+) -> None:
+    real = without(of_scraped, cluster.nodes[3])
+    attachment.prometheus.upstream = scripted.url
+    told = answers(attachment.prometheus.url)
+    attachment.prometheus.upstream = cluster.prometheus_url
+    assert {asked: one for asked, one in told.items() if one != real[asked]} == {}
+    assert answers(attachment.prometheus.url) == of_scraped
+
+
+def test_targets_follow_the_script_and_the_nodes(cluster: Cluster, attachment: Attachment) -> None:
+    """Also of more nodes than are scraped whole; and of none that is up."""
+    idle = {f"idle-{number}": node_labels(f"idle-{number}", made_up_address(number)) for number in range(WHOLE + 1)}
+    begin = time.time() - 60
+    for loads in (dict.fromkeys(idle, 1e5), {}):
+        counters = {node: Counter(1e9, ((begin, load),)) for node, load in loads.items()}
+        with contextlib.closing(cluster.scripted_metrics()) as server:
+            server.wait_ready()
+            attachment.prometheus.upstream = server.url
+            assert told(attachment.prometheus.url, "targets")["activeTargets"] == []  # as after its restart
+            server.script(Script({(RECEIVED, cluster.device): counters}, 0.5, idle))
+            active = told(attachment.prometheus.url, "targets")["activeTargets"]
+            metadata = told(attachment.prometheus.url, "metadata")
+            attachment.prometheus.upstream = cluster.prometheus_url
+        assert {one["labels"]["node"]: one["health"] for one in active} == {
+            node: "up" if node in loads else "down" for node in (*cluster.nodes, *idle)
+        }
+        assert {one["labels"]["instance"] for one in active} >= {labels["instance"] for labels in idle.values()}
+        assert (RECEIVED in metadata) == bool(loads)
 
 
 @pytest.fixture(scope="module")

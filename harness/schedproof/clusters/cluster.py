@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.api import Api
     from schedproof.clusters.spec import NodeSpec
+    from schedproof.clusters.targets import TargetsServer
     from schedproof.daemons.daemon import Host
     from schedproof.traffic.script import Script
 
@@ -144,6 +145,10 @@ class Site(Protocol):
     @property
     def prometheus_url(self) -> str:
         """Where the readings of the nodes' traffic are; empty where no candidate of the run needs any."""
+
+    @property
+    def targets_servers(self) -> Mapping[str, TargetsServer]:
+        """What answers about targets and metadata for each Prometheus of ours that has scraped nothing, by its URL."""
 
     @property
     def audit_log(self) -> Path | None:

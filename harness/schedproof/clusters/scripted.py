@@ -5,12 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
+from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.prometheus import Prometheus, start_prometheus, wait_recorded
+from schedproof.daemons.scrape import RECEIVED
 from schedproof.traffic.push_loop import PushLoop
 from schedproof.traffic.series import push
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, MutableMapping, Sequence
+    from pathlib import Path
 
     from schedproof.daemons.daemon import Host
     from schedproof.traffic.script import Script
@@ -30,10 +33,16 @@ class ScriptedServers:
     Args:
         host: where they run, on loopback: candidates reach them through their tap.
         labels: node to the labels of its series, as the cluster's own Prometheus has them; may change meanwhile.
+        targets_servers: gets what answers about the targets of each server that is scripted, by its URL.
     """
 
-    def __init__(self, host: Host, labels: Mapping[str, Mapping[str, str]]) -> None:
-        self._host, self._labels = host, labels
+    def __init__(
+        self,
+        host: Host,
+        labels: Mapping[str, Mapping[str, str]],
+        targets_servers: MutableMapping[str, TargetsServer],
+    ) -> None:
+        self._host, self._labels, self._targets_servers = host, labels, targets_servers
         self._spare: list[Prometheus] = []
         self.rules: Sequence[Mapping[str, Any]] = ()
         """Recording rules of the servers that are taken from here on."""
@@ -44,15 +53,24 @@ class ScriptedServers:
             self._started += 1
             name = f"prometheus-scripted-{self._started}"
             self._spare.append(start_prometheus(self._host, name, scrape_interval=60, env=_BRIEF))
-        return ScriptedPrometheus(self._spare.pop(0), self._labels, self.rules)
+        return ScriptedPrometheus(
+            self._spare.pop(0), self._labels, self._targets_servers, self._host.logs, rules=self.rules
+        )
 
 
 class ScriptedPrometheus:
     """See `schedproof.clusters.cluster.ScriptedMetrics`."""
 
     def __init__(
-        self, server: Prometheus, labels: Mapping[str, Mapping[str, str]], rules: Sequence[Mapping[str, Any]] = ()
+        self,
+        server: Prometheus,
+        labels: Mapping[str, Mapping[str, str]],
+        targets_servers: MutableMapping[str, TargetsServer],
+        logs: Path,
+        *,
+        rules: Sequence[Mapping[str, Any]] = (),
     ) -> None:
+        self._targets_servers, self._logs = targets_servers, logs
         self._rules = rules
         self._server = server
         self._labels = labels
@@ -67,6 +85,8 @@ class ScriptedPrometheus:
         labels = {**self._labels, **script.targets}
         end = time.time() + _AHEAD
         push(self.url, script.series(labels, end))
+        metric = next((metric for metric, _ in script.counters), RECEIVED)
+        self._targets_servers[self.url] = TargetsServer(self._logs, labels, script.step, up=script.nodes, metric=metric)
 
         def push_on() -> None:
             nonlocal end
@@ -83,4 +103,6 @@ class ScriptedPrometheus:
     def close(self) -> None:
         if self._ahead is not None:
             self._ahead.close()
+        if (targets_server := self._targets_servers.pop(self.url, None)) is not None:
+            targets_server.close()
         self._server.process.stop(grace=0)

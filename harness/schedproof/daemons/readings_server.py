@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["ReadingsServer"]
+__all__ = ["SAMPLES", "ReadingsServer"]
+
+SAMPLES = 8
+"""Of each series in a window; targets are scraped as often."""
 
 
 class ReadingsServer:
@@ -121,7 +124,7 @@ def _scrape(metric: str, device: str, window: float, *, whole: bool) -> Mapping[
     succeeded, failed = (reported(samples, whole=whole) for samples in (len(rates) + len(rest), 0))
     return {
         "past": round((2 * window + 5) * 1000),
-        "step": max(1, round(window * 1000 / 8)),
+        "step": max(1, round(window * 1000 / SAMPLES)),
         "rates": [{"labels": labels} for labels in rates],
         "still": [
             *({"labels": labels, "value": value} for labels, value in rest),

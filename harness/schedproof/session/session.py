@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.candidates.kinds import PluginSpec
 from schedproof.candidates.plugin_build.plugin_build import scheduler_binary
+from schedproof.clusters.targets import build_targets_server
 from schedproof.foundation.disk import FREE_SPACE, DiskSpace, naming_full_disk
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError, UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
@@ -184,13 +185,16 @@ class Session:
         return folder
 
     def _compile(self, candidate: Candidate, cluster: Cluster) -> None:
-        """Have a plugin's scheduler built here, where it can be told how long that takes, and not while attaching."""
+        """Have all built that it may need, here, where it can be told how long that takes, and not while attaching."""
         if isinstance(candidate.spec, PluginSpec) and not candidate.spec.stock:
             begin = time.monotonic()
             scheduler_binary(
                 candidate.spec, name=candidate.name, kubernetes=cluster.kubernetes, progress=self._progress
             )
             self.result.timings[f"build {candidate.name}"] = time.monotonic() - begin
+        if candidate.claims.network is not None:
+            with contextlib.suppress(HostError):  # most candidates never ask about targets
+                build_targets_server(self._progress)
         if any(clause.startswith("normalize/") for clause in self.result.candidates[candidate.name].selected):
             with contextlib.suppress(CandidateError):  # the clauses that need it will say so
                 build_scorers(candidate, cluster.kubernetes, self._progress)

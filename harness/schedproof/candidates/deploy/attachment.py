@@ -13,7 +13,12 @@ from urllib.parse import urlsplit
 from schedproof.candidates.claims import LEADER_ELECTION
 from schedproof.candidates.deploy.api_line import ApiLine
 from schedproof.candidates.deploy.choice import choose_deployer
-from schedproof.candidates.deploy.exchanges import describe_extender_call, describe_query, only_asks
+from schedproof.candidates.deploy.exchanges import (
+    asks_of_targets,
+    describe_extender_call,
+    describe_query,
+    only_asks,
+)
 from schedproof.candidates.deploy.install import install
 from schedproof.candidates.deploy.placeholders import CERTIFICATES, fill
 from schedproof.candidates.deploy.scheduler_config import (
@@ -137,6 +142,7 @@ class Attachment:
                 prometheus_url,
                 lambda exchange: self._record("query", **describe_query(exchange)),
                 permits=only_asks,
+                elsewhere=self._targets_server,
             )
             prometheus_url = self._prometheus.url
         self.extender: Tap | None = None
@@ -338,6 +344,11 @@ class Attachment:
             if spec.tls and (tls := self._tls_config(spec)):
                 extender["tlsConfig"] = tls
         self._start_scheduler(self._scheduler, binary="kube-scheduler", extenders=[extender])
+
+    def _targets_server(self, url: str, method: str, target: str) -> Callable[[], str] | None:
+        """What a question about targets is answered by where the Prometheus at `url` has scraped nothing; see `Tap`."""
+        server = self._cluster.targets_servers.get(url) if asks_of_targets(method, target) else None
+        return server.url if server is not None else None
 
     def _tap(self, upstream: str, record: Callable[[Exchange], None], **tls: Any) -> Tap:
         address = self._cluster.callback_address

@@ -14,13 +14,15 @@ if TYPE_CHECKING:
 
     from schedproof.candidates.deploy.taps import Exchange
 
-__all__ = ["describe_extender_call", "describe_query", "only_asks"]
+__all__ = ["asks_of_targets", "describe_extender_call", "describe_query", "only_asks"]
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _QUERIES = re.compile(
     r"/api/v1/(query|query_range|query_exemplars|format_query|parse_query|labels|series|read|search/\w+)\Z"
 )
 """What Prometheus lets clients POST to it that changes nothing (web/api/v1/api.go)."""
+_OF_TARGETS = frozenset({"/api/v1/targets", "/api/v1/targets/metadata", "/api/v1/metadata"})
+"""What a Prometheus answers by its scrapes alone, whatever samples it has."""
 _MOST = 4_000
 """Characters kept of an answer's text."""
 
@@ -28,6 +30,11 @@ _MOST = 4_000
 def only_asks(method: str, target: str) -> bool:
     """Whether a request changes nothing of a Prometheus: it neither writes samples, nor deletes, reloads or quits."""
     return method in _READING or (method == "POST" and _QUERIES.search(target.partition("?")[0]) is not None)
+
+
+def asks_of_targets(method: str, target: str) -> bool:
+    """Whether a request asks a Prometheus about its targets, or about metadata, which they give."""
+    return method == "GET" and target.partition("?")[0] in _OF_TARGETS
 
 
 def describe_query(exchange: Exchange) -> dict[str, Any]:

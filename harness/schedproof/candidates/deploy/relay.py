@@ -50,6 +50,7 @@ class Line(Protocol):
         """The name that its certificate must have, where that is not its address."""
 
     permits: Callable[[str, str], bool] | None
+    elsewhere: Callable[[str, str, str], Callable[[], str] | None] | None
 
     def record(self, exchange: Exchange) -> None: ...
 
@@ -254,18 +255,23 @@ class Relay:
 
     def _open(self) -> None:
         """Have a connection to the server that is behind the tap now, then pass on what there is."""
-        if self._upstream is not None and self._url == self._line.upstream and not has_ended(self._upstream):
+        url, find = self._line.upstream, None
+        if self._line.elsewhere is not None:
+            find = self._line.elsewhere(url, self._request.method, self._request.target)
+        if find is None and self._upstream is not None and self._url == url and not has_ended(self._upstream):
             self._pass_pending_on()
             return
         self._drop_upstream()
-        self._url = self._line.upstream
-        self._opening = self._loop.create_task(self._connect())
+        self._url = url
+        self._opening = self._loop.create_task(self._connect(find))
 
-    async def _connect(self) -> None:
-        target = urlsplit(self._url)
-        secure = target.scheme == "https"
+    async def _connect(self, find: Callable[[], str] | None) -> None:
         side = self._side = Upstream(self)
         try:
+            if find is not None:
+                self._url = await self._loop.run_in_executor(None, find)
+            target = urlsplit(self._url)
+            secure = target.scheme == "https"
             await self._loop.create_connection(
                 lambda: side, target.hostname or "127.0.0.1", target.port or (443 if secure else 80),
                 ssl=self._line.trust if secure else None,

@@ -46,6 +46,9 @@ class Tap:
         server_name: the name that its certificate has to have, where that is not `upstream`'s.
         permits: whether a request with this method and target is passed on; else it is answered with 403, and one that
             is not readable as HTTP/1 ends the connection. None: all are.
+        elsewhere: called with `upstream` and a request's method and target: what gives the base URL of the server that
+            answers this request in the place of `upstream`, called in a thread, as it may take a while or raise
+            OSError; None: `upstream` answers it. None: it answers all.
     """
 
     slow_seconds = 8.0
@@ -62,11 +65,13 @@ class Tap:
         trust: ssl.SSLContext | None = None,
         server_name: str | None = None,
         permits: Callable[[str, str], bool] | None = None,
+        elsewhere: Callable[[str, str, str], Callable[[], str] | None] | None = None,
     ) -> None:
         self.upstream = upstream
         self.fault: Fault | None = None
         self.server_name = server_name
         self.permits = permits
+        self.elsewhere = elsewhere
         self.url = f"{'http' if serving is None else 'https'}://{address}:{port}"
         self._record = record
         self._serving = serving
@@ -205,7 +210,7 @@ class Tap:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._loop.shutdown_default_executor()  # looks up names
+        await self._loop.shutdown_default_executor()  # looks up names, and servers elsewhere
 
     def _accept(self) -> None:
         try:

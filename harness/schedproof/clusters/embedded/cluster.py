@@ -17,6 +17,7 @@ from schedproof.clusters.nodes import wait_gone, wait_ready
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import Exporters
 from schedproof.clusters.spec import REAL_EXPORTERS
+from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.controller_manager import PATIENCE, start_controller_manager
 from schedproof.daemons.daemon import Host
 from schedproof.daemons.kwok import start_kwok
@@ -85,6 +86,7 @@ class EmbeddedCluster:
         self._real = _has_exporters(spec, readings=readings)
         self._prometheus: Prometheus | None = None
         self.prometheus_url = ""
+        self.targets_servers: dict[str, TargetsServer] = {}
         self.capabilities = frozenset(
             {
                 "advance-versions",
@@ -125,7 +127,7 @@ class EmbeddedCluster:
         self._exporters = Exporters(self.host)
         self._closing.callback(self._exporters.close)
         self._labels = self._exporters.labels
-        self._scripted = ScriptedServers(self.host, self._labels)
+        self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers)
         # Looking up a host name imports this codec, on whichever thread is first; while another one imports `requests`,
         # which uses it too, both have waited for each other for ever (seen with CPython 3.11.7).
         importlib.import_module("encodings.idna")
@@ -182,6 +184,9 @@ class EmbeddedCluster:
         # Scrapes of idle nodes bring the same, and take a sixth of a run's processor time.
         self._idle = IdleReadings(prometheus.url, self._labels, self.device, self.scrape_interval)
         self._closing.callback(self._idle.close)
+        targets_server = TargetsServer(self.host.logs, self._labels, self.scrape_interval, up=self._labels)
+        self._closing.callback(targets_server.close)
+        self.targets_servers[prometheus.url] = targets_server
 
     def scrape(self) -> None:
         """Scrape the nodes' real exporters from now on, for good. Returns when each has been scraped."""
@@ -191,6 +196,7 @@ class EmbeddedCluster:
         self._exporters.start()
         self._update_targets()
         self._prometheus.wait_scraped(self._exporters.targets)
+        del self.targets_servers[self.prometheus_url]
 
     def _update_targets(self) -> None:
         if self._exporters.started and self._prometheus is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol
 
 from schedproof.clusters import bootstrap
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.api import Manifest
     from schedproof.clusters.cluster import Identity, Rbac
+    from schedproof.clusters.targets import TargetsServer
     from schedproof.foundation.sandbox import Process
 
 __all__ = ["BINARIES", "Lean", "LeanCluster"]
@@ -79,6 +81,7 @@ class LeanCluster:
     namespace = NAMESPACE
     capabilities: frozenset[str] = frozenset()
     device = "eth0"
+    targets_servers: Mapping[str, TargetsServer] = MappingProxyType({})  # its Prometheus answers by itself
     roots: Sequence[int] = ()
     own_nodes: Sequence[Manifest] = ()
 

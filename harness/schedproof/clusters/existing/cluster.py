@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from schedproof.clusters.api import Api, Manifest
     from schedproof.clusters.cluster import Identity, SecondApiServer
     from schedproof.clusters.existing.access import Access
+    from schedproof.clusters.targets import TargetsServer
 
 __all__ = ["DEFAULT_PREFIX", "ExistingCluster", "ExistingOptions", "binaries_for", "clean_existing"]
 
@@ -90,6 +91,7 @@ class ExistingCluster:
         self.callback_address = options.callback_address or _LOOPBACK
         self.prometheus_url = options.prometheus.rstrip("/")
         self.audit_log = options.audit_log
+        self.targets_servers: dict[str, TargetsServer] = {}
         self.timings: dict[str, float] = {}
         self._closing = contextlib.ExitStack()
         begin = time.monotonic()
@@ -114,7 +116,7 @@ class ExistingCluster:
         self._closing.callback(ports.close)
         self.host = Host(sandbox, ports, binaries(self.kubernetes), logs)
         self._known, self._labels = known.labels, dict(known.labels)
-        self._scripted = ScriptedServers(self.host, self._labels)
+        self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers)
         with _as_asked(self._access):
             self._closing.callback(Owner(self._user, self._run).close)
             # What a run has left that did not come to its end.

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from schedproof.clusters.node_image.images import Images
     from schedproof.clusters.scripted import ScriptedPrometheus
     from schedproof.clusters.spec import KindSpec
+    from schedproof.clusters.targets import TargetsServer
     from schedproof.foundation.progress import Progress
 
 __all__ = ["BINARIES", "KEPT_NAME", "KindCluster"]
@@ -103,6 +104,7 @@ class KindCluster:
         self._images = images
         self.workload_image = images.workload
         self.timings: dict[str, float] = {}
+        self.targets_servers: dict[str, TargetsServer] = {}
         self._labels: dict[str, Mapping[str, str]] = {}
         """How the series of each node are labelled."""
         self._docker = require_docker()
@@ -202,7 +204,7 @@ class KindCluster:
     def _describe(self, spec: KindSpec) -> None:
         worker = self.api.get("nodes", self.nodes[0])
         self.node_template = NodeSpec("node-{n}", worker["status"]["allocatable"], dict(spec.labels))
-        self._scripted = ScriptedServers(self.host, self._labels)
+        self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers)
         service = self.api.get("services", "kubernetes", "default")
         self.hosting = KindHosting(
             self._nodes.kind, self._nodes.control_plane, self._nodes.workers,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from schedproof.clusters import bootstrap
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.clusters.cluster import Identity
+    from schedproof.clusters.targets import TargetsServer
     from schedproof.foundation.sandbox import Process
 
 __all__ = ["BINARIES", "LeanKindCluster"]
@@ -63,6 +65,7 @@ class LeanKindCluster:
     namespace = NAMESPACE
     capabilities: frozenset[str] = frozenset()
     device = "eth0"
+    targets_servers: Mapping[str, TargetsServer] = MappingProxyType({})  # its Prometheus answers by itself
     daemons: Sequence[Process] = ()
 
     def __init__(

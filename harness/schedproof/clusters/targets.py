@@ -1,0 +1,88 @@
+"""What answers about targets and metadata in the place of a Prometheus that has scraped nothing."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from schedproof.binaries.resolve import resolve
+from schedproof.daemons.readings_server import SAMPLES, ReadingsServer
+from schedproof.daemons.scrape import RECEIVED
+from schedproof.foundation.errors import SchedproofError
+from schedproof.foundation.progress import SilentProgress
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+    from pathlib import Path
+
+    from schedproof.foundation.progress import Progress
+
+__all__ = ["TargetsServer", "build_targets_server"]
+
+_BINARY = "readings-server"
+_DEVICE = "eth0"
+"""Of series that no client asks for: neither targets nor metadata name any."""
+
+
+def build_targets_server(progress: Progress) -> None:
+    """Have what a `TargetsServer` starts built here: the client that waits for the first answer has a time-out.
+
+    Raises:
+        HostError: this machine cannot build it.
+    """
+    resolve([_BINARY], progress=progress)
+
+
+class TargetsServer:
+    """Answers about targets and metadata for one Prometheus into which samples are pushed, as after real scrapes.
+
+    It is started by the first question. Hardly any candidate asks one.
+
+    Args:
+        logs: the folder for its log.
+        labels: node to the labels of its target; may change meanwhile.
+        interval: seconds between two scrapes.
+        up: the nodes whose scrapes succeed, as `up` says; may change meanwhile.
+        metric: the counter that is read beside those of node_exporter.
+    """
+
+    def __init__(
+        self,
+        logs: Path,
+        labels: Mapping[str, Mapping[str, str]],
+        interval: float,
+        *,
+        up: Collection[str],
+        metric: str = RECEIVED,
+    ) -> None:
+        self._logs, self._labels, self._interval, self._up, self._metric = logs, labels, interval, up, metric
+        self._lock = threading.Lock()
+        self._closed = False
+        self._server: ReadingsServer | None = None
+
+    def url(self) -> str:
+        """Its base URL, once it answers by what is there now: each target was scraped a moment ago. For any thread.
+
+        Raises:
+            ConnectionError: it was closed, or cannot be started.
+        """
+        with self._lock:
+            if self._closed:
+                raise ConnectionRefusedError("the server was closed")
+            labels = dict(self._labels)
+            try:
+                if self._server is None:
+                    binary = resolve([_BINARY], progress=SilentProgress())[_BINARY].path
+                    self._server = ReadingsServer(binary, self._logs)
+                readings = [(node, 0.0 if node in self._up else None) for node in labels]
+                self._server.put(self._metric, _DEVICE, self._interval * SAMPLES, labels, readings)
+            except SchedproofError as error:
+                raise ConnectionError(str(error)) from error
+            return self._server.url
+
+    def close(self) -> None:
+        """End it. Safe to call twice."""
+        with self._lock:
+            self._closed = True
+            if self._server is not None:
+                self._server.close()

@@ -1,0 +1,79 @@
+"""A server of targets is started by the first question; where there is none, its client learns so at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.clusters import targets
+from schedproof.clusters.targets import TargetsServer
+from schedproof.foundation.errors import HostError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LABELS = {node: {"instance": f"{node}:9100", "node": node} for node in ("a", "b")}
+
+
+class Started:
+    """What stands for the program."""
+
+    url = "http://127.0.0.1:1"
+
+    def __init__(self, *_: object) -> None:
+        self.put_so_far: list[tuple[Any, ...]] = []
+        self.closed = 0
+        started.append(self)
+
+    def put(self, *given: Any) -> None:
+        if len(self.put_so_far) == 2:
+            raise HostError("the readings server does not answer")
+        self.put_so_far.append(given)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+started: list[Started] = []
+
+
+@pytest.fixture(autouse=True)
+def program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    started.clear()
+    path = tmp_path / "readings-server"
+    monkeypatch.setattr(targets, "resolve", lambda names, **_: {names[0]: type("Resolved", (), {"path": path})})
+    monkeypatch.setattr(targets, "ReadingsServer", Started)
+
+
+def test_it_has_what_there_is_at_each_question(tmp_path: Path) -> None:
+    labels, up = dict(LABELS), {"a"}
+    server = TargetsServer(tmp_path, labels, 0.25, up=up, metric="received_total")
+    assert started == []
+    assert server.url() == Started.url
+    del labels["b"]
+    up.clear()
+    server.url()
+    assert started[0].put_so_far == [
+        ("received_total", "eth0", 2.0, LABELS, [("a", 0.0), ("b", None)]),
+        ("received_total", "eth0", 2.0, {"a": LABELS["a"]}, [("a", None)]),
+    ]
+    assert len(started) == 1
+
+
+def test_one_that_answers_no_more_cannot_be_reached(tmp_path: Path) -> None:
+    server = TargetsServer(tmp_path, LABELS, 0.25, up=LABELS)
+    server.url()
+    server.url()
+    with pytest.raises(ConnectionError, match="does not answer"):
+        server.url()
+    server.close()
+    server.close()
+    with pytest.raises(ConnectionError, match="closed"):
+        server.url()
+    assert len(started) == 1
+
+
+def test_one_that_nothing_has_asked_starts_nothing_at_its_end(tmp_path: Path) -> None:
+    TargetsServer(tmp_path, LABELS, 0.25, up=LABELS).close()
+    assert started == []
