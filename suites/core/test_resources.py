@@ -211,7 +211,7 @@ def test_fit_resize(case: Case) -> None:
     Then it is to grow, for which its kubelet finds room later; or never.
     """
     here = node_of_its_own(case, cpu="4")
-    resized = case.pod("fits", cpu="3", **here)
+    resized = case.pod("fits", cpu="3", plain=True, **here)
     case.expect_bound([resized])
     case.pods.resize(resized, "1", in_force="3")
     case.settle()

@@ -160,6 +160,8 @@ class PodCreated(OfCase, kind="pod"):
     its own."""
     phase: int = -1
     """Of the load; -1 where there is none."""
+    varied: list[str] = Field(default_factory=list)
+    """In which ways it looks otherwise than its case describes it, and means the same. Missing in older histories."""
 
 
 class GroupCreated(OfCase, kind="group"):

@@ -252,7 +252,10 @@ def _line(kind: type[_Kind], tell: Callable[[_Kind], str]) -> tuple[type[Record]
 
 _LINES: Mapping[type[Record], Callable[[Any], str]] = dict(
     (
-        _line(PodCreated, lambda r: f"harness creates {r.role} pod {r.pod}"),
+        _line(
+            PodCreated,
+            lambda r: f"harness creates {r.role} pod {r.pod}" + (f", with {'; '.join(r.varied)}" if r.varied else ""),
+        ),
         _line(GroupCreated, lambda r: f"harness: the group {r.name} is complete, with {len(r.pods)} members"),
         _line(TransportTried, lambda r: f"harness asks {r.how} -> {r.status or r.error}"),
         _line(NodesLoad, _load),

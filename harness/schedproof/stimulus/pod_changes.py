@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import milli, parse_quantity, whole
 from schedproof.oracle.resources import allocatable, held
 from schedproof.stimulus.pods import FILLER, TOLERATE_ALL, Pod, amount, pod_manifest
+from schedproof.stimulus.variation import Variation
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,6 +46,11 @@ class PodChanges:
         self._pods: dict[str, Pod] = {}
         self._real = "real-pods" in context.trial.cluster.capabilities
         """Whether kubelets run what is bound; else kwok plays that."""
+        excluded = {exclusion.clause for exclusion in context.trial.candidate.exclusions}
+        self._variation = Variation(
+            random.Random(f"{context.trial.seed}:{context.clause}:looks"),  # noqa: S311 - reproducible by its seed
+            excluded=excluded.__contains__, labelled=context.trial.surroundings.labels_nodes, real=self._real,
+        )  # fmt: skip
 
     def create(
         self,
@@ -53,6 +60,7 @@ class PodChanges:
         scheduler_name: str = "",
         phase: int = -1,
         managed: bool = True,
+        plain: bool = False,
         namespace: str = "",
         template: Mapping[str, Any] = MappingProxyType({}),
         **spec: Any,
@@ -60,12 +68,14 @@ class PodChanges:
         """Create a pod for the candidate (or for `scheduler_name`); see `pod_manifest` for `spec`.
 
         `managed`: whether a pod for an extender asks for what that manages, without which it is not called.
+        `plain`: whether it looks as it is described here; else it means the same (`variation`).
         `namespace`: the trial's, if not given. `template`: what it is merged into.
         """
         full_name = self.next_name(name)
         self._numbers[name] = self._numbers.get(name, 0) + 1
         return self._create(
-            full_name, role, scheduler_name, phase, managed=managed, namespace=namespace, template=template, **spec
+            full_name, role, scheduler_name, phase, managed=managed, plain=plain, namespace=namespace,
+            template=template, **spec,
         )  # fmt: skip
 
     def neighbour(self, node: str, app: str, *, ends: str = "", lingers: bool = False, **spec: Any) -> Pod:
@@ -124,6 +134,7 @@ class PodChanges:
         phase: int = -1,
         *,
         managed: bool = True,
+        plain: bool = False,
         namespace: str = "",
         template: Mapping[str, Any] = MappingProxyType({}),
         **spec: Any,
@@ -133,13 +144,16 @@ class PodChanges:
         manifest = merged(dict(template), manifest)
         if not scheduler_name:
             self._trial.surroundings.dress_pod(manifest, managed=managed)
+        varied = [] if plain else self._variation.vary(manifest)
         # Before the request: what follows from the pod must not come before it in the timeline.
         at = self._recorder.now()
         created = self._api.create("pods", manifest, namespace or self._trial.namespace)
         pod = Pod.created(created)
         self._pods[pod.uid] = pod
         self._recorder.add(
-            PodCreated(at=at, case=self._context.clause, pod=pod.full_name, uid=pod.uid, role=role, phase=phase)
+            PodCreated(
+                at=at, case=self._context.clause, pod=pod.full_name, uid=pod.uid, role=role, phase=phase, varied=varied
+            )
         )
         self._await_shown(pod)
         return pod

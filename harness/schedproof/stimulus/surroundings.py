@@ -16,6 +16,7 @@ from schedproof.clusters import bootstrap
 from schedproof.clusters.api import NotFound
 from schedproof.clusters.objects import AppliedObjects
 from schedproof.documents.manifests import merged, read_manifests
+from schedproof.stimulus.variation import NODE_LABELS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,6 +50,12 @@ class Surroundings:
         self._may_change = "change-nodes" in cluster.capabilities
         self.managed = names if self._may_change else tuple(filter(self._is_offered, names))
         self._amounts = {**dict.fromkeys(self.managed, _OFFERED), **self._world.node_resources}
+        self._labels = {**NODE_LABELS, **self._world.node_labels}
+
+    @property
+    def labels_nodes(self) -> bool:
+        """Whether nodes bear the labels that pods' variations look at (`variation.NODE_LABELS`)."""
+        return self._may_change
 
     def _is_offered(self, resource: str) -> bool:
         nodes = (self._cluster.api.get("nodes", name) for name in self._cluster.nodes)
@@ -75,7 +82,7 @@ class Surroundings:
         world = self._world
         return dataclasses.replace(
             node,
-            labels={**node.labels, **world.node_labels},
+            labels={**node.labels, **self._labels},
             annotations={**node.annotations, **world.node_annotations},
             capacity={**node.capacity, **self._amounts},
         )
@@ -88,10 +95,8 @@ class Surroundings:
         return {node: revision for node in nodes if (revision := self._dress(node))}
 
     def _dress(self, node: str) -> int:
-        metadata = {"labels": dict(self._world.node_labels), "annotations": dict(self._world.node_annotations)}
-        revision = 0
-        if any(metadata.values()):
-            revision = _revision(self._cluster.api.merge("nodes", node, {"metadata": metadata}))
+        metadata = {"labels": dict(self._labels), "annotations": dict(self._world.node_annotations)}
+        revision = _revision(self._cluster.api.merge("nodes", node, {"metadata": metadata}))
         return self._offer(node, self._amounts) if self._amounts else revision
 
     def _offer(self, node: str, amounts: Mapping[str, str | None]) -> int:
@@ -100,15 +105,14 @@ class Surroundings:
 
     def remove(self) -> None:
         """Take it back from the nodes that are left, and remove what was put into namespaces."""
-        world = self._world
-        metadata = {"labels": dict.fromkeys(world.node_labels), "annotations": dict.fromkeys(world.node_annotations)}
+        annotations = dict.fromkeys(self._world.node_annotations)
+        metadata = {"labels": dict.fromkeys(self._labels), "annotations": annotations}
         while self._dressed:
             node = self._dressed.pop()
             with contextlib.suppress(NotFound):
                 if self._amounts:
                     self._offer(node, dict.fromkeys(self._amounts))
-                if any(metadata.values()):
-                    self._cluster.api.merge("nodes", node, {"metadata": metadata})
+                self._cluster.api.merge("nodes", node, {"metadata": metadata})
         self._objects.remove()
 
     def dress_pod(self, pod: Manifest, *, managed: bool = True) -> None:

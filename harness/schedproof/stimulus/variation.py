@@ -1,0 +1,255 @@
+"""Pods as people write them: each pod of a case means what the case says, and looks otherwise, by the run's seed.
+
+What a pod asks for is split among containers, or written as limits, in other units; beside it stand labels,
+annotations, tolerations, selectors and affinities that keep it off no node. No rule of placement tells the pod from the
+plain one, so that the judge need not know of it (Kubernetes: effective requests of a pod, defaults of requests,
+quantities; node affinity; taints and tolerations).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from schedproof.oracle.quantity import parse_quantity
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from schedproof.clusters.api import Manifest
+
+__all__ = ["NODE_LABELS", "Variation", "spellings"]
+
+_PREFIX = "looks.schedproof.dev/"
+NODE_LABELS: Mapping[str, str] = MappingProxyType(
+    {f"{_PREFIX}empty": "", f"{_PREFIX}number": "7", f"{_PREFIX}word": "7a"}
+)
+"""Labels that every node bears where nodes may be changed, for expressions that all nodes match."""
+
+_NUMBER, _EMPTY, _WORD, _ABSENT = (f"{_PREFIX}{name}" for name in ("number", "empty", "word", "absent"))
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_OS = "kubernetes.io/os"
+_ANYWHERE: Sequence[Mapping[str, Any]] = (
+    {"key": _OS, "operator": "In", "values": ["linux", "windows"]},
+    {"key": _OS, "operator": "NotIn", "values": [""]},
+    {"key": "kubernetes.io/hostname", "operator": "Exists"},
+    {"key": _ABSENT, "operator": "DoesNotExist"},
+    {"key": _ABSENT, "operator": "NotIn", "values": ["", "7"]},
+)
+"""Expressions that every node of every cluster matches."""
+_LABELLED: Sequence[Mapping[str, Any]] = (
+    {"key": _NUMBER, "operator": "Gt", "values": ["0"]},
+    {"key": _NUMBER, "operator": "Lt", "values": ["10"]},
+    {"key": _EMPTY, "operator": "In", "values": ["", "7"]},
+    {"key": _EMPTY, "operator": "Exists"},
+    {"key": _WORD, "operator": "NotIn", "values": ["7", ""]},
+)
+"""Those that match by `NODE_LABELS`."""
+_NOWHERE: Sequence[Mapping[str, Any]] = (
+    {"key": _ABSENT, "operator": "Exists"},
+    {"key": _OS, "operator": "In", "values": ["plan9"]},
+    {"key": _ABSENT, "operator": "Gt", "values": ["0"]},
+    {"key": _OS, "operator": "Lt", "values": ["7"]},
+)
+"""Expressions that no node matches: of another term than the others, they change nothing."""
+_TOLERATIONS: Sequence[Mapping[str, Any]] = (
+    {"key": _ABSENT, "operator": "Exists"},
+    {"key": _ABSENT, "operator": "Equal", "value": "7", "effect": "NoSchedule"},
+    {"key": _ABSENT, "value": "", "effect": "PreferNoSchedule"},
+    {"key": _ABSENT, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600},
+)
+"""Of taints that no node has."""
+
+_SPLIT = ("cpu", "memory")
+_UNITS = (1, 1000, 1024, 10**6, 1 << 20)
+"""Bytes, of which parts are multiples."""
+_LEAST_LIMIT = MappingProxyType({"cpu": Fraction(1, 100), "memory": Fraction(32 << 20)})
+"""What a container can run with, where it runs."""
+_CHANCE = 0.4
+"""Of each way in which a pod may look otherwise."""
+
+
+class Variation:
+    """Of the pods of one case.
+
+    Args:
+        source: of random numbers.
+        excluded: whether the candidate excludes a clause: what that is about is no part of any pod.
+        labelled: whether nodes bear `NODE_LABELS`.
+        real: whether kubelets run the pods: then there are few containers, and limits with which they can run.
+    """
+
+    def __init__(self, source: random.Random, *, excluded: Callable[[str], bool], labelled: bool, real: bool) -> None:
+        self._random, self._real = source, real
+        self._expressions = [*_ANYWHERE, *(_LABELLED if labelled else ())]
+        ways = (
+            ("core/fit-cpu", self._split), ("core/fit-init", self._init), ("core/fit-cpu", self._limit),
+            ("core/fit-cpu", self._spell), ("core/binds", self._label), ("core/binds", self._annotate),
+            ("core/toleration", self._tolerate), ("core/node-affinity", self._require),
+            ("core/node-selector", self._select),
+        )  # fmt: skip
+        self._ways = [way for clause, way in ways if not excluded(clause)]
+
+    def vary(self, pod: Manifest) -> list[str]:
+        """Change a manifest; what was changed, in words."""
+        return [told for way in self._ways if self._chance() and (told := way(pod))]
+
+    def _chance(self) -> bool:
+        return self._random.random() < _CHANCE
+
+    # -- what it asks for
+
+    def _split(self, pod: Manifest) -> str:
+        """Among its only container, and more beside it.
+
+        A container that does not mention CPU or memory counts as one that asks for a little, where nodes are scored
+        (kube-scheduler: DefaultMilliCPURequest); so those beside it mention both.
+        """
+        containers = pod["spec"]["containers"]
+        if len(containers) > 1 or "command" in containers[0]:
+            return ""
+        requests = containers[0].get("resources", {}).get("requests", {})
+        asked = {name: parse_quantity(requests[name]) for name in _SPLIT if name in requests}
+        if not any(asked.values()):
+            return ""
+        count = 2 if self._real else self._random.randint(2, 4)
+        parts = {name: self._parts(name, amount, count) for name, amount in asked.items()}
+        image = containers[0]["image"]
+        requests.update({name: self._written(name, amounts[0]) for name, amounts in parts.items()})
+        beside = [
+            {
+                "name": f"beside-{number}", "image": image,
+                "resources": {"requests": {
+                    name: self._written(name, parts[name][number]) if name in parts else "0" for name in _SPLIT
+                }},
+            }
+            for number in range(1, count)
+        ]  # fmt: skip
+        containers += beside
+        if not self._real:
+            self._random.shuffle(containers)
+        return f"{count} containers"
+
+    def _parts(self, name: str, amount: Fraction, count: int) -> list[Fraction]:
+        """So many amounts of which this one is the sum."""
+        units = [Fraction(1, 1000)] if name == "cpu" else [Fraction(unit) for unit in _UNITS]
+        unit = self._random.choice([one for one in units if one * count <= amount] or units[:1])
+        steps = math.floor(amount / unit)
+        cuts = sorted(self._random.randint(0, steps) for _ in range(count - 1))
+        ends = [Fraction(0), *(cut * unit for cut in cuts), amount]
+        return [end - begin for begin, end in itertools.pairwise(ends)]
+
+    def _init(self, pod: Manifest) -> str:
+        """An init container, which ends before the others start: it asks for no more than the first of them."""
+        spec = pod["spec"]
+        if self._real or spec.get("initContainers") or "command" in spec["containers"][0]:
+            return ""
+        requests = spec["containers"][0].get("resources", {}).get("requests", {})
+        asked = {
+            name: self._written(name, self._part_of(name, parse_quantity(requests.get(name, "0")))) for name in _SPLIT
+        }
+        image = spec["containers"][0]["image"]
+        spec["initContainers"] = [{"name": "before", "image": image, "resources": {"requests": asked}}]
+        return "an init container"
+
+    def _part_of(self, name: str, amount: Fraction) -> Fraction:
+        unit = Fraction(1, 1000) if name == "cpu" else Fraction(1)
+        return self._random.randint(0, math.floor(amount / unit)) * unit
+
+    def _limit(self, pod: Manifest) -> str:
+        """Limits as high as requests, or higher; or alone: a request that is not written is the limit."""
+        told: set[str] = set()
+        for container in pod["spec"]["containers"]:
+            resources = container.get("resources", {})
+            requests = resources.get("requests", {})
+            limits = resources.setdefault("limits", {})
+            free = [name for name in _SPLIT if name in requests and name not in limits]
+            names = [name for name in free if self._can_limit(name, requests)]
+            how = self._random.choice(("equal", "higher", "alone"))
+            for name in names:
+                amount = parse_quantity(requests[name])
+                limits[name] = requests[name] if how != "higher" else self._written(name, amount * 2 + 1)
+                if how == "alone":
+                    del requests[name]
+            told |= {how} if names else set()
+        return f"limits ({', '.join(sorted(told))})" if told else ""
+
+    def _can_limit(self, name: str, requests: Mapping[str, str]) -> bool:
+        return not self._real or parse_quantity(requests[name]) >= _LEAST_LIMIT[name]
+
+    def _spell(self, pod: Manifest) -> str:
+        """Amounts in other units."""
+        told = set()
+        for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ())):
+            for amounts in container.get("resources", {}).values():
+                for name in amounts if isinstance(amounts, dict) else ():
+                    if name in _SPLIT:
+                        amounts[name] = self._written(name, parse_quantity(amounts[name]))
+                        told.add(amounts[name])
+        return f"amounts as {', '.join(sorted(told))}" if told else ""
+
+    def _written(self, name: str, amount: Fraction) -> str:
+        return self._random.choice(list(spellings(name, amount)))
+
+    # -- what stands beside
+
+    def _label(self, pod: Manifest) -> str:
+        more = {f"{_PREFIX}empty": "", f"{_PREFIX}long": "x" * 63, f"{_PREFIX}number": "010"}
+        labels = pod["metadata"].setdefault("labels", {})
+        chosen = self._some([name for name in more if name not in labels])
+        labels.update({name: more[name] for name in chosen})
+        return f"{len(chosen)} labels"
+
+    def _annotate(self, pod: Manifest) -> str:
+        text = self._random.choice(("", "true", '{"a": "b"}', "x" * 2_000, "\u00fc\u4e16\n"))
+        annotations = pod["metadata"].setdefault("annotations", {}) or {}
+        pod["metadata"]["annotations"] = {**annotations, f"{_PREFIX}note": text}
+        return "an annotation"
+
+    def _tolerate(self, pod: Manifest) -> str:
+        chosen = self._some(_TOLERATIONS)
+        pod["spec"]["tolerations"] = [*pod["spec"].get("tolerations", ()), *(dict(one) for one in chosen)]
+        return f"{len(chosen)} tolerations of nothing"
+
+    def _require(self, pod: Manifest) -> str:
+        """Node affinity that every node meets, where the pod has none; its selector holds as well."""
+        affinity = pod["spec"].get("affinity") or {}
+        if "nodeAffinity" in affinity or pod["spec"].get("nodeName"):
+            return ""
+        terms = [{"matchExpressions": [dict(one) for one in self._some(self._expressions)]}]
+        if self._chance():
+            never = [self._random.choice(_NOWHERE), self._random.choice(_ANYWHERE)]
+            terms.append({"matchExpressions": [dict(one) for one in never]})
+        self._random.shuffle(terms)
+        pod["spec"]["affinity"] = {**affinity, "nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}
+        operators = sorted({str(one["operator"]) for term in terms for one in term["matchExpressions"]})
+        return f"a node affinity that all nodes match ({', '.join(operators)})"
+
+    def _select(self, pod: Manifest) -> str:
+        if pod["spec"].get("nodeName"):
+            return ""
+        pod["spec"]["nodeSelector"] = {**(pod["spec"].get("nodeSelector") or {}), _OS: "linux"}
+        return "a selector that all nodes match"
+
+    def _some(self, values: Sequence[Any]) -> list[Any]:
+        return self._random.sample(list(values), self._random.randint(1, min(3, len(values))))
+
+
+def spellings(name: str, amount: Fraction) -> Iterator[str]:
+    """How an amount of a resource (CPUs or bytes) may be written: plain, with each suffix, with an exponent.
+
+    Finer amounts than the scheduler's units are written as they are, in billionths.
+    """
+    scales = {"": Fraction(1), "m": Fraction(1, 1000)}
+    scales |= {"e-3": Fraction(1, 1000), "u": Fraction(1, 10**6)} if name == "cpu" else {
+        "k": Fraction(10**3), "M": Fraction(10**6), "G": Fraction(10**9), "e3": Fraction(10**3), "E6": Fraction(10**6),
+        "Ki": Fraction(1 << 10), "Mi": Fraction(1 << 20), "Gi": Fraction(1 << 30),
+    }  # fmt: skip
+    found = [f"{amount / scale}{suffix}" for suffix, scale in scales.items() if (amount / scale).denominator == 1]
+    if name == "cpu" and amount and (amount * 1000).denominator == 1:
+        found.append(f"{float(amount)}")
+    yield from found or [f"{math.ceil(amount * 10**9)}n"]

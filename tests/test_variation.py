@@ -1,0 +1,105 @@
+"""Pods that look otherwise mean the same: the oracle, which knows every rule, tells them apart by nothing."""
+
+from __future__ import annotations
+
+import copy
+import random
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schedproof.oracle.feasibility import check
+from schedproof.oracle.quantity import parse_quantity
+from schedproof.oracle.resources import held, needed
+from schedproof.stimulus.pods import pod_manifest
+from schedproof.stimulus.variation import NODE_LABELS, Variation, spellings
+
+CPU, MEMORY = st.integers(0, 8_000).map(lambda m: f"{m}m"), st.integers(0, 1 << 34).map(str)
+NODES = [
+    {
+        "metadata": {
+            "name": name,
+            "labels": {**NODE_LABELS, "kubernetes.io/os": "linux", "kubernetes.io/hostname": name},
+        },
+        "spec": {},
+        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": "10"}},
+    }
+    for name, cpu, memory in (("small", "1", "1Gi"), ("large", "16", "32Gi"))
+]
+
+
+def variation(seed: int, *, excluded: frozenset[str] = frozenset(), **how: bool) -> Variation:
+    how = {"labelled": True, "real": False} | how
+    return Variation(random.Random(seed), excluded=excluded.__contains__, **how)
+
+
+def plain(**spec: Any) -> dict[str, Any]:
+    manifest = pod_manifest("pod", "mine", image="pause", **spec)
+    manifest["metadata"]["uid"] = "1"
+    manifest["metadata"]["namespace"] = "default"
+    manifest["status"] = {}
+    return manifest
+
+
+def as_defaulted(pod: dict[str, Any]) -> dict[str, Any]:
+    """With requests where there are limits alone, as the apiserver sets them."""
+    pod = copy.deepcopy(pod)
+    for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ())):
+        resources = container["resources"]
+        resources["requests"] = {**resources.get("limits", {}), **resources.get("requests", {})}
+    return pod
+
+
+@given(st.integers(), st.dictionaries(st.sampled_from(["cpu", "memory"]), st.none()), CPU, MEMORY, st.booleans())
+def test_it_needs_the_same_and_fits_the_same_nodes(
+    seed: int, asked: dict[str, None], cpu: str, memory: str, selects: bool
+) -> None:
+    amounts = {name: {"cpu": cpu, "memory": memory}[name] for name in asked}
+    before = plain(**amounts, **({"nodeSelector": {"kubernetes.io/hostname": "large"}} if selects else {}))
+    after = copy.deepcopy(before)
+    told = variation(seed).vary(after)
+    assert bool(told) == (after != before)
+    after = as_defaulted(after)
+    some = {name: amount for name, amount in needed(before).items() if amount}
+    assert {name: amount for name, amount in needed(after).items() if amount} == some
+    assert {name: amount for name, amount in held(after).items() if amount} == some
+    assert check(after, NODES, []) == check(before, NODES, [])
+
+
+def told(**how: Any) -> set[str]:
+    """The ways that some seed takes: the first word of each that is no number."""
+    found = (one for seed in range(200) for one in variation(seed, **how).vary(plain(cpu="2")))
+    return {one.lstrip("0123456789 ").partition(" ")[0] for one in found}
+
+
+def test_every_way_is_taken_by_some_seed_and_none_that_is_excluded() -> None:
+    assert told() == {"containers", "an", "limits", "amounts", "labels", "tolerations", "a"}
+    without = told(excluded=frozenset({"core/node-affinity", "core/toleration", "core/node-selector"}))
+    assert told() - without == {"tolerations", "a"}
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_where_kubelets_run_pods_there_are_few_containers_that_can_run(seed: int) -> None:
+    pod = plain(cpu="100m", memory="100Mi")
+    variation(seed, real=True).vary(pod)
+    assert len(pod["spec"]["containers"]) <= 2
+    assert "initContainers" not in pod["spec"]
+    limits = [one["resources"].get("limits", {}) for one in pod["spec"]["containers"]]
+    assert all(parse_quantity(one["cpu"]) >= Fraction(1, 100) for one in limits if "cpu" in one)
+    assert all(parse_quantity(one["memory"]) >= 32 << 20 for one in limits if "memory" in one)
+
+
+@given(st.sampled_from(["cpu", "memory"]), st.fractions(0, 1 << 40, max_denominator=1000))
+def test_every_spelling_is_the_same_amount(name: str, amount: Fraction) -> None:
+    exact = parse_quantity(str(float(amount))) if name == "cpu" else Fraction(int(amount))
+    for text in spellings(name, exact):
+        assert parse_quantity(text) == exact, text
+
+
+def test_amounts_are_spelled_in_many_ways() -> None:
+    assert {"2", "2000m", "2000e-3", "2000000u", "2.0"} <= set(spellings("cpu", Fraction(2)))
+    assert {"3000000000", "3G", "3000M", "3000E6", "3000000k"} <= set(spellings("memory", Fraction(3 * 10**9)))
+    assert {"2Gi", "2048Mi"} <= set(spellings("memory", Fraction(2 << 30)))
