@@ -31,6 +31,22 @@ NODES = [
 ]
 
 
+def _required(*terms: dict[str, Any]) -> dict[str, Any]:
+    key = "requiredDuringSchedulingIgnoredDuringExecution"
+    return {"affinity": {"nodeAffinity": {key: {"nodeSelectorTerms": list(terms)}}}}
+
+
+LARGE = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["large"]}
+SELECTORS: list[dict[str, Any]] = [
+    {},
+    {"nodeSelector": {"kubernetes.io/hostname": "large"}},
+    _required({"matchExpressions": [LARGE]}),
+    _required({"matchFields": [{**LARGE, "key": "metadata.name"}]}),
+    _required({}),
+    _required({}, {"matchExpressions": [{**LARGE, "operator": "NotIn"}]}),
+]
+
+
 def variation(seed: int, *, excluded: frozenset[str] = frozenset(), **how: bool) -> Variation:
     how = {"labelled": True, "real": False} | how
     return Variation(random.Random(seed), excluded=excluded.__contains__, **how)
@@ -53,12 +69,18 @@ def as_defaulted(pod: dict[str, Any]) -> dict[str, Any]:
     return pod
 
 
-@given(st.integers(), st.dictionaries(st.sampled_from(["cpu", "memory"]), st.none()), CPU, MEMORY, st.booleans())
+def refusing(pod: dict[str, Any]) -> list[str]:
+    return [node for node, reasons in check(pod, NODES, ()).items() if reasons]
+
+
+AMOUNTS = st.fixed_dictionaries({}, optional={"cpu": CPU, "memory": MEMORY})
+
+
+@given(st.integers(), AMOUNTS, st.sampled_from(SELECTORS))
 def test_it_needs_the_same_and_fits_the_same_nodes(
-    seed: int, asked: dict[str, None], cpu: str, memory: str, selects: bool
+    seed: int, amounts: dict[str, str], selector: dict[str, Any]
 ) -> None:
-    amounts = {name: {"cpu": cpu, "memory": memory}[name] for name in asked}
-    before = plain(**amounts, **({"nodeSelector": {"kubernetes.io/hostname": "large"}} if selects else {}))
+    before = plain(**amounts, **selector)
     after = copy.deepcopy(before)
     told = variation(seed).vary(after)
     assert bool(told) == (after != before)
@@ -66,7 +88,7 @@ def test_it_needs_the_same_and_fits_the_same_nodes(
     some = {name: amount for name, amount in needed(before).items() if amount}
     assert {name: amount for name, amount in needed(after).items() if amount} == some
     assert {name: amount for name, amount in held(after).items() if amount} == some
-    assert check(after, NODES, []) == check(before, NODES, [])
+    assert refusing(after) == refusing(before)
 
 
 def told(**how: Any) -> set[str]:
@@ -76,9 +98,9 @@ def told(**how: Any) -> set[str]:
 
 
 def test_every_way_is_taken_by_some_seed_and_none_that_is_excluded() -> None:
-    assert told() == {"containers", "an", "limits", "amounts", "labels", "tolerations", "a"}
+    assert told() == {"containers", "an", "limits", "amounts", "labels", "tolerations", "a", "node"}
     without = told(excluded=frozenset({"core/node-affinity", "core/toleration", "core/node-selector"}))
-    assert told() - without == {"tolerations", "a"}
+    assert told() - without == {"tolerations", "a", "node"}
 
 
 @pytest.mark.parametrize("seed", range(50))

@@ -104,7 +104,7 @@ class Expectations:
 
     def fence(self, **sentinel: Any) -> None:
         """A sentinel pod that is created now and bound shows that what was created before it has had its turn."""
-        guard = self._pods.create("sentinel", role="sentinel", **sentinel)
+        guard = self._pods.create("sentinel", role="sentinel", plain=True, **sentinel)
         self.bound([guard])
         self._recorder.add(Fence(case=self._clause, pod=guard.full_name, rv=self._recorder.rv))
 

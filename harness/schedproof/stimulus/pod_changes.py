@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import random
+from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -42,14 +43,15 @@ class PodChanges:
     def __init__(self, context: Context) -> None:
         self._context, self._trial = context, context.trial
         self._api, self._recorder = context.api, context.recorder
-        self._numbers: dict[str, int] = {}
+        self._numbers: Counter[tuple[str, str]] = Counter()
+        """Of pods of a name in a namespace."""
         self._pods: dict[str, Pod] = {}
         self._real = "real-pods" in context.trial.cluster.capabilities
         """Whether kubelets run what is bound; else kwok plays that."""
         excluded = {exclusion.clause for exclusion in context.trial.candidate.exclusions}
         self._variation = Variation(
             random.Random(f"{context.trial.seed}:{context.clause}:looks"),  # noqa: S311 - reproducible by its seed
-            excluded=excluded.__contains__, labelled=context.trial.surroundings.labels_nodes, real=self._real,
+            excluded=excluded.__contains__, labelled=context.trial.surroundings.changes_nodes, real=self._real,
         )  # fmt: skip
 
     def create(
@@ -71,8 +73,8 @@ class PodChanges:
         `plain`: whether it looks as it is described here; else it means the same (`variation`).
         `namespace`: the trial's, if not given. `template`: what it is merged into.
         """
-        full_name = self.next_name(name)
-        self._numbers[name] = self._numbers.get(name, 0) + 1
+        full_name = self.next_name(name, namespace)
+        self._numbers[namespace, name] += 1
         return self._create(
             full_name, role, scheduler_name, phase, managed=managed, plain=plain, namespace=namespace,
             template=template, **spec,
@@ -122,9 +124,9 @@ class PodChanges:
         self._pods[pod.uid] = pod
         return pod
 
-    def next_name(self, name: str) -> str:
-        """What the next pod of this `name` is going to be called."""
-        return f"{self._context.prefix}-{name}-{self._numbers.get(name, 0) + 1}"
+    def next_name(self, name: str, namespace: str = "") -> str:
+        """What the next pod of this `name` is going to be called, in a namespace or the trial's."""
+        return f"{self._context.prefix}-{name}-{self._numbers[namespace, name] + 1}"
 
     def _create(
         self,
@@ -171,6 +173,8 @@ class PodChanges:
     def fill(self, node: str, *, ends: str = "", lingers: bool = False, **leaving: str) -> Pod:
         """Occupy a node with a pod that is bound from the start, but for `leaving`: cpu="500m", memory="1Gi".
 
+        Where nodes may be changed it is in one of two namespaces, with names that are in both.
+
         Args:
             node: its name. What other pods hold there is left to them.
             ends: the phase, Succeeded or Failed, in which it is going to `finish`.
@@ -190,8 +194,14 @@ class PodChanges:
             spec = {"finalizers": [_FINALIZER]}
         return self.create(
             "filler", role="filler", scheduler_name=FILLER, node=node, tolerations=TOLERATE_ALL,
-            cpu=taken.get("cpu", ""), memory=taken.get("memory", ""), **spec,
+            cpu=taken.get("cpu", ""), memory=taken.get("memory", ""), namespace=self._filler_namespace(), **spec,
         )  # fmt: skip
+
+    def _filler_namespace(self) -> str:
+        surroundings = self._trial.surroundings
+        if not surroundings.changes_nodes or self._variation.toss():
+            return ""
+        return surroundings.namespace_beside(self._trial.namespace, "fillers")
 
     def _ending(self, phase: str) -> dict[str, Any]:
         """What lets a pod end in this phase where kubelets run it; nothing elsewhere, or for no phase."""

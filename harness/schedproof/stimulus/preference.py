@@ -225,7 +225,9 @@ class PreferenceProbes:
         for _ in range(count):
             if self._control_failed:
                 break
-            pod = self._pods.create("control", role="control", phase=phase, cpu="100m", scheduler_name=CONTROL, **spec)
+            pod = self._pods.create(
+                "control", role="control", plain=True, phase=phase, cpu="100m", scheduler_name=CONTROL, **spec
+            )
             self._expect.wait_bound([pod], BIND)
             self._control_failed = self._pods.node_of(pod) != quietest
             self._pods.delete([pod])

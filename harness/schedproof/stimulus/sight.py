@@ -67,7 +67,9 @@ class Sight:
             node, selector = self._node, {GENERATION: self._trial.next_generation()}
             self._context.api.merge("nodes", node, {"metadata": {"labels": selector}})
         cpu = turn.cpu if turn is not None else ""
-        probe = self._pods.create("settle", role="settle", nodeSelector=selector, tolerations=TOLERATE_ALL, cpu=cpu)
+        probe = self._pods.create(
+            "settle", role="settle", plain=True, nodeSelector=selector, tolerations=TOLERATE_ALL, cpu=cpu
+        )
         due = self._expect.due(self._context.deadlines.bind)
         in_time = self._expect.wait_bound([probe], due)
         if not in_time and self._pods.remove_misplaced():

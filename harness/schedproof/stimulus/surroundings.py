@@ -53,8 +53,8 @@ class Surroundings:
         self._labels = {**NODE_LABELS, **self._world.node_labels}
 
     @property
-    def labels_nodes(self) -> bool:
-        """Whether nodes bear the labels that pods' variations look at (`variation.NODE_LABELS`)."""
+    def changes_nodes(self) -> bool:
+        """Whether nodes may be changed: then they bear the labels that varied pods ask for (`variation.NODE_LABELS`)."""
         return self._may_change
 
     def _is_offered(self, resource: str) -> bool:

@@ -98,6 +98,10 @@ class Variation:
         """Change a manifest; what was changed, in words."""
         return [told for way in self._ways if self._chance() and (told := way(pod))]
 
+    def toss(self) -> bool:
+        """Yes or no, each as often."""
+        return self._random.random() < 0.5
+
     def _chance(self) -> bool:
         return self._random.random() < _CHANCE
 
@@ -200,7 +204,10 @@ class Variation:
     def _label(self, pod: Manifest) -> str:
         more = {f"{_PREFIX}empty": "", f"{_PREFIX}long": "x" * 63, f"{_PREFIX}number": "010"}
         labels = pod["metadata"].setdefault("labels", {})
-        chosen = self._some([name for name in more if name not in labels])
+        free = [name for name in more if name not in labels]
+        if not free:  # a pod that is made of another one
+            return ""
+        chosen = self._some(free)
         labels.update({name: more[name] for name in chosen})
         return f"{len(chosen)} labels"
 
@@ -216,24 +223,37 @@ class Variation:
         return f"{len(chosen)} tolerations of nothing"
 
     def _require(self, pod: Manifest) -> str:
-        """Node affinity that every node meets, where the pod has none; its selector holds as well."""
+        """Node affinity that every node meets, beside the pod's own and its selector."""
         affinity = pod["spec"].get("affinity") or {}
-        if "nodeAffinity" in affinity or pod["spec"].get("nodeName"):
+        own = (affinity.get("nodeAffinity") or {}).get(_REQUIRED)
+        if pod["spec"].get("nodeName"):
             return ""
-        terms = [{"matchExpressions": [dict(one) for one in self._some(self._expressions)]}]
+        # Terms are ORed and their expressions ANDed; a term that has none, nor fields, matches no node.
+        terms = [
+            {**term, "matchExpressions": [*term.get("matchExpressions", ()), *self._met()]}
+            if term.get("matchExpressions") or term.get("matchFields")
+            else term
+            for term in (own["nodeSelectorTerms"] if own else [{"matchExpressions": self._met()}])
+        ]
         if self._chance():
             never = [self._random.choice(_NOWHERE), self._random.choice(_ANYWHERE)]
             terms.append({"matchExpressions": [dict(one) for one in never]})
+        operators = sorted({str(one["operator"]) for term in terms for one in term.get("matchExpressions", ())})
+        if not operators:  # it has terms, and none that matches anything
+            return ""
         self._random.shuffle(terms)
-        pod["spec"]["affinity"] = {**affinity, "nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}
-        operators = sorted({str(one["operator"]) for term in terms for one in term["matchExpressions"]})
-        return f"a node affinity that all nodes match ({', '.join(operators)})"
+        node_affinity = {**(affinity.get("nodeAffinity") or {}), _REQUIRED: {"nodeSelectorTerms": terms}}
+        pod["spec"]["affinity"] = {**affinity, "nodeAffinity": node_affinity}
+        return f"node affinity that changes nothing ({', '.join(operators)})"
+
+    def _met(self) -> list[dict[str, Any]]:
+        return [dict(one) for one in self._some(self._expressions)]
 
     def _select(self, pod: Manifest) -> str:
         if pod["spec"].get("nodeName"):
             return ""
         pod["spec"]["nodeSelector"] = {**(pod["spec"].get("nodeSelector") or {}), _OS: "linux"}
-        return "a selector that all nodes match"
+        return "a selector that every node meets"
 
     def _some(self, values: Sequence[Any]) -> list[Any]:
         return self._random.sample(list(values), self._random.randint(1, min(3, len(values))))
