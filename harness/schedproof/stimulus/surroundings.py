@@ -54,7 +54,7 @@ class Surroundings:
 
     @property
     def changes_nodes(self) -> bool:
-        """Whether nodes may be changed: then they bear the labels that varied pods ask for (`variation.NODE_LABELS`)."""
+        """Whether nodes may be changed: then they bear the labels that varied pods ask for (`NODE_LABELS`)."""
         return self._may_change
 
     def _is_offered(self, resource: str) -> bool:
