@@ -22,7 +22,7 @@ NODES = [
     {
         "metadata": {
             "name": name,
-            "labels": {**NODE_LABELS, "kubernetes.io/os": "linux", "kubernetes.io/hostname": name},
+            "labels": {**NODE_LABELS, "kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name},
         },
         "spec": {},
         "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": "10"}},

@@ -113,7 +113,8 @@ class JoinedNodes:
     ) -> None:
         """Let nodes join; returns when they are Ready. An idle one exists in the API only: no device, no exporter.
 
-        The InternalIP of a node that is not scraped is that of `addresses`, or an address that no other node has.
+        The InternalIP of a node that is not scraped is that of `addresses`, or an address that no other node has where
+        there is none or an empty one.
         """
         if self._kwok is None:
             self._kwok = start_kwok(self._host, self._kubeconfig(), annotation=self._annotation)
@@ -124,7 +125,7 @@ class JoinedNodes:
                     self._exporters = Exporters(self._host, self._address)
                     self._exporters.start()
                 self._exporters.add(spec.name, spec.device)
-            elif spec.name not in addresses:
+            elif not addresses.get(spec.name):
                 self._given += 1
                 self._unscraped[spec.name] = node_labels(spec.name, made_up_address(self._given))
             self._api.create("nodes", self._manifest(spec, addresses.get(spec.name, "")))

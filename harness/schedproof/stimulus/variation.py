@@ -32,10 +32,10 @@ NODE_LABELS: Mapping[str, str] = MappingProxyType(
 
 _NUMBER, _EMPTY, _WORD, _ABSENT = (f"{_PREFIX}{name}" for name in ("number", "empty", "word", "absent"))
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
-_OS = "kubernetes.io/os"
+_ARCH = "kubernetes.io/arch"
 _ANYWHERE: Sequence[Mapping[str, Any]] = (
-    {"key": _OS, "operator": "In", "values": ["linux", "windows"]},
-    {"key": _OS, "operator": "NotIn", "values": [""]},
+    {"key": _ARCH, "operator": "In", "values": ["amd64", "arm64", "ppc64le", "s390x"]},
+    {"key": _ARCH, "operator": "NotIn", "values": [""]},
     {"key": "kubernetes.io/hostname", "operator": "Exists"},
     {"key": _ABSENT, "operator": "DoesNotExist"},
     {"key": _ABSENT, "operator": "NotIn", "values": ["", "7"]},
@@ -51,9 +51,9 @@ _LABELLED: Sequence[Mapping[str, Any]] = (
 """Those that match by `NODE_LABELS`."""
 _NOWHERE: Sequence[Mapping[str, Any]] = (
     {"key": _ABSENT, "operator": "Exists"},
-    {"key": _OS, "operator": "In", "values": ["plan9"]},
+    {"key": _ARCH, "operator": "In", "values": ["z80"]},
     {"key": _ABSENT, "operator": "Gt", "values": ["0"]},
-    {"key": _OS, "operator": "Lt", "values": ["7"]},
+    {"key": _ARCH, "operator": "Lt", "values": ["7"]},
 )
 """Expressions that no node matches: of another term than the others, they change nothing."""
 _TOLERATIONS: Sequence[Mapping[str, Any]] = (
@@ -84,7 +84,7 @@ class Variation:
     """
 
     def __init__(self, source: random.Random, *, excluded: Callable[[str], bool], labelled: bool, real: bool) -> None:
-        self._random, self._real = source, real
+        self._random, self._real, self._labelled = source, real, labelled
         self._expressions = [*_ANYWHERE, *(_LABELLED if labelled else ())]
         ways = (
             ("core/fit-cpu", self._split), ("core/fit-init", self._init), ("core/fit-cpu", self._limit),
@@ -250,10 +250,11 @@ class Variation:
         return [dict(one) for one in self._some(self._expressions)]
 
     def _select(self, pod: Manifest) -> str:
-        if pod["spec"].get("nodeName"):
+        if pod["spec"].get("nodeName") or not self._labelled:
             return ""
-        pod["spec"]["nodeSelector"] = {**(pod["spec"].get("nodeSelector") or {}), _OS: "linux"}
-        return "a selector that every node meets"
+        chosen = {name: NODE_LABELS[name] for name in self._some(list(NODE_LABELS))}
+        pod["spec"]["nodeSelector"] = {**(pod["spec"].get("nodeSelector") or {}), **chosen}
+        return f"a selector of {len(chosen)} labels that every node bears"
 
     def _some(self, values: Sequence[Any]) -> list[Any]:
         return self._random.sample(list(values), self._random.randint(1, min(3, len(values))))
