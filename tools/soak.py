@@ -32,6 +32,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SOAK = ROOT / "build" / "soak"
 RUNS = SOAK / "runs.jsonl"
 CANDIDATES = ROOT / "fixtures" / "candidates"
+PAGE = ROOT / "docs" / "trust.md"
+BEGIN, END = "<!-- begin: make soak -->", "<!-- end: make soak -->"
 LOOPS = 4
 """Busy loops for each core, in a busy run."""
 MOST_INVALID = 1e-3
@@ -134,6 +136,7 @@ def main() -> int:
     parser.add_argument("only", nargs="*", metavar="CANDIDATE", help="of these (default: all)")
     parser.add_argument("--minutes", type=float, default=60, metavar="N", help="for how long (default: 60)")
     parser.add_argument("--afresh", action="store_true", help="forget the runs that there are")
+    parser.add_argument("--write", action="store_true", help="put the table of all runs into docs/trust.md")
     arguments = parser.parse_args()
     end_with_parent(signal.SIGTERM)
     chosen = {name: clauses for name, clauses in subjects().items() if not arguments.only or name in arguments.only}
@@ -152,6 +155,10 @@ def main() -> int:
         sys.stdout.write(f"{json.dumps(runs[-1])}\n")
         sys.stdout.flush()
     sys.stdout.write(table(runs))
+    if arguments.write:
+        page = PAGE.read_text()
+        before, _, rest = page.partition(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n{table(runs)}{END}{rest.partition(END)[2]}")
     tried = sum(sum(one["outcomes"].values()) for one in runs)
     invalid = sum(len(one["invalid"]) for one in runs)
     wrong = any(one["blamed"] or one["differs"] or not one["outcomes"] for one in runs)
