@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup run test test-all gate-soak check docs planted described live kind fast defects scores parity
-.PHONY: differential soak mutants benchmark bounds lock clean
+.PHONY: differential varied soak mutants benchmark bounds lock clean
 
 help:
 	@echo "make run        a first look: judge the reference extender by a choice of clauses (sets everything up first)"
@@ -20,6 +20,7 @@ help:
 	@echo "make defects    judge every planted defect, and write docs/defects.md, failures.yaml and fixtures/recorded.tar.xz: an hour"
 	@echo "make scores     what property tests of scores find in the described systems, and docs/scores.md: minutes"
 	@echo "make parity     the same verdicts on kind as on embedded, and docs/parity.md: minutes (ARGS=--described: an hour)"
+	@echo "make varied     which fields of pods and nodes have which values in a run, for docs/varied.md: four minutes"
 	@echo "make soak       judge what is correct again and again, half of the time on a busy machine (ARGS='--minutes 10'): an hour"
 	@echo "make differential  the oracle's decisions beside kube-scheduler's own code (WORLDS=300000: a million, ten minutes)"
 	@echo "make mutants    whether fast tests notice that the code was changed: hours (ARGS='--room oracle --sample 60': minutes)"
@@ -49,7 +50,12 @@ test-all: setup
 	$(BIN)/python tools/run_tests.py $(ARGS)
 
 N ?= 6
-gate-soak: setup
+gate-varied: setup
+	rm -rf build/varied
+	for name in stock least-traffic-controller; do $(BIN)/schedproof run $$name --report build/varied/$$name || exit; done
+	cd tests && ../$(BIN)/python -m differential.fields ../build/varied
+
+soak: setup
 	$(BIN)/python tools/gate_soak.py $(N)
 
 # Parts of `make test-all`.
@@ -71,6 +77,11 @@ parity: setup
 	$(BIN)/python tools/parity.py --table docs/parity.md $(ARGS)
 
 # Goes on where it was interrupted; ARGS=--afresh begins anew.
+varied: setup
+	rm -rf build/varied
+	for name in stock least-traffic-controller; do $(BIN)/schedproof run $$name --report build/varied/$$name || exit; done
+	cd tests && ../$(BIN)/python -m differential.fields ../build/varied
+
 soak: setup
 	$(BIN)/python tools/soak.py $(ARGS)
 

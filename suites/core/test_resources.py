@@ -208,7 +208,7 @@ def test_fit_pod_level(case: Case) -> None:
 def test_fit_resize(case: Case) -> None:
     """A pod is to be made smaller, and its kubelet has not done that yet; then it has.
 
-    Then it is to grow, for which its kubelet finds room later; or never.
+    Then it is to grow, for which its kubelet finds room later; or never. Last, a sidecar is made smaller.
     """
     here = node_of_its_own(case, cpu="4")
     resized = case.pod("fits", cpu="3", plain=True, **here)
@@ -226,15 +226,25 @@ def test_fit_resize(case: Case) -> None:
     case.delete([exceeds])
     case.pods.resize(resized, "2", in_force="1", pending="Infeasible")
     case.settle()
-    case.expect_bound([case.pod("fits", cpu="500m", **here)])
+    fits = case.pod("fits", cpu="500m", **here)
+    case.expect_bound([fits])
+    case.delete([resized, waits, fits])
+    beside = case.pod("fits", cpu="500m", init=[{"cpu": "2500m", "restartPolicy": "Always"}], plain=True, **here)
+    case.expect_bound([beside])
+    case.pods.resize(beside, "1", in_force="2500m", sidecar=True)
+    case.settle()
+    exceeds = case.pod("exceeds", cpu="2", **here)
+    case.expect_pending([exceeds])
+    case.pods.resize(beside, "1", in_force="1", sidecar=True)
+    case.expect_bound([exceeds], case.deadlines.requeue)
 
 
 @pytest.mark.clause("core/host-port")
 def test_host_port(case: Case) -> None:
     """Pods that open ports of one node: the same one at the same address, at any, at another, and other ports.
 
-    Ports of sidecars and of further containers count as well; those of a pod that has succeeded do not, and those of
-    one that is terminating still do.
+    Ports of sidecars and of further containers count as well, and all ports of a pod in the network of its node; those
+    of a pod that has succeeded do not, and those of one that is terminating still do.
     """
     here = node_of_its_own(case)
 
@@ -247,8 +257,14 @@ def test_host_port(case: Case) -> None:
     apart = [opens(8080, other), opens(8080, one, "UDP"), opens(8081, one), opens(9090, protocol="UDP")]
     case.expect_bound([case.pod("fits", **spec) for spec in apart])
     beside = [{"ports": [{"containerPort": 7070, "hostPort": 7070}]}]
-    case.expect_bound([case.pod("holds", init=[{"restartPolicy": "Always", **beside[0]}], **here)])
-    taken = [opens(8080, one), opens(8080), opens(9090, one), opens(9090), opens(7070), {"more": beside, **here}]
+    bound_to_one = [{"containerPort": 7071, "hostPort": 7071, "hostIP": one}]
+    sidecars = [{"restartPolicy": "Always", **asked} for asked in (beside[0], {"ports": bound_to_one})]
+    case.expect_bound([case.pod("holds", init=sidecars, **here)])
+    case.expect_bound([case.pod("fits", **opens(7071, other))])
+    # In the network of its node a container opens each of its ports there.
+    hosted = {"hostNetwork": True, "ports": [{"containerPort": 9090}], **here}
+    taken = [opens(8080, one), opens(8080), opens(9090, one), opens(9090), opens(7070), opens(7071, one), hosted]
+    taken.append({"more": beside, **here})
     case.expect_pending([case.pod("exceeds", **spec) for spec in taken])
     # Where kubelets run them, pods end when they like.
     if "ending-pods" not in case.trial.cluster.capabilities or "real-pods" in case.trial.cluster.capabilities:

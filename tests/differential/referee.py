@@ -38,16 +38,16 @@ def decisions(program: Path, worlds: Iterable[dict[str, Any]]) -> Iterator[Decis
         if not answer.get("invalid"):
             world = answer["world"]
             yield Decision(
-                world["pod"], world["nodes"], world["pods"], world["namespaces"], _storage(world), _inventory(world),
-                answer["verdicts"],
+                world["pod"], world["nodes"], world["pods"], world["namespaces"],
+                storage_of(world), inventory_of(world), answer["verdicts"],
             )  # fmt: skip
 
 
-def _storage(world: dict[str, Any]) -> Storage:
-    return Storage(*({key(one): one for one in world[kind] or ()} for kind in ("claims", "volumes", "classes")))
+def storage_of(world: dict[str, Any]) -> Storage:
+    return Storage(*({key(one): one for one in world.get(kind) or ()} for kind in ("claims", "volumes", "classes")))
 
 
-def _inventory(world: dict[str, Any]) -> Inventory | None:
+def inventory_of(world: dict[str, Any]) -> Inventory | None:
     """None where there are no devices: that is how worlds were before there were any."""
-    kinds = [world[kind] or () for kind in ("resourceClaims", "resourceSlices", "deviceClasses")]
+    kinds = [world.get(kind) or () for kind in ("resourceClaims", "resourceSlices", "deviceClasses")]
     return Inventory(*({key(one): one for one in found} for found in kinds)) if any(kinds) else None

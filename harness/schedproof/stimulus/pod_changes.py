@@ -33,6 +33,8 @@ _ENDED = ("Succeeded", "Failed")
 _DEAF = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 3600; done"]
 """A container's command that goes on when its pod is deleted, for as long as the pod's grace period lasts."""
 _GRACE = 600
+_STATUS = MappingProxyType({"image": "", "imageID": "", "ready": True, "started": True, "restartCount": 0})
+"""Of a container that runs (v1.ContainerStatus)."""
 _AT_ONCE = 8
 """Requests of several pods."""
 
@@ -303,28 +305,35 @@ class PodChanges:
             if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
                 self.patch(pod, {"metadata": {"finalizers": None}})
 
-    def resize(self, pod: Pod, cpu: str, *, in_force: str, pending: str = "") -> None:
+    def resize(self, pod: Pod, cpu: str, *, in_force: str, pending: str = "", sidecar: bool = False) -> None:
         """Ask for another amount of CPU of a pod that runs on a node without a machine, whose kubelet we play.
 
+        It is that of the pod's only container, or of its only `sidecar`.
         `in_force`: what the kubelet still grants, and says so. Call it with both alike once the resize is done.
         `pending`: why it has not begun, as the reason of the condition PodResizePending.
         """
         self._await_phase(pod, "Running")
-        (status,) = self._recorder.pods[pod.uid]["status"]["containerStatuses"]
+        field = "initContainers" if sidecar else "containers"
+        reported = f"{field.removesuffix('s')}Statuses"
         seen = self._api.get("pods", pod.name, pod.namespace)
-        containers = seen["spec"]["containers"]
+        containers = seen["spec"][field]
+        # kwok tells nothing of sidecars.
+        (status,) = seen["status"].get(reported) or [{**_STATUS, "name": containers[0]["name"]}]
         resources = containers[0]["resources"]
         force = {**resources["requests"], "cpu": in_force}
         granted = {"allocatedResources": force, "resources": {**resources, "requests": force}}
         # The status comes first: what is still in force is held at every moment.
-        changed: dict[str, Any] = {"containerStatuses": [{**status, **granted}]}
+        main, running = seen["spec"]["containers"][0], seen["status"]["containerStatuses"][0]
+        # The apiserver lets only pods be resized of which a kubelet reports what is in force.
+        changed: dict[str, Any] = {"containerStatuses": [{**running, "resources": main["resources"]}]}
+        changed[reported] = [{**status, **granted}]
         if pending:
             condition = {"type": "PodResizePending", "status": "True", "reason": pending}
             changed["conditions"] = [one for one in seen["status"]["conditions"] if one["type"] != condition["type"]]
             changed["conditions"].append(condition)
         self.patch(pod, {"status": changed}, "status")
         containers[0]["resources"] = {**resources, "requests": {**resources["requests"], "cpu": cpu}}
-        self.patch(pod, {"spec": {"containers": containers}}, "resize")
+        self.patch(pod, {"spec": {field: containers}}, "resize")
 
     def _await_phase(self, pod: Pod, phase: str) -> None:
         def probe() -> None:
