@@ -20,15 +20,16 @@ NO_SUCH_NODE = {"schedproof.dev/no-such": "node"}
 def test_binds(case: Case) -> None:
     """Pods that fit everywhere, with and without requests; one of a DaemonSet, and one that selects its node.
 
-    Then pods with wishes that no node meets, which keep no pod from being scheduled.
+    Then pods with wishes that no node meets, which keep no pod from being scheduled. These pods are plain: a scheduler
+    that fails here binds nothing yet.
     """
     node, *_ = case.nodes.names
     for _ in range(3):
         case.pods.neighbour(node, "crowd")
-    pods = [case.pod(cpu="100m", memory="64Mi") for _ in range(5)]
-    pods += [case.pod("bare"), case.pod("selects", nodeSelector={HOST: node})]
+    pods = [case.pod(cpu="100m", memory="64Mi", plain=True) for _ in range(5)]
+    pods += [case.pod("bare", plain=True), case.pod("selects", nodeSelector={HOST: node}, plain=True)]
     if "idle-daemon-sets" in case.trial.cluster.capabilities:
-        pods.append(case.pod("daemon", owner=case.objects.daemon_set()))
+        pods.append(case.pod("daemon", owner=case.objects.daemon_set(), plain=True))
     case.expect_bound(pods)
     here = {"nodeSelector": {HOST: node}, "labels": {"app": "crowd"}}
     anyway = {"topologyKey": HOST, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": CROWD}
@@ -38,7 +39,7 @@ def test_binds(case: Case) -> None:
         {"affinity": {"podAntiAffinity": preferred(podAffinityTerm={"topologyKey": HOST, "labelSelector": CROWD})}},
         {"topologySpreadConstraints": [{**anyway, "nodeAffinityPolicy": "Ignore"}]},
     ]
-    case.expect_bound([case.pod("wishes", cpu="10m", **here, **wish) for wish in wishes])
+    case.expect_bound([case.pod("wishes", cpu="10m", plain=True, **here, **wish) for wish in wishes])
 
 
 def preferred(**wish: Any) -> dict[str, Any]:

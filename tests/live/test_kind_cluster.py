@@ -8,6 +8,7 @@ import math
 import os
 import signal
 import statistics
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,8 @@ from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.session.launch import Settings
 from schedproof.session.session import Session
+from schedproof.traffic.script import Script
+from schedproof.traffic.series import Counter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,6 +118,51 @@ def test_workers_are_alike(cluster: Cluster) -> None:
         return sorted(owner["name"] for pod in pods for owner in pod["metadata"]["ownerReferences"])
 
     assert len({tuple(owners(node)) for node in cluster.nodes}) == 1
+
+
+def paths(value: Any, path: str = "") -> set[str]:
+    """Of the fields of a node that have a value. Conditions and addresses are fields by their types."""
+    if isinstance(value, dict):
+        return set().union(*(paths(inner, f"{path}.{key}") for key, inner in value.items()), set())
+    if isinstance(value, list):
+        types = (one.get("type", "") if isinstance(one, dict) else "" for one in value)
+        return set().union(*(paths(one, f"{path}[{kind}]") for one, kind in zip(value, types, strict=True)), set())
+    return {path} if value not in (None, "") else set()
+
+
+OF_KIND = (".metadata.annotations", ".metadata.managedFields", ".status.images", ".status.runtimeHandlers")
+"""What kubeadm and kind write for themselves, and what the node has stored: nothing there decides about pods."""
+NOT_OURS = {".metadata.labels.beta.kubernetes.io/os", ".metadata.labels.kubernetes.io/os", ".spec.providerID"}
+"""DaemonSets select these labels, and would wait for pods where nothing runs them; the ID is that of a container."""
+
+
+def test_nodes_that_join_report_what_a_kubelet_reports(cluster: Cluster) -> None:
+    cluster.add_node("joined")
+    cluster.add_idle_nodes({"idle": "203.0.113.1"})
+    real, *ours = (cluster.api.get("nodes", name) for name in (cluster.nodes[0], "joined", "idle"))
+    told = {path for path in paths(real) if not path.startswith(OF_KIND)}
+    missing = {node["metadata"]["name"]: told - paths(node) - NOT_OURS for node in ours}
+    for node in ours:
+        cluster.remove_node(node["metadata"]["name"])
+    assert missing == {"joined": set(), "idle": set()}
+
+
+def shape(url: str, node: str) -> set[tuple[tuple[str, str], ...]]:
+    """Each series of a node: names of labels, and values of those that a query may select or join by."""
+    kept = ("__name__", "collector", "job", "node", "kubernetes_node")
+    found = PrometheusConnect(url=url).custom_query(f'{{node="{node}", device!~"veth.*"}}')
+    return {
+        tuple(sorted((name, value if name in kept else "") for name, value in one["metric"].items())) for one in found
+    }
+
+
+def test_scripted_series_are_those_of_a_real_scrape(cluster: Cluster) -> None:
+    counters = {node: Counter(1e9, ((time.time() - 60, 1e5),)) for node in cluster.nodes}
+    with contextlib.closing(cluster.scripted_metrics()) as server:
+        server.script(Script({(DIRECTIONS["receive"], cluster.device): counters}, cluster.scrape_interval))
+        scripted = {node: shape(server.url, node) for node in cluster.nodes}
+    for node in cluster.nodes:
+        assert scripted[node] == shape(cluster.prometheus_url, node)
 
 
 def test_what_a_killed_run_left_is_cleaned_and_a_foreign_cluster_stays(shell: Shell) -> None:

@@ -85,6 +85,8 @@ class NodeSpec:
                 ],
                 "daemonEndpoints": {"kubeletEndpoint": {"Port": _KUBELET_PORT}},
                 "nodeInfo": self._info(version),
+                "features": {"supplementalGroupsPolicy": True},
+                "declaredFeatures": list(_DECLARED),
             },
         }  # fmt: skip
 
@@ -96,6 +98,13 @@ class NodeSpec:
             "machineID": machine.replace("-", ""), "systemUUID": machine, "bootID": boot,
             "kubeProxyVersion": "",  # as kubelets leave it since Kubernetes 1.33
         }  # fmt: skip
+
+
+_DECLARED = (
+    "ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers",
+    "RestartAllContainersOnContainerExits",
+)  # fmt: skip
+"""What a kubelet of Kubernetes 1.36 declares (k8s.io/component-helpers/nodedeclaredfeatures)."""
 
 
 def _with_reservations(offered: Mapping[str, str]) -> dict[str, str]:

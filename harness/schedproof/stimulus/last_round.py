@@ -24,7 +24,7 @@ def last_round(case: Case) -> None:
     And those of these for which there is a place at last.
     """
     with contextlib.suppress(CaseOver):
-        case.expect_bound([case.pod("last", cpu="100m") for _ in range(2)])
+        case.expect_bound([case.pod("last", cpu="100m", plain=True) for _ in range(2)])
     patients = case.trial.patients
     waiting = [*case.trial.waiters.values(), *patients]
     case.status.await_condition(
