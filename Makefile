@@ -50,12 +50,7 @@ test-all: setup
 	$(BIN)/python tools/run_tests.py $(ARGS)
 
 N ?= 6
-gate-varied: setup
-	rm -rf build/varied
-	for name in stock least-traffic-controller; do $(BIN)/schedproof run $$name --report build/varied/$$name || exit; done
-	cd tests && ../$(BIN)/python -m differential.fields ../build/varied
-
-soak: setup
+gate-soak: setup
 	$(BIN)/python tools/gate_soak.py $(N)
 
 # Parts of `make test-all`.
@@ -76,12 +71,12 @@ scores: setup
 parity: setup
 	$(BIN)/python tools/parity.py --table docs/parity.md $(ARGS)
 
-# Goes on where it was interrupted; ARGS=--afresh begins anew.
 varied: setup
 	rm -rf build/varied
 	for name in stock least-traffic-controller; do $(BIN)/schedproof run $$name --report build/varied/$$name || exit; done
 	cd tests && ../$(BIN)/python -m differential.fields ../build/varied
 
+# Goes on where it was interrupted; ARGS=--afresh begins anew.
 soak: setup
 	$(BIN)/python tools/soak.py $(ARGS)
 

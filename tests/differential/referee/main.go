@@ -146,11 +146,26 @@ func decide(line []byte) answer {
 			valid.Pods = append(valid.Pods, pod)
 		}
 	}
-	verdicts, err := filter(&valid)
+	delivered, err := deliver(valid)
+	if err != nil {
+		return answer{Invalid: err.Error()}
+	}
+	verdicts, err := filter(&delivered)
 	if err != nil {
 		return answer{Invalid: err.Error()}
 	}
 	return answer{World: &valid, Verdicts: verdicts}
+}
+
+// deliver gives a world as an apiserver does, with canonical quantities. Of another one ("0.1Mi" for the pod as a whole)
+// the scheduler's sum with the overhead is written into the pod itself, each time that it is computed.
+func deliver(stored world) (world, error) {
+	var delivered world
+	written, err := json.Marshal(stored)
+	if err == nil {
+		err = json.Unmarshal(written, &delivered)
+	}
+	return delivered, err
 }
 
 func refusedPod(pod *v1.Pod) field.ErrorList {
