@@ -5,11 +5,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from schedproof.candidates.kinds import ControllerSpec, WorldSpec
 from schedproof.clusters.api import NotFound
 from schedproof.stimulus.surroundings import Surroundings
+from schedproof.stimulus.variation import NODE_LABELS
 
 
 class PlayedApi:
@@ -53,7 +52,7 @@ def test_nodes_have_it_and_give_it_back() -> None:
     api = PlayedApi("one", "two")
     around = surroundings(api, WORLD, "change-nodes")
     assert set(around.dress_nodes(["one", "two"])) == {"one", "two"}
-    assert api.nodes["one"]["metadata"] == {"labels": {"zone": "a"}, "annotations": {"note": "b"}}
+    assert api.nodes["one"]["metadata"] == {"labels": {"zone": "a", **NODE_LABELS}, "annotations": {"note": "b"}}
     assert api.nodes["two"]["status"]["allocatable"] == {"example.com/gpu": "8"}
     del api.nodes["two"]
     around.remove()
@@ -62,11 +61,18 @@ def test_nodes_have_it_and_give_it_back() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("world", "capabilities"), [(WORLD, ()), (WorldSpec(), ("change-nodes",))])
-def test_nodes_stay_as_they_are(world: WorldSpec, capabilities: tuple[str, ...]) -> None:
+def test_nodes_stay_as_they_are_where_they_may_not_be_changed() -> None:
     api = PlayedApi("one")
-    assert surroundings(api, world, *capabilities).dress_nodes(["one"]) == {}
+    assert surroundings(api, WORLD).dress_nodes(["one"]) == {}
     assert api.nodes["one"] == {"metadata": {}, "status": {}}
+
+
+def test_nodes_bear_what_varied_pods_ask_for() -> None:
+    api = PlayedApi("one")
+    around = surroundings(api, WorldSpec(), "change-nodes")
+    around.dress_nodes(["one"])
+    assert around.changes_nodes
+    assert api.nodes["one"] == {"metadata": {"labels": dict(NODE_LABELS), "annotations": {}}, "status": {}}
 
 
 def test_a_pod_s_own_fields_come_first() -> None:
