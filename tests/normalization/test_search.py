@@ -8,13 +8,14 @@ import pytest
 from hypothesis.internal.conjecture import providers
 
 from schedproof.foundation.errors import UsageError
+from schedproof.foundation.saved_cases import SavedCase, SavedCases
 from schedproof.normalization import hold_function
+from schedproof.normalization.answer import case_from_json, case_to_json
 from schedproof.normalization.cases import corners
 from schedproof.normalization.effort import Effort
 from schedproof.normalization.function import FunctionSurface
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import RULES, rules_for
-from schedproof.normalization.saved import SavedCase, SavedCases
 from schedproof.normalization.search import Searches, search
 
 
@@ -207,8 +208,11 @@ def test_a_saved_case_that_is_not_there(tmp_path):
     with pytest.raises(UsageError, match="no case of this id is kept"):
         SavedCases(tmp_path).get("abc")
     (tmp_path / "half.json").write_text("{")
-    case = SavedCase("candidate.yaml", "normalize/order", "plugin", ((("a", None), ("b", float("inf"))),), "wrong")
-    assert SavedCases(tmp_path).get(SavedCases(tmp_path).keep(case)[:4]) == case
+    asked = ((("a", None), ("b", float("inf"))),)
+    case = SavedCase("candidate.yaml", "normalize/order", "plugin", case_to_json(asked), "wrong")
+    kept = SavedCases(tmp_path).get(SavedCases(tmp_path).keep(case)[:4])
+    assert kept == case
+    assert case_from_json(kept.case) == asked
 
 
 def test_an_integer_that_no_float_holds_is_no_score():

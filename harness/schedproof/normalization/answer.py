@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Answer", "Case", "Readings", "Surface", "readings_from_json", "readings_to_json"]
+__all__ = [
+    "Answer",
+    "Case",
+    "Readings",
+    "Surface",
+    "case_from_json",
+    "case_to_json",
+    "readings_from_json",
+    "readings_to_json",
+]
 
 Readings = tuple[tuple[str, float | None], ...]
 """Node and bytes per second, in the order in which nodes are asked about. None: the node has no sample."""
@@ -84,6 +93,15 @@ def readings_to_json(readings: Readings) -> list[list[Any]]:
 
 def readings_from_json(data: list[list[Any]]) -> Readings:
     return tuple((node, _from_json(reading)) for node, reading in data)
+
+
+def case_to_json(case: Case) -> list[list[list[Any]]]:
+    """Each of its questions by `readings_to_json`."""
+    return [readings_to_json(readings) for readings in case]
+
+
+def case_from_json(data: list[list[list[Any]]]) -> Case:
+    return tuple(readings_from_json(readings) for readings in data)
 
 
 def _to_json(value: float | None) -> float | str | None:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from schedproof.foundation.errors import UsageError
-from schedproof.normalization.answer import Answer
+from schedproof.foundation.saved_cases import SavedCase, SavedCases
+from schedproof.normalization.answer import Answer, case_from_json, case_to_json
 from schedproof.normalization.effort import PROFILES
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import rules_for
-from schedproof.normalization.saved import SavedCase, SavedCases
 from schedproof.normalization.search import Searches
 
 if TYPE_CHECKING:
@@ -114,13 +114,13 @@ def hold_function(
             continue
         earlier = saved.of(scorer, rule.clause, surface.name)
         cases, _ = PROFILES[profile]
-        known = [one.case for one in earlier]
+        known = [case_from_json(one.case) for one in earlier]
         found = searches.search(rule, surface, promises, cases=cases, seed=seed, known=known).failing
         if found is None:
             for mended in earlier:
                 saved.forget(mended)
         else:
-            saved.keep(SavedCase(scorer, rule.clause, surface.name, found.case, found.text))
+            saved.keep(SavedCase(scorer, rule.clause, surface.name, case_to_json(found.case), found.text))
             broken.append(f"{rule.clause}: {rule.guarantee}\n{explain(found.text, found.case, found.answers)}")
     if broken:
         raise AssertionError("\n\n".join(broken))

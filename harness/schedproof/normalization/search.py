@@ -6,20 +6,17 @@ the others are judged by the same answers, and what no case has broken is not as
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
-import os
-import sys
 import time
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from schedproof.foundation.generating import generate
 from schedproof.normalization.properties import inversion, unanswered
 from schedproof.normalization.rules import rules_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from schedproof.normalization.answer import Answer, Case, Surface
     from schedproof.normalization.promises import Promises
@@ -173,21 +170,6 @@ def _generate(asked: _Asked, rule: Rule, surface: Surface, promises: Promises, c
 
     found: list[Failing] = []
 
-    @hypothesis.seed(seed)
-    @hypothesis.settings(
-        max_examples=cases,
-        # Failing cases are kept by ourselves, in words; the CI profile of hypothesis would fix the seed.
-        database=None,
-        derandomize=False,
-        deadline=None,
-        print_blob=False,
-        suppress_health_check=list(hypothesis.HealthCheck),
-        # Not `explain`: it traces every line from the first failure on, for a text of hypothesis that is not shown.
-        phases=(hypothesis.Phase.generate, hypothesis.Phase.target, hypothesis.Phase.shrink),
-        verbosity=hypothesis.Verbosity.quiet,
-        report_multiple_bugs=False,
-    )
-    @hypothesis.given(generated(rule, surface, promises))
     def attempt(case: Case) -> None:
         failing = asked.ask(case)
         if promises.about == "traffic":
@@ -197,49 +179,14 @@ def _generate(asked: _Asked, rule: Rule, surface: Surface, promises: Promises, c
             raise _Found
 
     try:
-        with warnings.catch_warnings():
-            # That printing a case of 5,000 nodes takes long: it is never printed.
-            warnings.simplefilter("ignore", hypothesis.errors.HypothesisWarning)
-            with _leaving_nothing(), _without_constants_of_modules():
-                attempt()
+        generate(
+            generated(rule, surface, promises), attempt, cases=cases, seed=seed, phases=("generate", "target", "shrink")
+        )
     except _Found:
         return found[-1]  # the smallest is asked last
     except hypothesis.errors.Flaky:
         return dataclasses.replace(min(found, key=_size), steady=False)
     return None
-
-
-@contextlib.contextmanager
-def _leaving_nothing() -> Iterator[None]:
-    """What hypothesis reads in sources, it caches in a folder `.hypothesis` wherever the user is: not for us."""
-    from hypothesis import configuration
-
-    before = getattr(configuration, "__hypothesis_home_directory", None)
-    configuration.set_hypothesis_home_dir(os.devnull)  # below which it cannot write, which it puts up with
-    try:
-        yield
-    finally:
-        configuration.set_hypothesis_home_dir(before)
-
-
-@contextlib.contextmanager
-def _without_constants_of_modules() -> Iterator[None]:
-    """One draw in twenty is a constant that hypothesis has read in the source of some module that happens to be loaded.
-
-    With those, one seed would ask other cases in another process, and in a checkout than in an installed package.
-    """
-    providers: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
-    if not hasattr(providers, "_get_local_constants"):  # a version of hypothesis that reads no sources
-        yield
-        return
-    before = providers._get_local_constants, providers.CONSTANTS_CACHE
-    none = type(providers.GLOBAL_CONSTANTS)()
-    # The cache as well: it holds the constants that a draw may be, those of modules among them.
-    providers._get_local_constants, providers.CONSTANTS_CACHE = lambda: none, type(providers.CONSTANTS_CACHE)(1024)
-    try:
-        yield
-    finally:
-        providers._get_local_constants, providers.CONSTANTS_CACHE = before
 
 
 def _size(failing: Failing) -> int:

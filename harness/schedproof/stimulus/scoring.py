@@ -7,16 +7,16 @@ import time
 from typing import TYPE_CHECKING
 
 from schedproof.binaries.cache import cache_dir
+from schedproof.foundation.saved_cases import SavedCase, SavedCases
 from schedproof.foundation.waiting import until
 from schedproof.history.acts import ScoringSearch, Surfaces
 from schedproof.judge.late import PATIENCE, recovery
 from schedproof.normalization.agreement import disagreement, undocumented
-from schedproof.normalization.answer import readings_to_json
+from schedproof.normalization.answer import case_from_json, case_to_json, readings_to_json
 from schedproof.normalization.effort import SURFACES
 from schedproof.normalization.promises import NORMALIZE_SCORE, Promises
 from schedproof.normalization.properties import unanswered
 from schedproof.normalization.rules import OF_NORMALIZE_SCORE, RULES
-from schedproof.normalization.saved import SavedCase, SavedCases
 from schedproof.normalization.search import Failing, Searched
 from schedproof.stimulus.answers import answered_late
 from schedproof.stimulus.own_placements import ApartSurface, OwnPlacements
@@ -98,12 +98,13 @@ class ScoreSearches:
         for surface in self._asked(rule):
             promises = Promises.of(candidate.kind, candidate.claims, surface.name)
             earlier = saved.of(scorer, self._clause, surface.name)
-            known = [_renamed(one.case, surface.nodes) for one in earlier if _fits(one.case, surface)]
+            cases = [case_from_json(one.case) for one in earlier]
+            known = [_renamed(case, surface.nodes) for case in cases if _fits(case, surface)]
             found = self._found(rule, surface, promises, known)
             identifier = ""
             if found.failing is not None:
-                failed = SavedCase(scorer, self._clause, surface.name, found.failing.case, found.failing.text)
-                identifier = saved.keep(failed)
+                asked = case_to_json(found.failing.case)
+                identifier = saved.keep(SavedCase(scorer, self._clause, surface.name, asked, found.failing.text))
             elif not effort.replay:
                 for mended in earlier:
                     saved.forget(mended)
@@ -223,7 +224,7 @@ class ScoreSearches:
         )  # fmt: skip
 
     def _replay(self, rule: Rule, surface: Surface, promises: Promises) -> Searched:
-        case = _renamed(saved_cases().get(self._trial.effort.replay).case, surface.nodes)
+        case = _renamed(case_from_json(saved_cases().get(self._trial.effort.replay).case), surface.nodes)
         answers = tuple(surface.ask(readings) for readings in case)
         text = rule.wrong(case, answers, promises)
         return Searched(1, Failing(case, answers, text) if text else None, (case, answers))

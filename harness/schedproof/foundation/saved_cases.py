@@ -8,13 +8,10 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from schedproof.foundation.errors import UsageError
-from schedproof.normalization.answer import readings_from_json, readings_to_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from schedproof.normalization.answer import Case
 
 __all__ = ["SavedCase", "SavedCases"]
 
@@ -26,21 +23,23 @@ class SavedCase:
     scorer: str
     clause: str
     surface: str
-    case: Case
+    """Where scores were asked for; empty for a clause that is not about scores."""
+    case: Any
+    """What was tried, as JSON: questions about scores, or a world."""
     text: str
 
     @property
     def id(self) -> str:
         """Eight hexadecimal digits that name the scorer and what it was asked."""
-        asked = [self.scorer, self.clause, self.surface, [readings_to_json(readings) for readings in self.case]]
+        asked = [self.scorer, self.clause, self.surface, self.case]
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:8]
 
     def as_dict(self) -> dict[str, Any]:
-        return {**dataclasses.asdict(self), "case": [readings_to_json(readings) for readings in self.case]}
+        return dataclasses.asdict(self)
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SavedCase:
-        return cls(**{**data, "case": tuple(readings_from_json(readings) for readings in data["case"])})
+        return cls(**data)
 
 
 class SavedCases:

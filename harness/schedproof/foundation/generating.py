@@ -1,0 +1,99 @@
+"""Hypothesis as a search that leaves nothing behind: it draws cases by a seed, the same ones in each process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from hypothesis.strategies import SearchStrategy
+
+__all__ = ["generate"]
+
+_Case = TypeVar("_Case")
+
+
+def generate(
+    strategy: SearchStrategy[_Case],
+    attempt: Callable[[_Case], object],
+    *,
+    cases: int,
+    seed: int,
+    phases: tuple[str, ...] = ("generate",),
+) -> None:
+    """Call `attempt` with up to `cases` values of a strategy. What it raises is raised.
+
+    Args:
+        strategy: what is drawn from.
+        attempt: called with one value after the other.
+        cases: how many.
+        seed: what they are drawn by.
+        phases: those of hypothesis, by name: with `shrink` it calls again, with smaller values, once that has raised;
+            with `target` it is drawn to where `hypothesis.target` is high.
+
+    Raises:
+        hypothesis.errors.Flaky: `attempt` does not raise again with a value with which it has raised.
+    """
+    import hypothesis
+
+    @hypothesis.seed(seed)
+    @hypothesis.settings(
+        max_examples=cases,
+        # Failing cases are kept by ourselves, in words; the CI profile of hypothesis would fix the seed.
+        database=None,
+        derandomize=False,
+        deadline=None,
+        print_blob=False,
+        suppress_health_check=list(hypothesis.HealthCheck),
+        # Never `explain`: it traces every line from the first failure on, for a text of hypothesis that is not shown.
+        phases=tuple(hypothesis.Phase[name] for name in phases),
+        verbosity=hypothesis.Verbosity.quiet,
+        report_multiple_bugs=False,
+    )
+    @hypothesis.given(strategy)
+    def run(case: _Case) -> None:
+        attempt(case)
+
+    with warnings.catch_warnings():
+        # That printing a case of 5,000 nodes takes long: it is never printed.
+        warnings.simplefilter("ignore", hypothesis.errors.HypothesisWarning)
+        with _leaving_nothing(), _without_constants_of_modules():
+            run()
+
+
+@contextlib.contextmanager
+def _leaving_nothing() -> Iterator[None]:
+    """What hypothesis reads in sources, it caches in a folder `.hypothesis` wherever the user is: not for us."""
+    from hypothesis import configuration
+
+    before = getattr(configuration, "__hypothesis_home_directory", None)
+    configuration.set_hypothesis_home_dir(os.devnull)  # below which it cannot write, which it puts up with
+    try:
+        yield
+    finally:
+        configuration.set_hypothesis_home_dir(before)
+
+
+@contextlib.contextmanager
+def _without_constants_of_modules() -> Iterator[None]:
+    """One draw in twenty is a constant that hypothesis has read in the source of some module that happens to be loaded.
+
+    With those, one seed would ask other cases in another process, and in a checkout than in an installed package.
+    """
+    providers: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
+    if not hasattr(providers, "_get_local_constants"):  # a version of hypothesis that reads no sources
+        yield
+        return
+    before = providers._get_local_constants, providers.CONSTANTS_CACHE
+    none = type(providers.GLOBAL_CONSTANTS)()
+    # The cache as well: it holds the constants that a draw may be, those of modules among them.
+    providers._get_local_constants, providers.CONSTANTS_CACHE = lambda: none, type(providers.CONSTANTS_CACHE)(1024)
+    try:
+        yield
+    finally:
+        providers._get_local_constants, providers.CONSTANTS_CACHE = before
