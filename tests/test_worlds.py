@@ -1,60 +1,291 @@
-"""Worlds at random: what the apiserver takes, that they are the same by one seed, and that both outcomes occur."""
+"""Worlds at random: what the apiserver takes, how they are searched, made smaller, kept and told."""
 
 from __future__ import annotations
 
+import json
 import random
 from typing import Any
 
 import pytest
+import yaml
 
-from schedproof.oracle.feasibility import check
-from schedproof.stimulus.pods import pod_manifest
-from schedproof.stimulus.worlds import POOL, Worlds
+from schedproof.cli.main import command_line
+from schedproof.documents.manifests import parse_manifests
+from schedproof.foundation.generating import generate
+from schedproof.foundation.saved_cases import SavedCase, SavedCases
+from schedproof.oracle.feasibility import check, unmodelled
+from schedproof.oracle.quantity import parse_quantity
+from schedproof.worlds.draws import Drawing, RandomDraws, corners, worlds
+from schedproof.worlds.search import Bounds, Search, Wrong
+from schedproof.worlds.smaller import smaller
+from schedproof.worlds.words import in_words, manifests, node_manifest, yaml_text
+from schedproof.worlds.world import NODES, POOL, World, acceptable, tidy
 
-NAMES = [f"node-{number}" for number in range(4)]
-
-
-def drawn(seed: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Nodes, pods that are particular about them, and pods that ask for resources."""
-    worlds = Worlds(random.Random(seed))
-    nodes = list(worlds.nodes(len(NAMES)))
-    return nodes, [worlds.particular(NAMES) for _ in range(36)], [worlds.demanding("image") for _ in range(24)]
-
-
-def containers(pod: dict[str, Any]) -> list[dict[str, Any]]:
-    return [*pod["containers"], *pod.get("initContainers", ())]
+FEATURES = ("pod-affinity", "topology-spread")
+BOUNDS = Bounds(worlds=50, seconds=1000, tries=500, smaller_seconds=1000)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_pods_fit_somewhere_and_nowhere(seed: int) -> None:
-    nodes, particular, _ = drawn(seed)
-    assert drawn(seed) == (nodes, particular, drawn(seed)[2])
-    manifests = [
-        {
-            "metadata": {"name": name, "labels": node["labels"]}, "spec": {"taints": node["taints"]},
-            "status": {"allocatable": {"pods": "110"}},
-        }
-        for name, node in zip(NAMES, nodes, strict=True)
-    ]  # fmt: skip
-    pods = [pod_manifest(f"p-{number}", "any", image="image", **spec) for number, spec in enumerate(particular)]
-    fitting = [pod for pod in pods if not all(check(pod, manifests, ()).values())]
+def generated(count: int = 200, *, seed: int = 1, features: tuple[str, ...] = FEATURES, ports: bool = True):
+    found: list[World] = []
+    generate(worlds(features, ports=ports), found.append, cases=count, seed=seed)
+    return found
+
+
+def specs(world: World) -> list[dict[str, Any]]:
+    return [pod.get("spec", {}) for pod in world.pods]
+
+
+def containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*spec.get("containers", ()), *spec.get("initContainers", ())]
+
+
+def fits(pod: dict[str, Any], nodes: list[dict[str, Any]]) -> bool:
+    return not all(check(pod, nodes, ()).values())
+
+
+def of_kind(world: World, kind: str) -> list[dict[str, Any]]:
+    found = [one for one in manifests(world, "any") if one["kind"] == kind]
+    return [{**one, "metadata": {"namespace": "ns", **one["metadata"]}} for one in found] if kind == "Pod" else found
+
+
+def test_generated_worlds_are_small_acceptable_and_known_to_the_oracle():
+    found = generated()
+    assert len(found) == 200
+    for world in found:
+        assert acceptable(world)
+        assert tidy(world) == world
+        assert 1 <= len(world.nodes) <= 4
+        assert 1 <= len(world.steps) <= 8
+        pods, nodes = of_kind(world, "Pod"), of_kind(world, "Node")
+        assert not [gap for pod in pods for gap in unmodelled(pod, pods, nodes)]
+        assert World.from_json(json.loads(json.dumps(world.as_json()))) == world
+    coming = [step["comes"] for world in found for step in world.steps if "comes" in step]
+    assert len(coming) > 400
+    kinds = {kind for world in found for step in world.steps for kind in step}
+    assert kinds == {"comes", "there", "node", "elsewhere", "deleted", "changed"}
+
+
+def test_pods_of_generated_worlds_fit_somewhere_and_nowhere():
+    first = [(of_kind(world, "Pod")[0], of_kind(world, "Node")) for world in generated() if "comes" in world.steps[0]]
+    fitting = [fits(pod, nodes) for pod, nodes in first]
+    assert 0.2 < sum(fitting) / len(fitting) < 0.8
+
+
+def test_the_same_seed_generates_the_same_worlds():
+    assert generated(20, seed=3) == generated(20, seed=3) != generated(20, seed=4)
+
+
+def test_what_is_not_claimed_is_not_drawn():
+    text = json.dumps([world.as_json() for world in generated(features=(), ports=False)])
+    assert not [word for word in ("podAffinity", "podAntiAffinity", "topologySpread", "hostPort") if word in text]
+    text = json.dumps([world.as_json() for world in generated()])
+    assert all(word in text for word in ("podAffinity", "podAntiAffinity", "topologySpread", "hostPort"))
+
+
+def test_nothing_evicts_pods_in_the_middle_of_a_world():
+    for world in generated():
+        changed = [step["changed"] for step in world.steps if "changed" in step]
+        assert "NoExecute" not in {taint["effect"] for node in changed for taint in node.get("taints", ())}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_large_worlds(seed):
+    particular, full = corners(random.Random(seed))
+    assert corners(random.Random(seed)) == [particular, full]
+    assert all(map(acceptable, (particular, full)))
+    pods, nodes = of_kind(particular, "Pod"), of_kind(particular, "Node")
+    fitting = [pod for pod in pods if fits(pod, nodes)]
     assert 4 <= len(fitting) <= len(pods) - 4
     # Pods keep to the pool, whichever way they say so.
-    outside = {**manifests[0], "metadata": {"name": NAMES[0], "labels": {"kubernetes.io/hostname": NAMES[0]}}}
-    assert all(check(pod, [{**outside, "spec": {}}], ())[NAMES[0]] for pod in pods)
-    assert all(node["labels"].items() >= POOL.items() for node in nodes)
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_no_pod_opens_a_port_of_its_node_twice(seed: int) -> None:
-    """The apiserver refuses it."""
-    for pod in drawn(seed)[2]:
-        ports = [(port["hostPort"], port["protocol"]) for one in containers(pod) for port in one.get("ports", ())]
+    outside = {**nodes[0], "metadata": {"name": NODES[0], "labels": {"kubernetes.io/hostname": NODES[0]}}}
+    assert not [pod for pod in pods if fits(pod, [outside])]
+    assert all(node["metadata"]["labels"].items() >= POOL.items() for node in nodes)
+    for spec in specs(full):
+        ports = [(port["hostPort"], port["protocol"]) for one in containers(spec) for port in one.get("ports", ())]
         assert len(ports) == len(set(ports))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_what_cannot_be_overcommitted_has_its_limit(seed: int) -> None:
-    for one in (one for pod in drawn(seed)[2] for one in containers(pod)):
-        asked = {**one["resources"]["limits"], **one["resources"]["requests"]}
-        assert {name for name in asked if "/" in name} <= one["resources"]["limits"].keys()
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {},
+        {"nodeSelector": POOL, "containers": [{"resources": {"requests": {"schedproof.dev/device": "1"}}}]},
+        {"nodeSelector": POOL, "tolerations": [{"operator": "Exists", "value": "yes"}]},
+        {"nodeSelector": POOL, "tolerations": [{"value": "yes"}]},
+        {"nodeSelector": POOL, "tolerations": [{"key": "a", "tolerationSeconds": 3600}]},
+        {"nodeSelector": POOL, "containers": [{"ports": [{"hostPort": 80}]}]},
+        {"nodeSelector": POOL, "initContainers": [{"resources": {"requests": {"cpu": "1"}}}]},
+        {"nodeSelector": POOL, "topologySpreadConstraints": [{"maxSkew": 1}]},
+    ],
+)
+def test_what_the_apiserver_refuses_or_leaves_the_pool_is_not_acceptable(spec):
+    assert not acceptable(World([{"name": NODES[0]}], [{"comes": {"name": "pod-1", "spec": spec}}]))
+    right = World([{"name": NODES[0]}], [{"comes": {"name": "pod-1", "spec": {"nodeSelector": POOL}}}])
+    assert acceptable(right)
+    assert not acceptable(World([], right.steps))
+
+
+def test_tidying_leaves_out_what_is_about_nothing():
+    here, there = ({"name": name} for name in NODES[:2])
+    pod = {"name": "pod-1", "spec": {"containers": [{"resources": {}}], "affinity": {"nodeAffinity": {}}}}
+    steps = [
+        {"there": {"name": "pod-0"}, "node": there["name"]},
+        {"deleted": "pod-0"},
+        {"changed": there},
+        {"comes": pod},
+    ]
+    assert tidy(World([here], steps)).steps == [{"comes": {"name": "pod-1", "spec": {"containers": [{}]}}}]
+
+
+# -- searches, by a candidate that is a function
+
+
+def only_the_first_container(world: World, _hurried: bool = False) -> Wrong | None:
+    """Of a scheduler that counts no other: the step of the first pod that asks for more CPU than its node offers."""
+    offered = {node["name"]: node.get("allocatable", {}).get("cpu", "4") for node in world.nodes}
+    for number, step in enumerate(world.steps):
+        asked = [
+            one.get("resources", {}).get("requests", {}) for one in containers(step.get("comes", {}).get("spec", {}))
+        ]
+        amounts = [parse_quantity(one.get("cpu", "0")) for one in asked]
+        most = max(map(parse_quantity, offered.values()))
+        if amounts and amounts[0] <= most < sum(amounts):
+            return Wrong("too much", number)
+    return None
+
+
+def test_what_fails_is_made_as_small_as_a_person_would_write_it():
+    search = Search(only_the_first_container, Bounds(500, 1000, 500, 1000))
+    assert search.generated(worlds(FEATURES), 1)
+    search.make_smaller()
+    assert search.steady
+    assert search.world is not None
+    (node,), (step,) = search.world.nodes, search.world.steps
+    assert node["allocatable"] == {"cpu": "1"}
+    assert step["comes"]["spec"].keys() <= {"nodeSelector", "containers", "initContainers"}
+    assert sum(bool(one) for one in containers(step["comes"]["spec"])) <= 2
+    assert in_words(search.world).startswith(f"1 node, 1 pod: {node['name']} with {{allocatable: {{cpu: 1}}}}; ")
+
+
+def test_a_large_world_is_made_smaller_as_well():
+    large = World([{"name": name} for name in NODES], [{"comes": {"name": f"pod-{n}", "spec": {"nodeSelector": POOL}}}
+                  for n in range(30)])  # fmt: skip
+    asked: list[World] = []
+
+    def third_last(world: World) -> int | None:
+        asked.append(world)
+        names = [pod["name"] for pod in world.pods]
+        return names.index("pod-27") if "pod-27" in names and "pod-3" in names else None
+
+    smallest = smaller(large, third_last)
+    assert [pod["name"] for pod in smallest.pods] == ["pod-3", "pod-27"]
+    assert len(smallest.nodes) == 1
+    assert len(asked) == len({world.key for world in asked}) < 60
+
+
+def test_a_search_keeps_to_its_bounds():
+    now = iter(range(1000))
+    search = Search(lambda _world, _hurried: None, Bounds(100, 10, 0, 0), lambda: float(next(now)))
+    assert not search.generated(worlds(), 1)
+    assert search.count == 10
+    search = Search(lambda _world, _hurried: None, Bounds(7, 1000, 0, 0))
+    assert not search.generated(worlds(), 1)
+    assert search.count == 7
+    search = Search(only_the_first_container, Bounds(500, 1000, 3, 1000))
+    assert search.generated(worlds(), 1)
+    search.make_smaller()
+    assert search.tries == 3
+
+
+def test_what_goes_wrong_once_is_not_steady_and_kept_as_it_was_found():
+    runs: list[World] = []
+
+    def once(world: World, _hurried: bool) -> Wrong | None:
+        runs.append(world)
+        return Wrong("odd", 0) if len(runs) == 3 else None
+
+    search = Search(once, BOUNDS)
+    assert search.generated(worlds(), 1)
+    search.make_smaller()
+    assert (search.world, search.steady) == (runs[2], False)
+
+
+def test_what_a_run_raises_ends_the_search_and_leaves_what_was_found():
+    class Over(Exception):  # noqa: N818
+        pass
+
+    def run(_world: World, hurried: bool) -> Wrong | None:
+        if hurried:
+            raise Over
+        return Wrong("odd", 0)
+
+    search = Search(run, BOUNDS)
+    assert search.first_wrong(generated(20)[-1:])
+    with pytest.raises(Over):
+        search.make_smaller()
+    assert search.wrong == Wrong("odd", 0)
+
+    def ended(_world: World, _hurried: bool) -> Wrong | None:
+        runs.append(1)
+        raise Over
+
+    runs: list[int] = []
+    with pytest.raises(Over):
+        Search(ended, BOUNDS).generated(worlds(), 1)
+    assert len(runs) == 1
+
+
+# -- kept and told
+
+
+def test_a_world_is_kept_and_replayed_by_its_id(tmp_path):
+    saved, world = SavedCases(tmp_path), generated(5)[-1]
+    identifier = saved.keep(SavedCase("candidate.yaml", "core/random-worlds", "", world.as_json(), "wrong"))
+    (kept,) = saved.of("candidate.yaml", "core/random-worlds", "")
+    assert World.from_json(kept.case) == World.from_json(saved.get(identifier).case) == world
+    saved.forget(kept)
+    assert not list(tmp_path.iterdir())
+
+
+def test_kubectl_takes_it(tmp_path):
+    for world in generated(50):
+        text = yaml_text(world, "pod-1 was not bound", "my-scheduler")
+        documents = parse_manifests(text, tmp_path)
+        assert documents == manifests(world, "my-scheduler")
+        assert [one for one in documents if one["kind"] == "Node"][: len(world.nodes)] == [
+            node_manifest(node) for node in world.nodes
+        ]
+        pods = [one for one in documents if one["kind"] == "Pod"]
+        assert [pod["metadata"]["name"] for pod in pods] == [pod["name"] for pod in world.pods]
+        for pod in pods:
+            assert all({"name", "image"} <= one.keys() for one in containers(pod["spec"]))
+            assert (pod["spec"]["schedulerName"] == "my-scheduler") != ("nodeName" in pod["spec"])
+        assert "&id" not in text  # kubectl takes anchors; people do not
+    assert yaml.safe_load("a: 1")
+
+
+def test_a_world_in_words():
+    drawing = Drawing(RandomDraws(random.Random(1)))
+    assert drawing.world()
+    world = World(
+        [{"name": NODES[0], "taints": [{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]}],
+        [
+            {"there": {"name": "pod-1", "labels": {"app": "web"}}, "node": NODES[0], "elsewhere": True},
+            {"deleted": "pod-1"},
+            {"changed": {"name": NODES[0], "unschedulable": True}},
+            {"comes": {"name": "pod-2", "spec": {"nodeSelector": {**POOL, "schedproof.dev/tier": ""}}}},
+        ],
+    )
+    assert in_words(world) == (
+        "1 node, 2 pods: node-world-0 with {taints: [{key: reserved, effect: NoSchedule}]}; pod-1 is on node-world-0, "
+        "in another namespace with {labels: {app: web}}; pod-1 is deleted; node-world-0 is now {unschedulable: true}; "
+        'pod-2 comes with {nodeSelector: {tier: ""}}'
+    )
+
+
+def test_options():
+    parse = command_line().parse_args
+    assert parse(["run", "stock"]).worlds is None
+    assert parse(["run", "stock", "--worlds=500"]).worlds == 500
+    with pytest.raises(SystemExit):
+        parse(["run", "stock", "--worlds=many"])

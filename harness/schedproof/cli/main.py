@@ -111,7 +111,7 @@ _COMMANDS = {
             "schedproof compare schedproof-results/EARLIER schedproof-results/LATER",
         ),
         "normalize": ("property-test the scores of one or more candidates", "schedproof normalize . --surface python"),
-        "replay": ("repeat a case that broke a clause about scores", "schedproof replay 5d0c2a81"),
+        "replay": ("repeat a case that broke a clause about scores, or a world", "schedproof replay 5d0c2a81"),
         "bench": ("compare how fast candidates schedule", "schedproof bench my-plugin --workload basic --rounds 10"),
     },
     "write one": {
@@ -268,7 +268,8 @@ def _replay(arguments: argparse.Namespace) -> int:
 
     saved = saved_cases().get(arguments.id)
     # The case is what is wanted: its readings, and the scores that they are given.
-    again = [saved.scorer, f"--clause={saved.clause}", f"--surface={saved.surface}", f"--replay={saved.id}", "-v"]
+    surface = [f"--surface={saved.surface}"] if saved.surface else []
+    again = [saved.scorer, f"--clause={saved.clause}", *surface, f"--replay={saved.id}", "-v"]
     return run_suites(command_line().parse_args(["run", *again]))
 
 

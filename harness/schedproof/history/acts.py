@@ -12,7 +12,7 @@ __all__ = [
     "Accepted", "Aged", "Asserted", "Broken", "Calm", "CalmOver", "CasePhase", "Election", "Emptied", "Expect", "Fence",
     "GroupCreated", "Halted", "Lift", "LineFault", "Marked", "Missed", "NodesLoad", "PodCreated", "Reading", "Resumed",
     "Rights", "Run", "RunCandidate", "RunCluster", "RunEnd", "ScoringSearch", "Selected", "ShownSeen", "Surfaces",
-    "Tolerates", "TransportTried", "Tried", "Trouble", "Unseen", "Users",
+    "Tolerates", "TransportTried", "Tried", "Trouble", "Unseen", "Users", "WorldSearch",
 ]  # fmt: skip
 
 
@@ -395,3 +395,25 @@ class ScoringSearch(OfCase, kind="scoring"):
     questions: list[Any]
     """Of the case that is shown: the nodes and their readings."""
     answers: list[Any]
+
+
+class WorldSearch(OfCase, kind="worlds"):
+    """A search for a world in which a pod is placed wrongly."""
+
+    worlds: int
+    """How many were tried, before one was made smaller."""
+    tries: int = 0
+    """To make it smaller."""
+    seconds: Number = 0.0
+    id: str = ""
+    """Of the smallest that was found, by which it can be tried again; empty where there is none."""
+    world: dict[str, Any] | None = None
+    """That one: its nodes, and the steps by which pods come."""
+    words: str = ""
+    """The same as a person would say it."""
+    file: str = ""
+    """Where it is as YAML that kubectl takes, below the folder of this history."""
+    pods: list[str] = Field(default_factory=list)
+    """Uids of its pods as it was tried last; empty where all was right then."""
+    steady: bool = True
+    """Whether it went wrong each time."""

@@ -41,6 +41,7 @@ from schedproof.judge import (
     tie,
     volumes,
     wishes,
+    worlds,
 )
 from schedproof.judge.clause import Clause
 from schedproof.judge.own import is_own, own_clause
@@ -55,6 +56,7 @@ _FAMILIES = (
     invariants.CLAUSES,
     conditions.CLAUSES,
     placement.CLAUSES,
+    worlds.CLAUSES,
     priority.CLAUSES,
     preemption.CLAUSES,
     wishes.CLAUSES,

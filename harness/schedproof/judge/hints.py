@@ -20,7 +20,8 @@ _HINTS = {
         "Filter at the moment of the decision, by the newest nodes and pods, and count what was just bound."
     ),
     "core/random-worlds": (
-        "Compare the decision's table with the pod: each row says which rule keeps it off, or none does."
+        "Compare the decision's table with the pod of the smallest world: each row says which rule keeps it off, or "
+        "none does. Repeat it with `schedproof replay ID`; its YAML is for kubectl."
     ),
     "core/binds": (
         "POST to pods/NAME/binding with target.name; check schedulerName, RBAC for pods/binding, and the log."

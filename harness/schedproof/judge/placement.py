@@ -45,7 +45,9 @@ _NAMED = 3
 """Misplaced pods that a summary names after the first; the report shows the decisions of more."""
 
 
-def judge_placement(history: History, case: str, *, but_for: Collection[str] = ()) -> Finding:
+def judge_placement(
+    history: History, case: str, *, but_for: Collection[str] = (), only: Collection[str] | None = None
+) -> Finding:
     """Every pod of the case that is the candidate's was placed where it could run, and only if it could.
 
     Every `expect` record of the case is checked against the record, and the expectation itself against the
@@ -55,13 +57,14 @@ def judge_placement(history: History, case: str, *, but_for: Collection[str] = (
         history: what happened.
         case: the clause.
         but_for: uids of pods of which nothing can be expected.
+        only: uids of the pods that count; None: all of them.
     """
     own = history.own_pods()
     rulings = [
         rule_binding(history, history.bindings[pod.uid])
         for pod in history.test_pods(case)
         # Where the probes that show what it has seen went, is for core/node-selector to judge.
-        if pod.role != "settle" and pod.uid in own and pod.uid in history.bindings
+        if pod.role != "settle" and pod.uid in own and pod.uid in history.bindings and (only is None or pod.uid in only)
     ]
     guesses = [ruling for ruling in rulings if ruling.guessed]
     wrong = [ruling for ruling in rulings if ruling.reasons and ruling not in guesses]
@@ -69,7 +72,7 @@ def judge_placement(history: History, case: str, *, but_for: Collection[str] = (
         return _misplaced(history, wrong, shown(history, case))
     if gaps := sorted({gap for ruling in guesses for gap in ruling.unmodelled}):
         return invalid("oracle-gap", f"the oracle does not model {', '.join(gaps)}")
-    expectations = list(history.of(Expect, case))
+    expectations = [one for one in history.of(Expect, case) if only is None or one.uid in only]
     if not expectations:
         return invalid("nothing-expected", _nothing_expected(history, case), timeline=timeline(history, case))
     pods = {pod.uid: pod for pod in history.test_pods(case)}
@@ -484,11 +487,6 @@ CLAUSES = (
         "By DoNotSchedule a place is ahead of the emptiest one that counts by maxSkew at most, at every binding.",
         "Kubernetes: pod topology spread constraints (KEP-895, 3022, 3094, 3243); PodTopologySpread plugin",
         judge_placement, needs=CHANGE_NODES, features=frozenset({"topology-spread"}), stands_on=STEERED,
-    ),
-    Clause(
-        "core/random-worlds",
-        "Of nodes and pods drawn at random, every pod goes where it may run, and waits only where it may run nowhere.",
-        "Kubernetes: the default Filter plugins", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
         "core/requeue-node-added", "A pod that fitted nowhere is scheduled once a node joins on which it fits.",

@@ -26,6 +26,8 @@ class Effort:
     profile: str = "quick"
     surfaces: tuple[str, ...] = ()
     replay: str = ""
+    worlds: int | None = None
+    """How many to generate for core/random-worlds; None: as many as its time allows, up to its usual number."""
 
     def __post_init__(self) -> None:
         if self.profile not in PROFILES and not re.fullmatch("[0-9]{1,7}", self.profile):

@@ -93,6 +93,7 @@ def pytest_configure(config: pytest.Config) -> None:
                 config.getoption("--sched-cases") or Effort.profile,
                 tuple(config.getoption("--sched-surface")),
                 config.getoption("--sched-replay") or "",
+                config.getoption("--sched-worlds"),
             ),
             **{o.name.replace("-", "_"): config.getoption(f"--sched-{o.name}") for o in CLUSTER_OPTIONS},
             binaries=explicit_binaries(config.getoption("--sched-binary")),

@@ -112,7 +112,8 @@ OPTIONS = (
         repeated=True,
     ),
     Option("cases", "N", "normalization: cases for each clause: quick (default), ci, thorough, or a number"),
-    Option("replay", "ID", "normalization: only this case, which failed before"),
+    Option("worlds", "N", "core/random-worlds: worlds to generate (default: up to 100, in up to 40 s)", count),
+    Option("replay", "ID", "normalization, core/random-worlds: only this case, which failed before"),
     Option(
         "window",
         "DURATION",

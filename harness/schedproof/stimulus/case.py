@@ -31,7 +31,8 @@ from schedproof.stimulus.scoring import ScoreSearches
 from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.status import PodStatus
 from schedproof.stimulus.volume_changes import VolumeChanges
-from schedproof.stimulus.worlds import Worlds
+from schedproof.stimulus.world_runs import WorldRuns
+from schedproof.stimulus.world_searches import WorldSearches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -161,9 +162,10 @@ class Case:
         return any(exclusion.clause == clause for exclusion in self.trial.candidate.exclusions)
 
     @functools.cached_property
-    def worlds(self) -> Worlds:
-        """Nodes and pods at random, by the run's seed."""
-        return Worlds(self.random, ports=not self.excludes("core/host-port"))
+    def worlds(self) -> WorldSearches:
+        """Worlds of nodes and pods at random, by the run's seed."""
+        runs = WorldRuns(self._context, self.pods, self.nodes, self.sight, self._expect)
+        return WorldSearches(self._context, runs, ports=not self.excludes("core/host-port"))
 
     @functools.cached_property
     def groups(self) -> GroupChanges:

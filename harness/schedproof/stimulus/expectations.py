@@ -67,12 +67,12 @@ class Expectations:
 
     def pending(self, pods: Sequence[Pod], **sentinel: Any) -> None:
         """Let the candidate decide on these pods, which fit nowhere."""
-        self._let_decide(pods, **sentinel)
+        self.let_decide(pods, **sentinel)
         self.record("pending", pods, self._deadlines.bind)
 
     def unwilling(self, pods: Sequence[Pod], **sentinel: Any) -> None:
         """Let the candidate decide on these pods, which fit, but which it claims not to schedule as things are."""
-        self._let_decide(pods, **sentinel)
+        self.let_decide(pods, **sentinel)
         self.record("unwilling", pods, self._deadlines.bind)
 
     def decided(self, pods: Sequence[Pod], **sentinel: Any) -> None:
@@ -110,7 +110,7 @@ class Expectations:
 
     # -- of which they are made
 
-    def _let_decide(self, pods: Sequence[Pod], **sentinel: Any) -> None:
+    def let_decide(self, pods: Sequence[Pod], **sentinel: Any) -> None:
         """Fence these pods; once more in another second, where the candidate has not said of all that they wait.
 
         Pods that were created in one second, and so have the same timestamp, may have their turns in any order.

@@ -170,8 +170,11 @@ class NodeChanges:
         self._await_gone([name])
         self._left[name] = time.monotonic()
 
-    def resize(self, name: str, **allocatable: str) -> None:
-        """Have a node that joined offer another amount of resources, as after its kubelet was given reservations."""
+    def resize(self, name: str, **allocatable: str | None) -> None:
+        """Have a node that joined offer another amount of resources, as after its kubelet was given reservations.
+
+        None: it does not offer that one any more.
+        """
         self._report(name, {"allocatable": allocatable})
 
     def recreate(self, name: str, *, labels: Mapping[str, str], **capacity: str) -> None:

@@ -344,6 +344,11 @@ class PodChanges:
 
         wait_for(probe, POD_PHASE, what=f"{pod.name} to be {phase}", wake=self._recorder.changed)
 
+    @property
+    def present(self) -> list[Pod]:
+        """Those that were created and not deleted."""
+        return list(self._pods.values())
+
     def delete(self, pods: Sequence[Pod]) -> None:
         """Delete pods, and wait until the watch has shown that they are gone."""
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:

@@ -38,7 +38,7 @@ class ClauseReport(_Part):
     summary: str
     """For people: its wording may change."""
     evidence: dict[str, Any]
-    """`decisions`, `timeline` (not of what passed), `logs`, `measured`, `scorings`, `symptoms`."""
+    """`decisions`, `timeline` (not of what passed), `logs`, `measured`, `scorings`, `world`, `symptoms`."""
     code: str = ""
     """What was found, in a word that does not change; none if it passed."""
     stale: bool = False

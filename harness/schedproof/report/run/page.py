@@ -161,6 +161,9 @@ def _print_cause(
         console.print(Padding(decision_table(decision, rows=_ROWS), (0, 0, 0, 3)))
     for scoring in [one for one in shown.evidence.get("scorings", ()) if one["id"] and not one.get("holds")][:1]:
         _say(console, f"surface {scoring['surface']}; the same case again: schedproof replay {scoring['id']}", indent=3)
+    if world := shown.evidence.get("world"):
+        _say(console, f"smallest world: {world['words']}", indent=3, most=_TEXT)
+        _say(console, f"the same world again: schedproof replay {world['id']}; for kubectl: {world['file']}", indent=3)
     _say(console, f"guarantee: {cause.guarantee}", indent=3)
     _say(console, f"mend: {cause.remedy}", indent=3)
     for line in _command(result.reproduce(one.candidate, shown.clause), console.width - 4):

@@ -1,0 +1,206 @@
+"""Has the candidate schedule the pods of a world, on a few nodes of the clause's own, and says what went wrong."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.deadlines import AGAIN, LATE
+from schedproof.foundation.waiting import NotYet
+from schedproof.history.acts import PodCreated
+from schedproof.oracle.feasibility import check
+from schedproof.stimulus.pods import FILLER, TOLERATE_ALL
+from schedproof.worlds.search import Wrong
+from schedproof.worlds.words import node_manifest
+from schedproof.worlds.world import DEVICE, NODES, POOL, USUAL, pod_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from schedproof.oracle.reason import Reason
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.expectations import Expectations
+    from schedproof.stimulus.node_changes import NodeChanges
+    from schedproof.stimulus.pod_changes import PodChanges
+    from schedproof.stimulus.pods import Pod
+    from schedproof.stimulus.sight import Sight
+    from schedproof.worlds.world import Manifest, World
+
+__all__ = ["WorldRuns"]
+
+_CAPACITY = {"cpu": "45", "memory": "45Gi", "ephemeral-storage": "410Gi", DEVICE: "40"}
+"""What nodes have; what they offer is less."""
+_HOSTNAME = "kubernetes.io/hostname"
+_HURRIED = AGAIN
+"""What a pod gets to be bound in while a world is made smaller: milliseconds are usual."""
+
+
+class WorldRuns:
+    """Nodes stay from one world to the next and are changed into what they are in it: joining takes much longer.
+
+    Pods come one after the other. Of each the oracle says, as things are when it comes, whether it fits. One that does
+    is to be bound; the others wait until a fence has shown that they were left pending. That is before something
+    changes by which one of them could fit, so that no back-off is waited for.
+    """
+
+    def __init__(
+        self, context: Context, pods: PodChanges, nodes: NodeChanges, sight: Sight, expect: Expectations
+    ) -> None:
+        self._context, self._trial, self._recorder = context, context.trial, context.recorder
+        self._pods, self._nodes, self._sight, self._expect = pods, nodes, sight, expect
+        self._shapes: dict[str, Manifest] = {}
+        """The nodes as they are."""
+        self._named: dict[str, Pod] = {}
+        self._waiting: list[tuple[Pod, int, Mapping[str, tuple[Reason, ...]]]] = []
+        """Pods that fit nowhere, by which step each came, and why each node is none for it."""
+        self.uids: list[str] = []
+        """Of all pods of the last world, if something went wrong there and it was not hurried."""
+
+    def run(self, world: World, hurried: bool) -> Wrong | None:
+        """The first thing that goes wrong; None where nothing does.
+
+        `hurried`: nothing is expected on record, and a pod that was said to wait is not waited for.
+
+        Raises:
+            CaseOver: the candidate could not be shown to have seen the world, or to have decided on its pods.
+        """
+        before, first = {pod.uid for pod in self._pods.present}, len(self._recorder.records)
+        self._named, self._waiting, self.uids = {}, [], []
+        try:
+            for name in NODES:
+                self._shape(name, next((node for node in world.nodes if node["name"] == name), None))
+            self._sight.settle()
+            wrong = self._steps(world, hurried=hurried)
+        finally:
+            self._pods.delete([pod for pod in self._pods.present if pod.uid not in before])
+        if wrong is not None and not hurried:
+            created = (record for record in self._recorder.records[first:] if isinstance(record, PodCreated))
+            self.uids = [record.uid for record in created if record.case == self._context.clause]
+        return wrong
+
+    def _steps(self, world: World, *, hurried: bool) -> Wrong | None:
+        for number, step in enumerate(world.steps):
+            if ("comes" not in step or self._may_come_to_fit) and (wrong := self._left_pending(hurried=hurried)):
+                return wrong
+            if "comes" in step:
+                text = self._comes(step["comes"], number, hurried=hurried)
+                if text:
+                    return Wrong(text, number)
+                continue
+            self._change(step)
+            self._sight.settle()
+        return self._left_pending(hurried=hurried)
+
+    # -- nodes, and what others do
+
+    def _shape(self, name: str, node: Manifest | None) -> None:
+        """Make a node what it is in the world: all that a person would `kubectl apply`. None: it has no part in it."""
+        if name not in self._shapes:
+            if node is None:
+                return
+            self._nodes.add(name, **_CAPACITY)
+            self._shapes[name] = {"metadata": {"labels": {}}, "status": {}}
+        now, before = node_manifest(node or {"name": name}), self._shapes[name]
+        labels: dict[str, str | None] = {**dict.fromkeys(before["metadata"]["labels"]), **now["metadata"]["labels"]}
+        if node is None:
+            now["metadata"]["labels"] = {_HOSTNAME: name}
+            labels |= dict.fromkeys(POOL)
+        changes: dict[str, Any] = {}
+        if now["metadata"]["labels"] != before["metadata"]["labels"]:
+            changes["labels"] = labels
+        if now.get("spec") != before.get("spec"):
+            # A cordon is a taint as well, which must not be lost with the others.
+            changes["taints"] = now.get("spec", {}).get("taints", [])
+            changes["unschedulable"] = now.get("spec", {}).get("unschedulable", False)
+        if changes:
+            self._nodes.change(name, **changes)
+        if now["status"] != before["status"]:
+            self._nodes.resize(name, **{**dict.fromkeys(USUAL), **now["status"]["allocatable"]})
+        self._shapes[name] = now
+
+    def _change(self, step: Manifest) -> None:
+        if "changed" in step:
+            self._shape(step["changed"]["name"], step["changed"])
+        elif "deleted" in step:
+            self._pods.delete([self._named.pop(step["deleted"])] if step["deleted"] in self._named else [])
+        else:
+            trial = self._trial
+            elsewhere = trial.surroundings.namespace_beside(trial.namespace, "fillers") if "elsewhere" in step else ""
+            self._create(
+                step["there"], role="filler", scheduler_name=FILLER, node=step["node"], namespace=elsewhere,
+                tolerations=TOLERATE_ALL,
+            )  # fmt: skip
+
+    def _create(self, pod: Manifest, **more: Any) -> Pod:
+        spec = pod_spec(pod, self._trial.cluster.workload_image)
+        created = self._pods.create(
+            pod["name"], plain=True, labels=dict(pod.get("labels", {})), **{**spec, **more}
+        )  # fmt: skip
+        self._named[pod["name"]] = created
+        return created
+
+    # -- the candidate's pods
+
+    def _comes(self, described: Manifest, number: int, *, hurried: bool) -> str:
+        """What goes wrong with a pod that fits; "" where nothing does, or where it has to wait."""
+        pod = self._create(described)
+        seen = self._recorder.pods.get(pod.uid)
+        if seen is None:  # bound where a taint evicts it, or deleted by the candidate
+            return f"{pod.name} is gone"
+        nodes = check(seen, list(self._recorder.nodes.values()), list(self._recorder.pods.values()))
+        room = sorted(node for node, why in nodes.items() if not why)
+        if not room:
+            self._waiting.append((pod, number, nodes))
+            return ""
+        if not self._is_bound(pod, hurried=hurried):
+            return f"{pod.name} was not bound, although it fits on {', '.join(room)}"
+        return self._misplaced(pod, nodes)
+
+    def _is_bound(self, pod: Pod, *, hurried: bool) -> bool:
+        """Whether it is, in the time that the candidate claims to take; if hurried, or until it is said to wait."""
+        if hurried:
+
+            def decided() -> None:
+                if not (self._pods.was_bound(pod) or self._pods.is_told(pod)):
+                    raise NotYet("nothing was said of it")
+
+            self._expect.patiently(decided, _HURRIED, "a pod to be decided on")
+            return self._pods.was_bound(pod)
+        due = self._expect.due(self._context.deadlines.bind)
+        if bound := self._expect.wait_bound([pod], due):
+            self._trial.schedules()
+        self._expect.record("bound", [pod], due)
+        if not bound:
+            self._expect.wait_bound([pod], LATE)
+        return bound
+
+    def _misplaced(self, pod: Pod, nodes: Mapping[str, tuple[Reason, ...]]) -> str:
+        node = self._pods.node_of(pod)
+        if node in nodes and not nodes[node]:
+            return ""
+        why = "; ".join(nodes[node]) if node in nodes else "it is gone"
+        return f"{pod.name} was bound to {node or 'a node'}, where it cannot run: {why}"
+
+    @property
+    def _may_come_to_fit(self) -> bool:
+        """Whether one of those that wait has rules by which it may fit once another pod is bound."""
+        return any(
+            "topologySpreadConstraints" in spec or "podAffinity" in (spec.get("affinity") or {})
+            for pod, _, _ in self._waiting
+            for spec in [self._recorder.pods.get(pod.uid, {}).get("spec", {})]
+        )
+
+    def _left_pending(self, *, hurried: bool) -> Wrong | None:
+        """Let the candidate decide on the pods that wait, and delete them; the first of them that is bound."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return None
+        pods, sentinel = [pod for pod, _, _ in waiting], {_HOSTNAME: self._nodes.names[0]}
+        if hurried:
+            self._expect.let_decide(pods, nodeSelector=sentinel)
+        else:
+            self._expect.pending(pods, nodeSelector=sentinel)
+        for pod, step, nodes in waiting:
+            if self._pods.was_bound(pod):
+                return Wrong(self._misplaced(pod, nodes), step)
+        self._pods.delete(pods)
+        return None

@@ -1,0 +1,87 @@
+"""The stimulus of core/random-worlds: a search for a world in which the candidate places a pod wrongly, or none."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+from schedproof.binaries.cache import cache_dir
+from schedproof.foundation.private import make_private
+from schedproof.foundation.saved_cases import SavedCase, SavedCases
+from schedproof.history.acts import WorldSearch
+from schedproof.worlds.draws import corners, worlds
+from schedproof.worlds.search import Bounds, Search
+from schedproof.worlds.words import in_words, yaml_text
+from schedproof.worlds.world import World, acceptable
+
+if TYPE_CHECKING:
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.world_runs import WorldRuns
+
+__all__ = ["FOLDER", "WorldSearches"]
+
+FOLDER = "worlds"
+"""In the candidate's evidence: what was found, as YAML."""
+_WORLDS = 100
+_SECONDS = 40.0
+_TRIES, _SMALLER_SECONDS = 150, 60.0
+
+
+class WorldSearches:
+    """Of one case. `ports`: whether some pods open ports of their node."""
+
+    def __init__(self, context: Context, runs: WorldRuns, *, ports: bool) -> None:
+        self._context, self._trial, self._runs = context, context.trial, runs
+        self._ports = ports
+        self._saved = SavedCases(cache_dir() / "cases")
+
+    def search(self) -> None:
+        """Try worlds that have failed before, the large ones of this seed, and generated ones; make smaller what fails.
+
+        What is found is kept, and on record, also where the candidate has to be given up on meanwhile.
+        """
+        trial, effort, clause = self._trial, self._trial.effort, self._context.clause
+        generated = effort.worlds
+        bounds = Bounds(
+            _WORLDS if generated is None else generated, _SECONDS if generated is None else math.inf,
+            _TRIES, _SMALLER_SECONDS,
+        )  # fmt: skip
+        search, begin = Search(self._runs.run, bounds), time.monotonic()
+        earlier = self._saved.of(str(trial.candidate.path), clause, "")
+        replayed = [self._saved.get(effort.replay)] if effort.replay else []
+        try:
+            if any(one.clause == clause for one in replayed):
+                search.first_wrong([World.from_json(one.case) for one in replayed])
+            else:
+                known = [world for one in earlier if acceptable(world := World.from_json(one.case))]
+                features = trial.candidate.claims.features
+                if (
+                    search.first_wrong(known)
+                    or search.first_wrong(corners(self._context.random, ports=self._ports))
+                    or search.generated(worlds(features, ports=self._ports), trial.seed)
+                ):
+                    search.make_smaller()
+                else:
+                    for mended in earlier:
+                        self._saved.forget(mended)
+        finally:
+            self._note(search, time.monotonic() - begin)
+
+    def _note(self, search: Search, seconds: float) -> None:
+        found: dict[str, Any] = {}
+        if search.world is not None and search.wrong is not None:
+            world, text, candidate = search.world, search.wrong.text, self._trial.candidate
+            identifier = self._saved.keep(
+                SavedCase(str(candidate.path), self._context.clause, "", world.as_json(), text)
+            )
+            folder = self._trial.folder / FOLDER
+            make_private(folder)
+            (folder / f"{identifier}.yaml").write_text(yaml_text(world, text, candidate.scheduler_name))
+            found = {
+                "id": identifier, "world": world.as_json(), "words": in_words(world),
+                "file": f"{FOLDER}/{identifier}.yaml", "pods": self._runs.uids, "steady": search.steady,
+            }  # fmt: skip
+        self._context.recorder.add(WorldSearch(
+            case=self._context.clause, worlds=search.count, tries=search.tries, seconds=round(seconds, 3), **found,
+        ))  # fmt: skip

@@ -1,0 +1,1 @@
+"""Small worlds of nodes and pods: how they are drawn, made smaller and written down. Nothing here runs anything."""

@@ -1,0 +1,301 @@
+"""Worlds at random: values are drawn where rules bend.
+
+Labels that look like numbers or are empty, hostnames that are no names, taints and tolerations that nearly match,
+expressions about labels that a node lacks, quantities in every notation, requests of every kind of container, pods that
+keep to others or off them. What is drawn from comes first in a list where it is the simplest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from schedproof.worlds.world import DEVICE, NODES, POOL, PREFIX, REQUIRED, World, tidy
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Collection, Sequence
+
+    from hypothesis.strategies import SearchStrategy
+
+    from schedproof.worlds.world import Manifest
+
+__all__ = ["Drawing", "RandomDraws", "corners", "worlds"]
+
+_KEYS = ("zone", "disk", "rank", "tier")
+_LABELS = {
+    "zone": ("a", "b", ""), "disk": ("ssd", "hdd"), "rank": ("0", "9", "10", "010", "x"), "tier": ("a", "", "1"),
+}  # fmt: skip
+_NUMBERS = ("0", "1", "8", "9", "10", "11")
+_TAINTED = ("reserved", "reserved-2")
+_TAINT_VALUES = ("yes", "no", "")
+_EFFECTS = ("NoSchedule", "NoSchedule", "PreferNoSchedule", "NoExecute")
+_AMOUNTS = {
+    "cpu": ("1", "100m", "250m", "0.3", "500m", "1.5", "1e-1"),
+    "memory": ("1Gi", "64Mi", "100M", "256Mi", "300000k", "0.5Gi", "1G", "1e9", "1073741824"),
+    "ephemeral-storage": ("1Gi", "500M", "2G", "1500Mi"),
+    DEVICE: ("1", "1", "2"),
+}
+_OFFERED = {
+    "cpu": ("1", "2", "1500m", "0.5"),
+    "memory": ("1Gi", "1G", "512Mi", "2e9"),
+    "ephemeral-storage": ("1Gi", "2G"),
+    DEVICE: ("1", "2"),
+    "pods": ("1", "2", "3"),
+}
+_PORTS = (8080, 9090, 9091)
+_APPS = ("web", "db")
+_TOPOLOGIES = ("kubernetes.io/hostname", f"{PREFIX}zone")
+_STEPS = 8
+_KINDS = ("comes", "comes", "comes", "comes", "there", "changed", "deleted")
+
+
+class Draws(Protocol):
+    """Where choices come from."""
+
+    def chance(self, part: float) -> bool: ...
+
+    def pick(self, values: Sequence[Any]) -> Any: ...
+
+    def some(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
+        """Different ones, `least` to `most`."""
+
+
+class RandomDraws:
+    """From a source of random numbers: the same ones give the same worlds."""
+
+    def __init__(self, source: random.Random) -> None:
+        self._random = source
+
+    def chance(self, part: float) -> bool:
+        return self._random.random() < part
+
+    def pick(self, values: Sequence[Any]) -> Any:
+        return self._random.choice(values)
+
+    def some(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
+        return self._random.sample(values, self._random.randint(least, min(most, len(values))))
+
+
+def worlds(features: Collection[str] = (), *, ports: bool = True) -> SearchStrategy[World]:
+    """Worlds of up to 4 nodes and 8 steps, drawn by hypothesis; see `Drawing`."""
+    # Not above: it takes as long to load as all the rest, in every process of every run.
+    from hypothesis import strategies
+
+    class Drawn:
+        def __init__(self, draw: Any) -> None:
+            self._draw = draw
+
+        def chance(self, part: float) -> bool:
+            return bool(self._draw(strategies.integers(0, 99)) >= 100 * (1 - part))
+
+        def pick(self, values: Sequence[Any]) -> Any:
+            return self._draw(strategies.sampled_from(values))
+
+        def some(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
+            unique = strategies.lists(
+                strategies.sampled_from(values), min_size=least, max_size=min(most, len(values)), unique=True
+            )
+            return list(self._draw(unique))
+
+    @strategies.composite
+    def drawn(draw: Any) -> World:
+        return Drawing(Drawn(draw), features, ports=ports).world()
+
+    return drawn()
+
+
+def corners(source: random.Random, *, ports: bool = True) -> list[World]:
+    """Two large worlds: 36 pods that are particular about four nodes, and 24 of several containers that fill up one."""
+    drawing = Drawing(RandomDraws(source), ports=ports)
+    nodes = [drawing.node(name) for name in NODES]
+    # The first has no taint, and the last has one that repels no pod.
+    nodes[0].pop("taints", None)
+    nodes[-1]["taints"] = [{"key": f"{PREFIX}{_TAINTED[0]}", "value": "yes", "effect": "PreferNoSchedule"}]
+    for node in nodes:
+        node.pop("allocatable", None)
+        node.pop("unschedulable", None)
+    particular = [{"comes": {"name": f"particular-{number}", "spec": drawing.particular()}} for number in range(1, 37)]
+    offered = {"cpu": "5", "memory": "5Gi", "ephemeral-storage": "10Gi", DEVICE: "10"}
+    demanding = [
+        {"comes": {"name": f"demanding-{number}", "spec": {"nodeSelector": dict(POOL), **drawing.demanding()}}}
+        for number in range(1, 25)
+    ]
+    return [tidy(World(nodes, particular)), tidy(World([{"name": NODES[0], "allocatable": offered}], demanding))]
+
+
+class Drawing:
+    """Draws worlds and their parts.
+
+    Args:
+        draws: where choices come from.
+        features: what the candidate claims: rules about other pods are drawn for `pod-affinity`, `topology-spread`.
+        ports: whether some pods open ports of their node.
+    """
+
+    def __init__(self, draws: Draws, features: Collection[str] = (), *, ports: bool = True) -> None:
+        self._draws, self._features, self._ports = draws, features, ports
+
+    def world(self) -> World:
+        count = self._draws.pick((1, 1, 2, 2, 3, 4))
+        nodes = [self.node(name) for name in NODES[:count]]
+        steps: list[Manifest] = []
+        pods: list[str] = []
+        for number in range(1, self._draws.pick(range(1, _STEPS + 1)) + 1):
+            kind = self._draws.pick(_KINDS) if number > 1 else "comes"
+            name = f"pod-{number}"
+            if kind == "deleted" and pods:
+                steps.append({"deleted": pods.pop(pods.index(self._draws.pick(pods)))})
+            elif kind == "changed":
+                steps.append({"changed": self.node(self._draws.pick(NODES[:count]), evicting=False)})
+            elif kind == "there":
+                step = {"there": {"name": name, **self._neighbour()}, "node": self._draws.pick(NODES[:count])}
+                steps.append({**step, **({"elsewhere": True} if self._draws.chance(0.3) else {})})
+                pods.append(name)
+            else:
+                steps.append({"comes": {"name": name, **self._newcomer()}})
+                pods.append(name)
+        return tidy(World(nodes, steps))
+
+    # -- nodes
+
+    def node(self, name: str, *, evicting: bool = True) -> Manifest:
+        """`evicting`: whether a taint may evict pods. That takes its time, so no node changes into such a one."""
+        draws = self._draws
+        labels = {f"{PREFIX}{key}": draws.pick(_LABELS[key]) for key in _KEYS if draws.chance(0.5)}
+        if draws.chance(0.3):  # a node's hostname need not be its name
+            labels["kubernetes.io/hostname"] = f"{name.replace('node', 'host')}.example.com"
+        node: Manifest = {"name": name, "labels": labels}
+        if draws.chance(0.4):
+            node["taints"] = [self._taint(key, evicting=evicting) for key in draws.some(_TAINTED, 1, 2)]
+        if draws.chance(0.1):
+            node["unschedulable"] = True
+        if draws.chance(0.7):
+            node["allocatable"] = {one: draws.pick(_OFFERED[one]) for one in draws.some(tuple(_OFFERED), 1, 3)}
+        return node
+
+    def _taint(self, key: str, *, evicting: bool) -> Manifest:
+        effect = self._draws.pick(_EFFECTS if evicting else _EFFECTS[:-1])
+        value = self._draws.pick(_TAINT_VALUES)
+        return {"key": f"{PREFIX}{key}", "effect": effect, **({"value": value} if value else {})}
+
+    # -- pods
+
+    def _newcomer(self) -> Manifest:
+        draws = self._draws
+        spec: Manifest = self.particular() if draws.chance(0.6) else {"nodeSelector": dict(POOL)}
+        if draws.chance(0.5):
+            spec |= self.demanding()
+        if "pod-affinity" in self._features and draws.chance(0.3):
+            spec.setdefault("affinity", {}).update(self._about_pods())
+        if "topology-spread" in self._features and draws.chance(0.25):
+            spec["topologySpreadConstraints"] = [self._constraint()]
+        return {"labels": self._app(), "spec": spec}
+
+    def _neighbour(self) -> Manifest:
+        spec = self.demanding() if self._draws.chance(0.6) else {}
+        if "pod-affinity" in self._features and self._draws.chance(0.3):
+            spec["affinity"] = {"podAntiAffinity": {REQUIRED: [self._pod_term()]}}
+        return {"labels": self._app(), "spec": spec}
+
+    def _app(self) -> dict[str, str]:
+        return {"app": self._draws.pick(_APPS)} if self._draws.chance(0.6) else {}
+
+    def _about_pods(self) -> Manifest:
+        kinds = self._draws.some(("podAntiAffinity", "podAffinity"), 1, 1)
+        return {kind: {REQUIRED: [self._pod_term()]} for kind in kinds}
+
+    def _pod_term(self) -> Manifest:
+        return {"labelSelector": self._selector(), "topologyKey": self._draws.pick(_TOPOLOGIES)}
+
+    def _selector(self) -> Manifest:
+        if self._draws.chance(0.3):
+            operator = self._draws.pick(("In", "Exists", "NotIn"))
+            values = {} if operator == "Exists" else {"values": [self._draws.pick(_APPS)]}
+            return {"matchExpressions": [{"key": "app", "operator": operator, **values}]}
+        return {"matchLabels": {"app": self._draws.pick(_APPS)}}
+
+    def _constraint(self) -> Manifest:
+        return {
+            "maxSkew": self._draws.pick((1, 2)), "topologyKey": self._draws.pick(_TOPOLOGIES),
+            "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": self._draws.pick(_APPS)}},
+        }  # fmt: skip
+
+    # -- pods that are particular about their node
+
+    def particular(self) -> Manifest:
+        """A pod's nodeSelector, required node affinity and tolerations; it asks for no resources.
+
+        Every pod keeps to the pool: by its selector, or by each term of its affinity.
+        """
+        draws = self._draws
+        by_terms = draws.chance(0.4)
+        found: Manifest = {} if by_terms else {"nodeSelector": dict(POOL)}
+        if draws.chance(0.4):
+            key = draws.pick(_KEYS)
+            found.setdefault("nodeSelector", {})[f"{PREFIX}{key}"] = draws.pick(_LABELS[key])
+        if by_terms or draws.chance(0.6):
+            terms = [self._term(pool=by_terms) for _ in range(draws.pick((1, 1, 2)))]
+            found["affinity"] = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": terms}}}
+        if draws.chance(0.7):
+            found["tolerations"] = [self._toleration() for _ in range(draws.pick((1, 2)))]
+        return found
+
+    def _term(self, *, pool: bool) -> Manifest:
+        expressions = [self._expression() for _ in range(self._draws.pick((1, 1, 2)))]
+        if pool:
+            expressions += [{"key": key, "operator": "In", "values": [value]} for key, value in POOL.items()]
+        term: Manifest = {"matchExpressions": expressions}
+        if self._draws.chance(0.2):
+            operator, node = self._draws.pick(("In", "NotIn")), self._draws.pick(NODES)
+            term["matchFields"] = [{"key": "metadata.name", "operator": operator, "values": [node]}]
+        return term
+
+    def _expression(self) -> Manifest:
+        operator = self._draws.pick(("In", "In", "NotIn", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"))
+        if operator in ("Gt", "Lt"):
+            return {"key": f"{PREFIX}rank", "operator": operator, "values": [self._draws.pick(_NUMBERS)]}
+        key = self._draws.pick(_KEYS)
+        values = {"values": self._draws.some((*_LABELS[key], "other"), 1, 3)} if operator in ("In", "NotIn") else {}
+        return {"key": f"{PREFIX}{key}", "operator": operator, **values}
+
+    def _toleration(self) -> Manifest:
+        draws = self._draws
+        if draws.chance(0.1):
+            return {"operator": "Exists"}
+        toleration: Manifest = {"key": f"{PREFIX}{draws.pick(_TAINTED)}"}
+        if operator := draws.pick(("Equal", "Exists", "")):
+            toleration["operator"] = operator
+        if operator != "Exists" and (value := draws.pick(_TAINT_VALUES)):
+            toleration["value"] = value
+        if effect := draws.pick(("NoSchedule", "NoExecute", "PreferNoSchedule", "", "")):
+            toleration["effect"] = effect
+        if effect == "NoExecute" and draws.chance(0.3):
+            toleration["tolerationSeconds"] = 3600
+        return toleration
+
+    # -- pods that ask for resources
+
+    def demanding(self) -> Manifest:
+        """A pod's containers, init containers and sidecars, with what they ask for and the ports that they open."""
+        draws = self._draws
+        # The apiserver takes a port of the node once in a pod.
+        ports = draws.some([(port, protocol) for port in _PORTS for protocol in ("TCP", "UDP")], 6, 6)
+        found: Manifest = {"containers": [self._container(ports) for _ in range(draws.pick((1, 2, 2, 3)))]}
+        if draws.chance(0.5):
+            kinds = [draws.chance(0.6) for _ in range(draws.pick((1, 2)))]
+            found["initContainers"] = [self._container(ports, sidecar=sidecar) for sidecar in kinds]
+        return found
+
+    def _container(self, ports: list[tuple[int, str]], *, sidecar: bool = False) -> Manifest:
+        draws = self._draws
+        asked = {resource: draws.pick(_AMOUNTS[resource]) for resource in draws.some(tuple(_AMOUNTS), 0, 3)}
+        # What cannot be overcommitted needs its limit; a limit alone is a request, too.
+        limits = dict(asked) if draws.chance(0.15) else {name: asked[name] for name in asked if "/" in name}
+        requests = {} if limits == asked and draws.chance(0.7) else asked
+        container: Manifest = {"resources": {"requests": requests, "limits": limits}}
+        if self._ports and draws.chance(0.2):
+            port, protocol = ports.pop()
+            container["ports"] = [{"containerPort": port, "hostPort": port, "protocol": protocol}]
+        if sidecar:
+            container["restartPolicy"] = "Always"
+        return container

@@ -1,0 +1,130 @@
+"""A search for a world in which the candidate goes wrong: known ones, large ones, then generated ones; made smaller."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.generating import generate
+from schedproof.worlds.smaller import smaller
+from schedproof.worlds.world import tidy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from hypothesis.strategies import SearchStrategy
+
+    from schedproof.worlds.world import World
+
+__all__ = ["Bounds", "Search", "Wrong"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Wrong:
+    """What went wrong in a world. `step`: the first step by which it shows, from 0."""
+
+    text: str
+    step: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Bounds:
+    """How long to search: so many generated worlds, begun within so many seconds; likewise to make one smaller."""
+
+    worlds: int
+    seconds: float
+    tries: int
+    smaller_seconds: float
+
+
+class _Enough(Exception):  # noqa: N818 - no error: it ends the drawing
+    pass
+
+
+class Search:
+    """Runs worlds. What it has found so far is there also where a run has raised.
+
+    Args:
+        run: has the candidate schedule the pods of a world; what went wrong, or None. `hurried`: what is to be bound
+            gets less time than the candidate claims, and nothing is on record.
+        bounds: how long.
+        clock: seconds.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[World, bool], Wrong | None],
+        bounds: Bounds,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._run, self._bounds, self._clock = run, bounds, clock
+        self.count = 0
+        """Of worlds that were tried, before one was made smaller."""
+        self.tries = 0
+        """To make it smaller."""
+        self.world: World | None = None
+        """The smallest in which something went wrong."""
+        self.wrong: Wrong | None = None
+        self.steady = True
+        """Whether it goes wrong in it each time."""
+
+    def first_wrong(self, worlds: Iterable[World]) -> bool:
+        """Try these, up to the first in which something goes wrong; whether there is one."""
+        return any(map(self._goes_wrong, worlds))
+
+    def generated(self, strategy: SearchStrategy[World], seed: int) -> bool:
+        """Try generated ones, up to the first in which something goes wrong, or until the bounds are reached."""
+        end = self._clock() + self._bounds.seconds
+        raised: list[Exception] = []
+
+        def attempt(world: World) -> None:
+            if raised:  # hypothesis looks whether it is raised again
+                raise raised[0]
+            try:
+                if self._clock() > end or self._goes_wrong(world):
+                    raise _Enough
+            except Exception as error:
+                raised.append(error)
+                raise
+
+        with contextlib.suppress(_Enough):
+            generate(strategy, attempt, cases=self._bounds.worlds, seed=seed)
+        return self.wrong is not None
+
+    def _goes_wrong(self, world: World) -> bool:
+        self.count += 1
+        self.wrong = self._run(world, False)
+        if self.wrong is not None:
+            self.world = world
+        return self.wrong is not None
+
+    def make_smaller(self) -> None:
+        """Make the world smaller in which something went wrong, hurried, and try the smallest once more, unhurried.
+
+        Where all is right then, it is left at the one that was found, which is tried once more as well.
+        """
+        assert self.world is not None
+        assert self.wrong is not None
+        found, end = (self.world, self.wrong), self._clock() + self._bounds.smaller_seconds
+
+        def failing_step(world: World) -> int | None:
+            if self.tries >= self._bounds.tries or self._clock() > end:
+                return None
+            self.tries += 1
+            wrong = self._run(world, True)
+            return wrong.step if wrong is not None else None
+
+        short = tidy(self.world.up_to(self.wrong.step))
+        if short.key != self.world.key and failing_step(short) is None:
+            short = self.world
+        smallest = smaller(short, failing_step)
+        for world in dict.fromkeys((smallest.key, self.world.key)):
+            again = smallest if world == smallest.key else self.world
+            wrong = self._run(again, False)
+            if wrong is not None:
+                self.world, self.wrong = again, wrong
+                return
+            self.steady = False
+        self.world, self.wrong = found

@@ -1,0 +1,132 @@
+"""Makes a world smaller in which something goes wrong, for as long as it still does.
+
+Hypothesis would make smaller what it has drawn itself, in some hundred tries; here each costs part of a second. That
+nothing after a wrong step has a part in it, hypothesis does not know, and worlds that it has not drawn are made smaller
+here as well: those of an earlier run, and the large ones.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+from schedproof.worlds.world import DEVICE, World, acceptable, tidy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+__all__ = ["smaller"]
+
+_KEPT = frozenset({"name", "comes", "there", "node", "deleted", "changed"})
+"""Fields that a step or a node is not without."""
+
+
+_SIMPLE: Mapping[str, Sequence[Any]] = {
+    "cpu": ("1", "2"), "memory": ("1Gi", "2Gi"), "ephemeral-storage": ("1Gi", "2Gi"), DEVICE: ("1", "2"),
+    "pods": ("1", "2"), "effect": ("NoSchedule",), "topologyKey": ("kubernetes.io/hostname",), "maxSkew": (1,),
+}  # fmt: skip
+"""Values that are tried in place of others, by their fields. On a node that offers less, fewer pods fill it up."""
+
+
+def smaller(world: World, failing_step: Callable[[World], int | None]) -> World:
+    """The smallest world that still fails: without any of its steps, nodes or fields it does not, or is none.
+
+    `failing_step`: the first step by which a world fails, None where it does not. It is asked once of each world; to
+    end early, let it say None. Nothing after that step has a part in it.
+    """
+    tried = {world.key}
+    while True:
+        before = world
+        for parts in (_fewer_steps, _fewer_nodes, _simpler_values, _fewer_fields):
+            world = _greedily(world, parts, failing_step, tried)
+        if world is before:
+            return world
+
+
+def _greedily(
+    world: World,
+    parts: Callable[[World], Iterator[World]],
+    failing_step: Callable[[World], int | None],
+    tried: set[str],
+) -> World:
+    while True:
+        for less in map(tidy, parts(world)):
+            if less.key in tried or not acceptable(less):
+                continue
+            tried.add(less.key)
+            if (step := failing_step(less)) is not None:
+                world = tidy(less.up_to(step))
+                break
+        else:
+            return world
+
+
+def _fewer_steps(world: World) -> Iterator[World]:
+    """The last step alone, which is the wrong one; else without half of the steps before it, a quarter, or one."""
+    steps = list(world.steps)
+    size = len(steps) - 1
+    while size >= 1:
+        for begin in range(0, len(steps), size):
+            yield World(world.nodes, steps[:begin] + steps[begin + size :])
+        size //= 2
+
+
+def _fewer_nodes(world: World) -> Iterator[World]:
+    for number in reversed(range(len(world.nodes))):
+        yield World([*world.nodes[:number], *world.nodes[number + 1 :]], world.steps)
+
+
+def _fewer_fields(world: World) -> Iterator[World]:
+    """Without one field or item, those first that hold the most; of a container, a resource in requests and limits."""
+    document = world.as_json()
+    paths = sorted(_paths(document), key=lambda path: -_size(_at(document, path)))
+    for path in paths:
+        changed = copy.deepcopy(document)
+        del _at(changed, path[:-1])[path[-1]]
+        if path[-2] in ("requests", "limits"):
+            for kind in _at(changed, path[:-2]).values():
+                kind.pop(path[-1], None)
+        yield World.from_json(changed)
+
+
+def _simpler_values(world: World) -> Iterator[World]:
+    """With one value that is simpler; of a container in requests and limits."""
+    document = world.as_json()
+    for path in _paths(document):
+        for value in _SIMPLE.get(str(path[-1]), ()):
+            if _at(document, path) == value:
+                break
+            changed = copy.deepcopy(document)
+            about = (
+                _at(changed, path[:-2]).values() if path[-2] in ("requests", "limits") else [_at(changed, path[:-1])]
+            )
+            for fields in about:
+                if path[-1] in fields:
+                    fields[path[-1]] = value
+            yield World.from_json(changed)
+
+
+def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Of what may be left out, below the nodes and the steps themselves."""
+    if isinstance(value, dict):
+        items: list[tuple[str | int, Any]] = list(value.items())
+    elif isinstance(value, list):
+        items = list(enumerate(value))
+    else:
+        return
+    for key, one in items:
+        if len(path) >= 2 and key not in _KEPT:
+            yield (*path, key)
+        yield from _paths(one, (*path, key))
+
+
+def _at(value: Any, path: tuple[str | int, ...]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def _size(value: Any) -> int:
+    """How many fields and items are in it, itself among them."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + sum(map(_size, inner))

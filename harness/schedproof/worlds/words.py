@@ -1,0 +1,123 @@
+"""A world as a person would say it, and as files that kubectl takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from schedproof.worlds.world import POOL, PREFIX, REQUIRED, USUAL, World, pod_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.worlds.world import Manifest
+
+__all__ = ["in_words", "manifests", "yaml_text"]
+
+_IMAGE = "registry.k8s.io/pause:3.10"
+_SHORT = {REQUIRED: "required", "matchExpressions": "expressions", "nodeSelectorTerms": "terms"}
+
+
+def in_words(world: World) -> str:
+    """`1 node, 1 pod: NODE; POD comes`, each with what is special about it."""
+    counts = f"{_count(len(world.nodes), 'node')}, {_count(len(world.pods), 'pod')}"
+    return f"{counts}: {'; '.join([*map(_node, world.nodes), *map(_step, world.steps)])}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _node(node: Manifest) -> str:
+    return _described(node["name"], {key: value for key, value in node.items() if key != "name"})
+
+
+def _step(step: Manifest) -> str:
+    if "deleted" in step:
+        return f"{step['deleted']} is deleted"
+    if "changed" in step:
+        return f"{step['changed']['name']} is now {_flow({k: v for k, v in step['changed'].items() if k != 'name'})}"
+    if "there" in step:
+        where = f"on {step['node']}{', in another namespace' if step.get('elsewhere') else ''}"
+        return _described(f"{step['there']['name']} is {where}", _own(step["there"]))
+    return _described(f"{step['comes']['name']} comes", _own(step["comes"]))
+
+
+def _own(pod: Manifest) -> Manifest:
+    spec = {**pod.get("spec", {})}
+    selector = {key: value for key, value in spec.pop("nodeSelector", {}).items() if key not in POOL}
+    return {
+        **({"labels": pod["labels"]} if pod.get("labels") else {}),
+        **({"nodeSelector": selector} if selector else {}),
+        **spec,
+    }
+
+
+def _described(name: str, what: Manifest) -> str:
+    return f"{name} with {_flow(what)}" if what else name
+
+
+def _flow(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_short(key)}: {_flow(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_flow, value)) + "]"
+    return _short(value) if value != "" else '""'
+
+
+def _short(value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return _SHORT.get(text, text.removeprefix(PREFIX))
+
+
+def yaml_text(world: World, text: str, scheduler_name: str) -> str:
+    """What `kubectl apply -f` takes: nodes and pods in their order; what else happens between is in comments."""
+    lines = [f"# {line}" for line in (text, in_words(world))]
+    lines.append("# What a node offers is its status: `kubectl apply --server-side --subresource=status` sets that.")
+    for said, manifest in _documents(world, scheduler_name):
+        lines += ["---", *(f"# {said}" for said in [said] if said)]
+        if manifest is not None:
+            lines.append(yaml.safe_dump(manifest, sort_keys=False, width=120).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def manifests(world: World, scheduler_name: str) -> list[Manifest]:
+    """Of its nodes and pods, in order."""
+    return [manifest for _, manifest in _documents(world, scheduler_name) if manifest is not None]
+
+
+def _documents(world: World, scheduler_name: str) -> Iterator[tuple[str, Manifest | None]]:
+    for node in world.nodes:
+        yield "", node_manifest(node)
+    for step in world.steps:
+        if "deleted" in step:
+            yield f"then: kubectl delete pod {step['deleted']}", None
+        elif "changed" in step:
+            yield "then this node changes; apply what follows only now", node_manifest(step["changed"])
+        elif "there" in step:
+            said = "in another namespace" if step.get("elsewhere") else ""
+            yield said, _pod(step["there"], "another-scheduler", nodeName=step["node"])
+        else:
+            yield "", _pod(step["comes"], scheduler_name)
+
+
+def node_manifest(node: Manifest) -> Manifest:
+    """A Node as it is in its world."""
+    spec = {key: node[key] for key in ("taints", "unschedulable") if key in node}
+    offered = {**USUAL, **node.get("allocatable", {})}
+    return {
+        "apiVersion": "v1", "kind": "Node",
+        "metadata": {
+            "name": node["name"], "labels": {"kubernetes.io/hostname": node["name"], **POOL, **node.get("labels", {})}
+        },
+        **({"spec": spec} if spec else {}),
+        "status": {"allocatable": {name: amount for name, amount in offered.items() if amount is not None}},
+    }  # fmt: skip
+
+
+def _pod(pod: Manifest, scheduler_name: str, **fields: str) -> Manifest:
+    spec = {"schedulerName": scheduler_name, **fields, **pod_spec(pod, _IMAGE)}
+    spec.setdefault("containers", [{"name": "c-0", "image": _IMAGE}])
+    metadata = {"name": pod["name"], **({"labels": pod["labels"]} if pod.get("labels") else {})}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}

@@ -1,0 +1,167 @@
+"""A world: nodes, and what happens on them step by step. Plain JSON, as it is saved and recorded.
+
+A node has `name`, and where it is not as usual (`USUAL`) `labels`, `taints`, `unschedulable`, `allocatable`. A step is
+one of
+
+- `{"comes": POD}`: a pod for the candidate;
+- `{"there": POD, "node": NAME}`: a pod that another scheduler has bound there; with `elsewhere` in another namespace;
+- `{"deleted": NAME}`: a pod goes;
+- `{"changed": NODE}`: a node is from now on as described here.
+
+A pod has `name`, `labels` and a `spec`, whose containers need no name and no image.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["DEVICE", "NODES", "POOL", "PREFIX", "REQUIRED", "USUAL", "World", "acceptable", "pod_spec", "tidy"]
+
+Manifest = dict[str, Any]
+
+PREFIX = "schedproof.dev/"
+POOL = {f"{PREFIX}pool": "worlds"}
+"""The label of the nodes of a world, to which its pods keep: by their selector, or by each term of their affinity."""
+NODES = tuple(f"node-world-{number}" for number in range(4))
+DEVICE = f"{PREFIX}device"
+"""An extended resource, which a node offers where its world says so."""
+USUAL: Mapping[str, str | None] = {
+    "cpu": "4", "memory": "4Gi", "ephemeral-storage": "10Gi", "pods": "110", DEVICE: None,
+}  # fmt: skip
+"""What a node offers unless its `allocatable` says otherwise."""
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+
+
+@dataclasses.dataclass(frozen=True)
+class World:
+    """See the module. Its JSON must not be changed."""
+
+    nodes: Sequence[Manifest]
+    steps: Sequence[Manifest]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"nodes": list(self.nodes), "steps": list(self.steps)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> World:
+        return cls(list(data["nodes"]), list(data["steps"]))
+
+    @property
+    def key(self) -> str:
+        """The same for worlds that are the same."""
+        return json.dumps(self.as_json(), sort_keys=True)
+
+    @property
+    def pods(self) -> list[Manifest]:
+        """Those that come and those that are there, in order."""
+        return [pod for step in self.steps for kind in ("comes", "there") if (pod := step.get(kind))]
+
+    def up_to(self, step: int) -> World:
+        """Without what follows a step."""
+        return World(self.nodes, self.steps[: step + 1])
+
+
+def pod_spec(pod: Manifest, image: str) -> Manifest:
+    """A pod's spec, with names and images of its containers."""
+    spec = copy.deepcopy(pod.get("spec") or {})
+    for field, prefix in (("containers", "c"), ("initContainers", "i")):
+        for number, container in enumerate(spec.get(field) or ()):
+            container |= {"name": f"{prefix}-{number}", "image": image}
+    return spec
+
+
+def tidy(world: World) -> World:
+    """Without fields that have nothing in them, and without steps about nodes and pods that there are not."""
+    nodes = [_without_empty(node) for node in world.nodes]
+    names, pods, steps = {node["name"] for node in nodes}, set(), []
+    for step in map(_without_empty, world.steps):
+        about = step.get("node") or (step.get("changed") or {}).get("name")
+        if (about and about not in names) or ("deleted" in step and step["deleted"] not in pods):
+            continue
+        pods |= {step[kind]["name"] for kind in ("comes", "there") if kind in step}
+        pods -= {step.get("deleted")}
+        steps.append(step)
+    return World(nodes, steps)
+
+
+def _without_empty(value: Any, field: str = "") -> Any:
+    if isinstance(value, dict):
+        kept = {key: _without_empty(one, key) for key, one in value.items()}
+        return {key: one for key, one in kept.items() if one not in ({}, []) and one is not False}
+    if isinstance(value, list):
+        # A container that asks for nothing is one all the same.
+        return [one for one in map(_without_empty, value) if one != {} or field in ("containers", "initContainers")]
+    return value
+
+
+def acceptable(world: World) -> bool:
+    """Whether the apiserver takes it, something is tried in it, and its pods keep to its nodes."""
+    nodes = [*world.nodes, *(step["changed"] for step in world.steps if "changed" in step)]
+    return (
+        bool(world.nodes)
+        and any("comes" in step for step in world.steps)
+        and all({"key", "effect"} <= taint.keys() for node in nodes for taint in node.get("taints", ()))
+        and all(_takes(pod.get("spec", {})) for pod in world.pods)
+        and all(_keeps_to_pool(step["comes"].get("spec", {})) for step in world.steps if "comes" in step)
+    )
+
+
+def _keeps_to_pool(spec: Manifest) -> bool:
+    if (spec.get("nodeSelector") or {}).items() >= POOL.items():
+        return True
+    wanted = [{"key": key, "operator": "In", "values": [value]} for key, value in POOL.items()]
+    terms = _node_terms(spec)
+    return bool(terms) and all(one in term.get("matchExpressions", ()) for term in terms for one in wanted)
+
+
+def _node_terms(spec: Manifest) -> list[Manifest]:
+    required = spec.get("affinity", {}).get("nodeAffinity", {}).get(REQUIRED, {})
+    return list(required.get("nodeSelectorTerms", ()))
+
+
+def _takes(spec: Manifest) -> bool:
+    affinity = spec.get("affinity", {})
+    expressions = [
+        one for term in _node_terms(spec) for kind in ("matchExpressions", "matchFields") for one in term.get(kind, ())
+    ]
+    about_pods = [
+        term for kind in ("podAffinity", "podAntiAffinity") for term in affinity.get(kind, {}).get(REQUIRED, ())
+    ]
+    constraints = spec.get("topologySpreadConstraints", ())
+    containers = [*spec.get("containers", ()), *spec.get("initContainers", ())]
+    return (
+        all(map(_is_expression, expressions))
+        and all(map(_is_toleration, spec.get("tolerations", ())))
+        and all({"labelSelector", "topologyKey"} <= term.keys() for term in about_pods)
+        and all({"labelSelector", "topologyKey", "maxSkew", "whenUnsatisfiable"} <= one.keys() for one in constraints)
+        and all(map(_is_container, containers))
+        and (bool(spec.get("containers")) or not spec.get("initContainers"))
+    )
+
+
+def _is_expression(one: Manifest) -> bool:
+    takes_values = one.get("operator") in ("In", "NotIn", "Gt", "Lt")
+    return {"key", "operator"} <= one.keys() and bool(one.get("values")) == takes_values
+
+
+def _is_toleration(one: Manifest) -> bool:
+    exists = one.get("operator") == "Exists"
+    return (
+        ("key" in one or exists)
+        and not (exists and one.get("value"))
+        and ("tolerationSeconds" not in one or one.get("effect") == "NoExecute")
+    )
+
+
+def _is_container(one: Manifest) -> bool:
+    resources = one.get("resources", {})
+    requests, limits = resources.get("requests", {}), resources.get("limits", {})
+    # What cannot be overcommitted needs its limit; and a host's port is the container's.
+    whole = {name for name in requests if "/" in name}
+    return whole <= limits.keys() and all({"containerPort", "hostPort"} <= port.keys() for port in one.get("ports", ()))
