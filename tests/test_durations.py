@@ -132,3 +132,12 @@ def test_a_long_run_on_an_idle_machine_says_that_more_clusters_would_help(
 def test_how_idle_the_machine_was() -> None:
     idleness = Idleness()
     assert idleness.share() is None or 0 <= idleness.share() <= 1  # type: ignore[operator]
+
+
+def test_more_random_worlds_take_longer() -> None:
+    few, usual, many = (seconds(claiming(), "core/random-worlds", Effort(worlds=worlds)) for worlds in (1, None, 1000))
+    assert few < usual < many
+    kept = Durations(Effort(worlds=1000))
+    kept.keep([(claiming(), "core/random-worlds", 900.0)])
+    assert seconds(claiming(), "core/random-worlds", Effort(worlds=1000)) == 900
+    assert seconds(claiming(), "core/random-worlds") == usual

@@ -35,6 +35,9 @@ _NONE_APART = frozenset(
     {"network/feasible-first", "network/herd", "network/query-cost", "network/tie", "network/zero-traffic"}
 )
 """Clauses whose pods follow each other at once whatever is claimed."""
+_WORLDS = "core/random-worlds"
+_LARGE_WORLDS, _GENERATED_WORLDS, _A_WORLD = 5.0, 40.0, 0.4
+"""Seconds: of the two large worlds, of those that are generated, and of one of them where `--worlds` says how many."""
 _CORNERS = 10
 """Cases by hand that are asked besides those that are generated, more or less."""
 _QUESTIONS: dict[Shape, int] = {"two-orders": 2, "two-units": 2, "again": 5}
@@ -62,6 +65,9 @@ class Durations:
         seen = self._seen.get(self._key(candidate, clause.id))
         if seen is not None:
             return seen
+        if clause.id == _WORLDS:
+            worlds = self._effort.worlds
+            return _LARGE_WORLDS + (_GENERATED_WORLDS if worlds is None else worlds * _A_WORLD)
         network, apart = candidate.claims.network, self.apart_seconds(candidate, clause)
         if network is None or not clause.id.startswith("network/"):
             return _USUAL + self.polled_seconds(candidate, clause) + apart
@@ -114,6 +120,8 @@ class Durations:
         """Claims of another window, or of counted placements, make another duration, and so do more cases."""
         network, effort = candidate.claims.network, self._effort.profile
         cases = f" {effort}" if clause in RULES and effort != Effort().profile else ""
+        if clause == _WORLDS and self._effort.worlds is not None:
+            cases = f" {self._effort.worlds}"
         counted = " counted" if network is not None and network.own_placements == "counted" else ""
         look_back = f" {network.look_back:g}" if network is not None else ""
         return f"{candidate.name} {clause}{look_back}{counted}{cases}"
