@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from schedproof.binaries.cache import cache_dir
+from schedproof.foundation.errors import UsageError
 from schedproof.foundation.saved_cases import SavedCase, SavedCases
 from schedproof.foundation.waiting import until
 from schedproof.history.acts import ScoringSearch, Surfaces
@@ -224,7 +225,10 @@ class ScoreSearches:
         )  # fmt: skip
 
     def _replay(self, rule: Rule, surface: Surface, promises: Promises) -> Searched:
-        case = _renamed(case_from_json(saved_cases().get(self._trial.effort.replay).case), surface.nodes)
+        saved = saved_cases().get(self._trial.effort.replay)
+        if not saved.surface:
+            raise UsageError(f"{saved.id} is no case of scores", remedy=f"try it with --clause {saved.clause}")
+        case = _renamed(case_from_json(saved.case), surface.nodes)
         answers = tuple(surface.ask(readings) for readings in case)
         text = rule.wrong(case, answers, promises)
         return Searched(1, Failing(case, answers, text) if text else None, (case, answers))

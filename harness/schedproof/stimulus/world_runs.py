@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from schedproof.foundation.deadlines import AGAIN, LATE
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import PodCreated
+from schedproof.judge.configuration import as_configured
 from schedproof.oracle.feasibility import check
 from schedproof.stimulus.pods import FILLER, TOLERATE_ALL
 from schedproof.worlds.search import Wrong
@@ -16,6 +18,7 @@ from schedproof.worlds.world import DEVICE, NODES, POOL, USUAL, pod_spec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from schedproof.history.history import History
     from schedproof.oracle.reason import Reason
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.expectations import Expectations
@@ -146,7 +149,9 @@ class WorldRuns:
         seen = self._recorder.pods.get(pod.uid)
         if seen is None:  # bound where a taint evicts it, or deleted by the candidate
             return f"{pod.name} is gone"
-        nodes = check(seen, list(self._recorder.nodes.values()), list(self._recorder.pods.values()))
+        nodes = check(
+            as_configured(self._history, seen), list(self._recorder.nodes.values()), list(self._recorder.pods.values())
+        )
         room = sorted(node for node, why in nodes.items() if not why)
         if not room:
             self._waiting.append((pod, number, nodes))
@@ -179,6 +184,11 @@ class WorldRuns:
             return ""
         why = "; ".join(nodes[node]) if node in nodes else "it is gone"
         return f"{pod.name} was bound to {node or 'a node'}, where it cannot run: {why}"
+
+    @functools.cached_property
+    def _history(self) -> History:
+        """What is on record when first asked for: how the candidate is configured."""
+        return self._trial.history()
 
     @property
     def _may_come_to_fit(self) -> bool:

@@ -28,7 +28,7 @@ _LABELS = {
 _NUMBERS = ("0", "1", "8", "9", "10", "11")
 _TAINTED = ("reserved", "reserved-2")
 _TAINT_VALUES = ("yes", "no", "")
-_EFFECTS = ("NoSchedule", "NoSchedule", "PreferNoSchedule", "NoExecute")
+_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _AMOUNTS = {
     "cpu": ("1", "100m", "250m", "0.3", "500m", "1.5", "1e-1"),
     "memory": ("1Gi", "64Mi", "100M", "256Mi", "300000k", "0.5Gi", "1G", "1e9", "1073741824"),
@@ -166,15 +166,17 @@ class Drawing:
             labels["kubernetes.io/hostname"] = f"{name.replace('node', 'host')}.example.com"
         node: Manifest = {"name": name, "labels": labels}
         if draws.chance(0.4):
-            node["taints"] = [self._taint(key, evicting=evicting) for key in draws.some(_TAINTED, 1, 2)]
+            effects = _EFFECTS if evicting else _EFFECTS[:-1]
+            # The apiserver takes a key once for each effect.
+            several = draws.some([(key, effect) for key in _TAINTED for effect in effects], 1, 2)
+            node["taints"] = [self._taint(key, effect) for key, effect in several]
         if draws.chance(0.1):
             node["unschedulable"] = True
         if draws.chance(0.7):
             node["allocatable"] = {one: draws.pick(_OFFERED[one]) for one in draws.some(tuple(_OFFERED), 1, 3)}
         return node
 
-    def _taint(self, key: str, *, evicting: bool) -> Manifest:
-        effect = self._draws.pick(_EFFECTS if evicting else _EFFECTS[:-1])
+    def _taint(self, key: str, effect: str) -> Manifest:
         value = self._draws.pick(_TAINT_VALUES)
         return {"key": f"{PREFIX}{key}", "effect": effect, **({"value": value} if value else {})}
 
