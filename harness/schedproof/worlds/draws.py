@@ -42,7 +42,8 @@ _OFFERED = {
     DEVICE: ("1", "2"),
     "pods": ("1", "2", "3"),
 }
-_PORTS = (8080, 9090, 9091)
+_PORTS = [(port, protocol) for port in (8080, 9090) for protocol in ("TCP", "UDP")]
+_HOST_IPS = ("", "", "127.0.0.1", "0.0.0.0")  # noqa: S104 - of what a pod asks for
 _APPS = ("web", "db")
 _TOPOLOGIES = ("kubernetes.io/hostname", f"{PREFIX}zone")
 _STEPS = 8
@@ -281,7 +282,7 @@ class Drawing:
         """A pod's containers, init containers and sidecars, with what they ask for and the ports that they open."""
         draws = self._draws
         # The apiserver takes a port of the node once in a pod.
-        ports = draws.some([(port, protocol) for port in _PORTS for protocol in ("TCP", "UDP")], 6, 6)
+        ports = draws.some(_PORTS, len(_PORTS), len(_PORTS))
         found: Manifest = {"containers": [self._container(ports) for _ in range(draws.pick((1, 2, 2, 3)))]}
         if draws.chance(0.5):
             kinds = [draws.chance(0.6) for _ in range(draws.pick((1, 2)))]
@@ -295,9 +296,10 @@ class Drawing:
         limits = dict(asked) if draws.chance(0.15) else {name: asked[name] for name in asked if "/" in name}
         requests = {} if limits == asked and draws.chance(0.7) else asked
         container: Manifest = {"resources": {"requests": requests, "limits": limits}}
-        if self._ports and draws.chance(0.2):
+        if self._ports and ports and draws.chance(0.25):
             port, protocol = ports.pop()
-            container["ports"] = [{"containerPort": port, "hostPort": port, "protocol": protocol}]
+            address = {"hostIP": one} if (one := draws.pick(_HOST_IPS)) else {}
+            container["ports"] = [{"containerPort": port, "hostPort": port, "protocol": protocol, **address}]
         if sidecar:
             container["restartPolicy"] = "Always"
         return container
