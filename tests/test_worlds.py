@@ -125,6 +125,17 @@ def test_what_the_apiserver_refuses_or_leaves_the_pool_is_not_acceptable(spec):
     assert not acceptable(World([], right.steps))
 
 
+@pytest.mark.parametrize(
+    "taints",
+    [[{"key": "a"}], [{"effect": "NoSchedule"}], [{"key": "a", "effect": "NoSchedule", "value": v} for v in "xy"]],
+)
+def test_taints_that_the_apiserver_refuses_are_not_acceptable(taints):
+    steps = [{"comes": {"name": "pod-1", "spec": {"nodeSelector": POOL}}}]
+    assert not acceptable(World([{"name": NODES[0], "taints": taints}], steps))
+    taints = [{"key": "a", "effect": effect} for effect in ("NoSchedule", "NoExecute")]
+    assert acceptable(World([{"name": NODES[0], "taints": taints}], steps))
+
+
 def test_tidying_leaves_out_what_is_about_nothing():
     here, there = ({"name": name} for name in NODES[:2])
     pod = {"name": "pod-1", "spec": {"containers": [{"resources": {}}], "affinity": {"nodeAffinity": {}}}}
@@ -141,15 +152,15 @@ def test_tidying_leaves_out_what_is_about_nothing():
 
 
 def only_the_first_container(world: World, _hurried: bool = False) -> Wrong | None:
-    """Of a scheduler that counts no other: the step of the first pod that asks for more CPU than its node offers."""
+    """Of a scheduler that counts no other: the step of the first pod that asks for more CPU than a node offers."""
     offered = {node["name"]: node.get("allocatable", {}).get("cpu", "4") for node in world.nodes}
     for number, step in enumerate(world.steps):
         asked = [
             one.get("resources", {}).get("requests", {}) for one in containers(step.get("comes", {}).get("spec", {}))
         ]
         amounts = [parse_quantity(one.get("cpu", "0")) for one in asked]
-        most = max(map(parse_quantity, offered.values()))
-        if amounts and amounts[0] <= most < sum(amounts):
+        least = min(map(parse_quantity, offered.values()))
+        if amounts and amounts[0] <= least < sum(amounts):
             return Wrong("too much", number)
     return None
 

@@ -44,10 +44,10 @@ _OFFERED = {
 }
 _PORTS = [(port, protocol) for port in (8080, 9090) for protocol in ("TCP", "UDP")]
 _HOST_IPS = ("", "", "127.0.0.1", "0.0.0.0")  # noqa: S104 - of what a pod asks for
-_APPS = ("web", "db")
+_APPS = ("web", "web", "db")
 _TOPOLOGIES = ("kubernetes.io/hostname", f"{PREFIX}zone")
 _STEPS = 8
-_KINDS = ("comes", "comes", "comes", "comes", "there", "changed", "deleted")
+_KINDS = ("comes", "comes", "comes", "there", "there", "changed", "deleted")
 
 
 class Draws(Protocol):
@@ -150,7 +150,7 @@ class Drawing:
                 steps.append({"changed": self.node(self._draws.pick(NODES[:count]), evicting=False)})
             elif kind == "there":
                 step = {"there": {"name": name, **self._neighbour()}, "node": self._draws.pick(NODES[:count])}
-                steps.append({**step, **({"elsewhere": True} if self._draws.chance(0.3) else {})})
+                steps.append({**step, **({"elsewhere": True} if self._draws.chance(0.5) else {})})
                 pods.append(name)
             else:
                 steps.append({"comes": {"name": name, **self._newcomer()}})
@@ -190,7 +190,7 @@ class Drawing:
             spec |= self.demanding()
         if "pod-affinity" in self._features and draws.chance(0.3):
             spec.setdefault("affinity", {}).update(self._about_pods())
-        if "topology-spread" in self._features and draws.chance(0.25):
+        if "topology-spread" in self._features and draws.chance(0.4):
             spec["topologySpreadConstraints"] = [self._constraint()]
         return {"labels": self._app(), "spec": spec}
 
@@ -201,7 +201,7 @@ class Drawing:
         return {"labels": self._app(), "spec": spec}
 
     def _app(self) -> dict[str, str]:
-        return {"app": self._draws.pick(_APPS)} if self._draws.chance(0.6) else {}
+        return {"app": self._draws.pick(_APPS)} if self._draws.chance(0.8) else {}
 
     def _about_pods(self) -> Manifest:
         kinds = self._draws.some(("podAntiAffinity", "podAffinity"), 1, 1)

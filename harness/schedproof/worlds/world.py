@@ -106,10 +106,16 @@ def acceptable(world: World) -> bool:
     return (
         bool(world.nodes)
         and any("comes" in step for step in world.steps)
-        and all({"key", "effect"} <= taint.keys() for node in nodes for taint in node.get("taints", ()))
+        and all(_are_taints(node.get("taints", ())) for node in nodes)
         and all(_takes(pod.get("spec", {})) for pod in world.pods)
         and all(_keeps_to_pool(step["comes"].get("spec", {})) for step in world.steps if "comes" in step)
     )
+
+
+def _are_taints(taints: Sequence[Manifest]) -> bool:
+    """The apiserver takes a key once for each effect."""
+    whole = all({"key", "effect"} <= taint.keys() for taint in taints)
+    return whole and len({(taint["key"], taint["effect"]) for taint in taints}) == len(taints)
 
 
 def _keeps_to_pool(spec: Manifest) -> bool:
