@@ -34,7 +34,7 @@ CORDONED = "node.kubernetes.io/unschedulable"
 # Its name is the beginning of its taints' keys.
 _TAINT = {"key": f"schedproof.dev/{RESERVED}", "effect": "NoSchedule"}
 _EVICTING = {"key": f"schedproof.dev/{RESERVED}-evicting", "effect": "NoExecute"}
-_CPUS = 4_000
+_CPUS = 100_000
 """More than there are turns in a run, which take one each."""
 _PODS = 1_000
 _BLOCKER = "schedproof-filler"
