@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.cli.output import say
+from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import UsageError
-from schedproof.report.counted import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from schedproof.foundation.counted import counted
 from schedproof.worlds.world import POOL, PREFIX, REQUIRED, USUAL, World, pod_spec
 
 if TYPE_CHECKING:
@@ -21,12 +22,8 @@ _SHORT = {REQUIRED: "required", "matchExpressions": "expressions", "nodeSelector
 
 def in_words(world: World) -> str:
     """`1 node, 1 pod: NODE; POD comes`, each with what is special about it."""
-    counts = f"{_count(len(world.nodes), 'node')}, {_count(len(world.pods), 'pod')}"
+    counts = f"{counted(len(world.nodes), 'node')}, {counted(len(world.pods), 'pod')}"
     return f"{counts}: {'; '.join([*map(_node, world.nodes), *map(_step, world.steps)])}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _node(node: Manifest) -> str:

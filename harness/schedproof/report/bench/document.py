@@ -11,8 +11,8 @@ import statistics
 from typing import TYPE_CHECKING, TypeVar
 
 from schedproof.benchmark.results import Comparison, Measurement
+from schedproof.foundation.counted import counted
 from schedproof.report.bench.units import duration, throughput
-from schedproof.report.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

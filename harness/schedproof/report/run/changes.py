@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import pydantic
 
+from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.verdict import Verdict
-from schedproof.report.counted import counted
 from schedproof.report.run.document import CandidateReport, CauseReport, ClauseReport, Report
 
 if TYPE_CHECKING:

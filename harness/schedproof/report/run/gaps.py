@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
-from schedproof.report.counted import counted
+from schedproof.foundation.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.console import tell
-from schedproof.report.counted import counted
+from schedproof.foundation.counted import counted
 from schedproof.report.run.conclusion import conclude
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from schedproof.report.counted import counted
+from schedproof.foundation.counted import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.foundation.console import INTERRUPTED, open_console, tell
+from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import HostError, SchedproofError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED
 from schedproof.foundation.machine import Idleness
@@ -16,7 +17,6 @@ from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.verdict import Verdict
 from schedproof.parallel.durations import Durations
 from schedproof.parallel.plan import expect, more_jobs
-from schedproof.report.counted import counted
 from schedproof.report.run.changes import changes, describe_changes
 from schedproof.report.run.conclusion import conclude
 from schedproof.report.run.files import report_of

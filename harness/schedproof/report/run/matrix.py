@@ -7,8 +7,8 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.claims import profile_of
+from schedproof.foundation.counted import counted
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.report.counted import counted
 from schedproof.report.run.symbols import symbol
 
 if TYPE_CHECKING:

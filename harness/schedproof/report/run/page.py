@@ -11,7 +11,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.claims import profile_of
-from schedproof.report.counted import counted
+from schedproof.foundation.counted import counted
 from schedproof.report.run.asking import asking
 from schedproof.report.run.decision_rows import decision_table, decision_title
 from schedproof.report.run.gaps import gaps
