@@ -116,7 +116,7 @@ def of_idle(attachment: Attachment) -> Answers:
 
 @pytest.fixture(scope="module")
 def of_scraped(cluster: Cluster, attachment: Attachment) -> Answers:
-    """What a candidate is told by a Prometheus that scrapes, which is what that one says."""
+    """What a candidate is told by a Prometheus that scrapes: the same as without the tap."""
     cluster.set_load(dict.fromkeys(cluster.nodes, 0.0))
     told = answers(attachment.prometheus.url)
     assert told == answers(cluster.prometheus_url)

@@ -63,7 +63,8 @@ def too_busy(kept: Mapping[str, float], within: float) -> str:
 
 def is_overdue(history: History, begin: float, end: float, within: float) -> bool:
     """Whether the candidate had more than `within` seconds to use between two moments of the run."""
-    return end - begin - sum(history.kept(begin, end).values()) > within
+    elapsed = end - begin
+    return elapsed > within and elapsed - sum(history.kept(begin, end).values()) > within
 
 
 def busy_between(history: History, begin: float, end: float, within: float) -> str:

@@ -159,7 +159,7 @@ class Case:
 
     def excludes(self, clause: str) -> bool:
         """Whether the candidate excludes a clause: what that is about is no part of others."""
-        return any(exclusion.clause == clause for exclusion in self.trial.candidate.exclusions)
+        return self._context.excludes(clause)
 
     @functools.cached_property
     def worlds(self) -> WorldSearches:

@@ -46,6 +46,10 @@ class Context:
         """How the names of all objects of the clause begin."""
         return self.clause.replace("/", "-")
 
+    def excludes(self, clause: str) -> bool:
+        """Whether the candidate excludes a clause: what that is about is no part of others."""
+        return any(exclusion.clause == clause for exclusion in self.trial.candidate.exclusions)
+
     @property
     def freshness(self) -> float:
         """Seconds within which the candidate claims to heed a change that it was told of."""

@@ -58,12 +58,14 @@ class Expectations:
         Raises:
             CaseOver: they are not.
         """
-        bound = all(map(self._pods.was_bound, pods))
-        self.record("bound", pods, deadline)
-        if not bound:
-            self.wait_bound(pods, LATE)
+        if not self._note_due(pods, deadline):
             self.end_early()
-        self._trial.schedules()
+
+    def bound_in_time(self, pods: Sequence[Pod]) -> bool:
+        """As `bound`, but that says whether they were, for a case that goes on all the same."""
+        due = self.due(self._deadlines.bind)
+        self.wait_bound(pods, due)
+        return self._note_due(pods, due)
 
     def pending(self, pods: Sequence[Pod], **sentinel: Any) -> None:
         """Let the candidate decide on these pods, which fit nowhere."""
@@ -109,6 +111,16 @@ class Expectations:
         self._recorder.add(Fence(case=self._clause, pod=guard.full_name, rv=self._recorder.rv))
 
     # -- of which they are made
+
+    def _note_due(self, pods: Sequence[Pod], deadline: Deadline) -> bool:
+        """Put on record that these pods were to be bound by now; whether they are. If not, look on for a while."""
+        bound = all(map(self._pods.was_bound, pods))
+        self.record("bound", pods, deadline)
+        if bound:
+            self._trial.schedules()
+        else:
+            self.wait_bound(pods, LATE)
+        return bound
 
     def let_decide(self, pods: Sequence[Pod], **sentinel: Any) -> None:
         """Fence these pods; once more in another second, where the candidate has not said of all that they wait.

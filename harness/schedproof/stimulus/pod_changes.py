@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from schedproof.clusters.api import Manifest
+    from schedproof.oracle.reason import Reason
     from schedproof.stimulus.context import Context
 
 __all__ = ["PodChanges"]
@@ -50,10 +51,9 @@ class PodChanges:
         self._pods: dict[str, Pod] = {}
         self._real = "real-pods" in context.trial.cluster.capabilities
         """Whether kubelets run what is bound; else kwok plays that."""
-        excluded = {exclusion.clause for exclusion in context.trial.candidate.exclusions}
         self._variation = Variation(
             random.Random(f"{context.trial.seed}:{context.clause}:looks"),  # noqa: S311 - reproducible by its seed
-            excluded=excluded.__contains__, labelled=context.trial.surroundings.changes_nodes, real=self._real,
+            excluded=context.excludes, labelled=context.trial.surroundings.changes_nodes, real=self._real,
         )  # fmt: skip
 
     def create(
@@ -270,11 +270,13 @@ class PodChanges:
 
     def fits(self, pod: Pod) -> bool:
         """Whether the oracle finds a node for a pod, in the world as it is now. A pod that is gone had one, or not."""
-        recorder = self._recorder
-        if pod.uid not in recorder.pods:
+        if pod.uid not in self._recorder.pods:
             return self.was_bound(pod)
-        found = check(recorder.pods[pod.uid], list(recorder.nodes.values()), list(recorder.pods.values()))
-        return not all(found.values())
+        return not all(self.objections(self._recorder.pods[pod.uid]).values())
+
+    def objections(self, manifest: Mapping[str, Any]) -> dict[str, tuple[Reason, ...]]:
+        """By node, why the oracle keeps a pod off it, in the world as it is now; no reason where the pod fits."""
+        return check(dict(manifest), list(self._recorder.nodes.values()), list(self._recorder.pods.values()))
 
     def is_told(self, pod: Pod) -> bool:
         """Whether a condition says that it waits for a node; or it does no more."""

@@ -47,15 +47,11 @@ class Surroundings:
         self._objects = AppliedObjects(cluster.api, mine=cluster.name != "existing")
         spec = candidate.spec
         names = tuple(r.name for r in spec.config.managed_resources) if isinstance(spec, ExtenderSpec) else ()
-        self._may_change = "change-nodes" in cluster.capabilities
-        self.managed = names if self._may_change else tuple(filter(self._is_offered, names))
+        self.changes_nodes = "change-nodes" in cluster.capabilities
+        """Whether nodes may be changed: then they bear the labels that varied pods ask for (`NODE_LABELS`)."""
+        self.managed = names if self.changes_nodes else tuple(filter(self._is_offered, names))
         self._amounts = {**dict.fromkeys(self.managed, _OFFERED), **self._world.node_resources}
         self._labels = {**NODE_LABELS, **self._world.node_labels}
-
-    @property
-    def changes_nodes(self) -> bool:
-        """Whether nodes may be changed: then they bear the labels that varied pods ask for (`NODE_LABELS`)."""
-        return self._may_change
 
     def _is_offered(self, resource: str) -> bool:
         nodes = (self._cluster.api.get("nodes", name) for name in self._cluster.nodes)
@@ -89,7 +85,7 @@ class Surroundings:
 
     def dress_nodes(self, nodes: Sequence[str]) -> dict[str, int]:
         """Give these nodes what they must have; the revision of each that was changed, as it then is."""
-        if not self._may_change:
+        if not self.changes_nodes:
             return {}
         self._dressed += nodes
         return {node: revision for node in nodes if (revision := self._dress(node))}

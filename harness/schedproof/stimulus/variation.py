@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from schedproof.oracle.quantity import parse_quantity
+from schedproof.worlds.world import REQUIRED
 
 if TYPE_CHECKING:
     import random
@@ -31,7 +32,6 @@ NODE_LABELS: Mapping[str, str] = MappingProxyType(
 """Labels that every node bears where nodes may be changed, for expressions that all nodes match."""
 
 _NUMBER, _EMPTY, _WORD, _ABSENT = (f"{_PREFIX}{name}" for name in ("number", "empty", "word", "absent"))
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _ARCH = "kubernetes.io/arch"
 _ANYWHERE: Sequence[Mapping[str, Any]] = (
     {"key": _ARCH, "operator": "In", "values": ["amd64", "arm64", "ppc64le", "s390x"]},
@@ -64,6 +64,8 @@ _TOLERATIONS: Sequence[Mapping[str, Any]] = (
 )
 """Of taints that no node has."""
 
+_CPU_SUFFIXES = ("", "m", "e-3", "u")
+_BYTE_SUFFIXES = ("", "m", "k", "M", "G", "e3", "E6", "Ki", "Mi", "Gi")
 _SPLIT = ("cpu", "memory")
 _UNITS = (1, 1000, 1024, 10**6, 1 << 20)
 """Bytes, of which parts are multiples."""
@@ -225,7 +227,7 @@ class Variation:
     def _require(self, pod: Manifest) -> str:
         """Node affinity that every node meets, beside the pod's own and its selector."""
         affinity = pod["spec"].get("affinity") or {}
-        own = (affinity.get("nodeAffinity") or {}).get(_REQUIRED)
+        own = (affinity.get("nodeAffinity") or {}).get(REQUIRED)
         if pod["spec"].get("nodeName"):
             return ""
         # Terms are ORed and their expressions ANDed; a term that has none, nor fields, matches no node.
@@ -242,7 +244,7 @@ class Variation:
         if not operators:  # it has terms, and none that matches anything
             return ""
         self._random.shuffle(terms)
-        node_affinity = {**(affinity.get("nodeAffinity") or {}), _REQUIRED: {"nodeSelectorTerms": terms}}
+        node_affinity = {**(affinity.get("nodeAffinity") or {}), REQUIRED: {"nodeSelectorTerms": terms}}
         pod["spec"]["affinity"] = {**affinity, "nodeAffinity": node_affinity}
         return f"node affinity that changes nothing ({', '.join(operators)})"
 
@@ -265,11 +267,8 @@ def spellings(name: str, amount: Fraction) -> Iterator[str]:
 
     Finer amounts than the scheduler's units are written as they are, in billionths.
     """
-    scales = {"": Fraction(1), "m": Fraction(1, 1000)}
-    scales |= {"e-3": Fraction(1, 1000), "u": Fraction(1, 10**6)} if name == "cpu" else {
-        "k": Fraction(10**3), "M": Fraction(10**6), "G": Fraction(10**9), "e3": Fraction(10**3), "E6": Fraction(10**6),
-        "Ki": Fraction(1 << 10), "Mi": Fraction(1 << 20), "Gi": Fraction(1 << 30),
-    }  # fmt: skip
+    suffixes = _CPU_SUFFIXES if name == "cpu" else _BYTE_SUFFIXES
+    scales = {suffix: parse_quantity(f"1{suffix}") for suffix in suffixes}
     found = [f"{amount / scale}{suffix}" for suffix, scale in scales.items() if (amount / scale).denominator == 1]
     if name == "cpu" and amount and (amount * 1000).denominator == 1:
         found.append(f"{float(amount)}")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-from schedproof.foundation.deadlines import AGAIN, LATE
+from schedproof.foundation.deadlines import AGAIN
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import PodCreated
 from schedproof.judge.configuration import as_configured
-from schedproof.oracle.feasibility import check
 from schedproof.stimulus.pods import FILLER, TOLERATE_ALL
 from schedproof.worlds.search import Wrong
 from schedproof.worlds.words import node_manifest
@@ -149,9 +148,7 @@ class WorldRuns:
         seen = self._recorder.pods.get(pod.uid)
         if seen is None:  # bound where a taint evicts it, or deleted by the candidate
             return f"{pod.name} is gone"
-        nodes = check(
-            as_configured(self._history, seen), list(self._recorder.nodes.values()), list(self._recorder.pods.values())
-        )
+        nodes = self._pods.objections(as_configured(self._history, seen))
         room = sorted(node for node, why in nodes.items() if not why)
         if not room:
             self._waiting.append((pod, number, nodes))
@@ -170,13 +167,7 @@ class WorldRuns:
 
             self._expect.patiently(decided, _HURRIED, "a pod to be decided on")
             return self._pods.was_bound(pod)
-        due = self._expect.due(self._context.deadlines.bind)
-        if bound := self._expect.wait_bound([pod], due):
-            self._trial.schedules()
-        self._expect.record("bound", [pod], due)
-        if not bound:
-            self._expect.wait_bound([pod], LATE)
-        return bound
+        return self._expect.bound_in_time([pod])
 
     def _misplaced(self, pod: Pod, nodes: Mapping[str, tuple[Reason, ...]]) -> str:
         node = self._pods.node_of(pod)

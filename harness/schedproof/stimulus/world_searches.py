@@ -6,10 +6,10 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from schedproof.binaries.cache import cache_dir
 from schedproof.foundation.private import make_private
-from schedproof.foundation.saved_cases import SavedCase, SavedCases
+from schedproof.foundation.saved_cases import SavedCase
 from schedproof.history.acts import WorldSearch
+from schedproof.stimulus.scoring import saved_cases
 from schedproof.worlds.draws import corners, worlds
 from schedproof.worlds.search import Bounds, Search
 from schedproof.worlds.words import in_words, yaml_text
@@ -34,7 +34,7 @@ class WorldSearches:
     def __init__(self, context: Context, runs: WorldRuns, *, ports: bool) -> None:
         self._context, self._trial, self._runs = context, context.trial, runs
         self._ports = ports
-        self._saved = SavedCases(cache_dir() / "cases")
+        self._saved = saved_cases()
 
     def search(self) -> None:
         """Try worlds that have failed before, the large ones of this seed, and generated ones; make smaller what fails.

@@ -120,11 +120,10 @@ class Search:
         if short.key != self.world.key and failing_step(short) is None:
             short = self.world
         smallest = smaller(short, failing_step)
-        for world in dict.fromkeys((smallest.key, self.world.key)):
-            again = smallest if world == smallest.key else self.world
-            wrong = self._run(again, False)
+        for world in {one.key: one for one in (smallest, self.world)}.values():
+            wrong = self._run(world, False)
             if wrong is not None:
-                self.world, self.wrong = again, wrong
+                self.world, self.wrong = world, wrong
                 return
             self.steady = False
         self.world, self.wrong = found
