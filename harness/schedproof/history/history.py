@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -14,6 +16,7 @@ from schedproof.history.acts import (
     Accepted,
     Broken,
     CasePhase,
+    Fence,
     LineFault,
     PodCreated,
     Run,
@@ -242,8 +245,34 @@ class History:
         return begin, end
 
     def test_pods(self, case: str | None = None, role: str = "") -> tuple[TestPod, ...]:
-        created = (TestPod(r.case, r.pod, r.uid, r.role, r.at, r.phase) for r in self.of(PodCreated, case))
-        return tuple(pod for pod in created if not role or pod.role == role)
+        """What the harness created, for a case where one is given; of a role where one is given."""
+        if case not in self._created:
+            self._created[case] = tuple(
+                TestPod(r.case, r.pod, r.uid, r.role, r.at, r.phase) for r in self.of(PodCreated, case)
+            )
+        created = self._created[case]
+        return tuple(pod for pod in created if pod.role == role) if role else created
+
+    @functools.cached_property
+    def _created(self) -> dict[str | None, tuple[TestPod, ...]]:
+        return {}
+
+    def fenced(self, case: str, rv: int) -> float:
+        """Of a case's fences up to a revision, when the last was begun: what is older had been decided on by then.
+
+        -inf where there was none.
+        """
+        if case not in self._fences:
+            sentinels = {pod.name: pod for pod in self.test_pods(case, "sentinel") if pod.uid in self.bindings}
+            fences = sorted((one for one in self.of(Fence, case) if one.pod in sentinels), key=lambda one: one.rv)
+            begun = itertools.accumulate((sentinels[fence.pod].at for fence in fences), max)
+            self._fences[case] = ([fence.rv for fence in fences], [-math.inf, *begun])
+        revisions, begun_by = self._fences[case]
+        return begun_by[bisect.bisect_right(revisions, rv)]
+
+    @functools.cached_property
+    def _fences(self) -> dict[str, tuple[list[int], list[float]]]:
+        return {}
 
     def released(self, case: str) -> tuple[TestPod, ...]:
         """The pods that had to wait, with the time from which on they could be placed, and the load of then.
@@ -259,10 +288,12 @@ class History:
         """Pod uid to the first sight of it on a node, for pods that were created without one."""
         return self._pods.bindings
 
-    @functools.cached_property
-    def guards(self) -> tuple[dict[str, Any], ...]:
-        """Pods with anti-affinity that came to a node, as they were first seen there: they keep others off."""
-        return tuple(self._pods.guards.values())
+    def guards(self, first: int, last: int) -> list[dict[str, Any]]:
+        """Pods with anti-affinity that were on a node at some revision from `first` to `last`, as first seen there.
+
+        They keep others off.
+        """
+        return [guard.manifest for guard in self._pods.guards.values() if guard.came <= last and guard.gone > first]
 
     @functools.cached_property
     def placements(self) -> tuple[tuple[float, str], ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 from typing import TYPE_CHECKING, Any
 
 from schedproof.history.observations import WatchEvent
@@ -34,6 +35,18 @@ class Binding:
     """The pod as it was then."""
 
 
+@dataclasses.dataclass(frozen=True)
+class Guard:
+    """A pod with anti-affinity that came to a node: it keeps others off."""
+
+    manifest: dict[str, Any]
+    """As it was first seen there."""
+    came: int
+    """The revision of that."""
+    gone: float = math.inf
+    """The revision at which it was deleted."""
+
+
 class PodSights:
     """What the watch has shown of pods, by uid."""
 
@@ -42,8 +55,7 @@ class PodSights:
         """The last sight of each."""
         self.bindings: dict[str, Binding] = {}
         """The first sight of it on a node, for pods that were created without one."""
-        self.guards: dict[str, dict[str, Any]] = {}
-        """Pods with anti-affinity that came to a node, as they were first seen there: they keep others off."""
+        self.guards: dict[str, Guard] = {}
         self.placements: dict[str, tuple[float, str]] = {}
         """When it came to which node, by any client's request; in order of time."""
         self.endings: dict[str, WatchEvent] = {}
@@ -62,9 +74,11 @@ class PodSights:
             if uid in self._unbound:
                 self.bindings[uid] = Binding(key(pod), uid, node, event.rv, event.at, pod)
             if (pod["spec"].get("affinity") or {}).get("podAntiAffinity"):
-                self.guards[uid] = pod
+                self.guards[uid] = Guard(pod, event.rv)
         if event.type == "DELETED" or metadata.get("deletionTimestamp"):
             self.endings.setdefault(uid, event)
+        if event.type == "DELETED" and (guard := self.guards.get(uid)):
+            self.guards[uid] = dataclasses.replace(guard, gone=event.rv)
 
     def so_far(self) -> PodSights:
         """As they are now, whatever is taken later."""

@@ -6,7 +6,7 @@ import collections
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from schedproof.history.acts import Expect, Fence, Unseen
+from schedproof.history.acts import Expect, Unseen
 from schedproof.history.observations import ProcessEvent
 from schedproof.history.world import RESERVED
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
@@ -231,14 +231,13 @@ def _judge_expectation(history: History, expectation: Expect, pod: TestPod) -> F
     per_node = _check(history, manifest, state, state.pods.values())
     possible = sorted(node for node, why in per_node.items() if not why)
     room = _beside_holders(history, manifest, state, per_node)
-    fences = [fence for fence in history.of(Fence, pod.case) if fence.rv <= rv]
     gaps: tuple[str, ...] = ()
     if not bound:
         gaps = unmodelled(
             manifest, state.pods.values(), state.nodes.values(), state.namespaces, state.storage, state.inventory
         )
     waits = expectation.outcome == "unwilling" or (expectation.outcome == "pending" and not room)
-    if not bound and not gaps and waits and any(_decided(history, pod, fence) for fence in fences):
+    if not bound and not gaps and waits and history.fenced(pod.case, rv) > pod.at:
         return passed("pending")
     there = rooms(manifest, state.nodes.values(), state.pods.values())
     evidence = {
@@ -343,14 +342,6 @@ def _check(
         as_configured(history, manifest), state.nodes.values(), others, state.namespaces,
         storage=state.storage, inventory=state.inventory,
     )  # fmt: skip
-
-
-def _decided(history: History, pod: TestPod, fence: Fence) -> bool:
-    """Whether the fence's sentinel was created after the pod, and was bound."""
-    return any(
-        sentinel.name == fence.pod and sentinel.at > pod.at and sentinel.uid in history.bindings
-        for sentinel in history.test_pods(pod.case, "sentinel")
-    )
 
 
 CLAUSES = (

@@ -104,7 +104,7 @@ def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int,
     """Revisions of nodes and of pods, and why the pod could not run on its node as of those; newest first."""
     seen = history.seen_before(binding.rv)
     first_nodes, first_pods = min(seen.nodes, last), min(seen.pods, last)
-    if rules_about_others(binding.manifest, history.guards):
+    if rules_about_others(binding.manifest, history.guards(first_pods, last)):
         yield from _views_of_all(history, binding, (first_nodes, first_pods), last)
         return
     # What other nodes are like has no part in it.
@@ -155,11 +155,8 @@ def _gone(node: str) -> tuple[Reason, ...]:
 def _under_way(history: History, binding: Binding, at_bind: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The candidate's pods that waited at the bind and were bound after it, as they were then."""
     own = history.own_pods()
-    return [
-        later.manifest
-        for uid, later in history.bindings.items()
-        if later.rv > binding.rv and uid in own and at_bind.get(later.pod, {}).get("metadata", {}).get("uid") == uid
-    ]
+    bindings = (history.bindings.get(uid) for pod in at_bind.values() if (uid := pod["metadata"]["uid"]) in own)
+    return [later.manifest for later in bindings if later is not None and later.rv > binding.rv]
 
 
 def _own_placements(history: History, binding: Binding, pods: Mapping[str, Any]) -> dict[str, Any]:
