@@ -11,12 +11,11 @@ from schedproof.foundation.errors import UsageError
 if TYPE_CHECKING:
     from schedproof.clusters.api import Manifest
 
-__all__ = ["CORDONED", "NOTE", "NotingApi", "note", "restoring"]
+__all__ = ["NOTE", "NotingApi", "note", "restoring"]
 
 NOTE = "schedproof.dev/before"
 """An annotation: what was changed of a node, and how it was before, as JSON."""
 
-CORDONED = "node.kubernetes.io/unschedulable"
 _CONTROLLED = "node.kubernetes.io/"
 """Of taints that follow a node's state: the node controllers set and lift them, whatever the note says."""
 _FIELDS = ("taints", "unschedulable")

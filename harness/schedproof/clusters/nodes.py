@@ -1,4 +1,4 @@
-"""Node objects: when they are Ready, and when they are gone."""
+"""Node objects: when they are Ready, cordoned, gone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from schedproof.clusters.api import Api
     from schedproof.foundation.waiting import Watched
 
-__all__ = ["is_ready", "wait_gone", "wait_ready"]
+__all__ = ["CORDONED", "is_ready", "wait_gone", "wait_ready"]
+
+CORDONED = "node.kubernetes.io/unschedulable"
+"""The key of the taint that the node controller puts on a node while it is cordoned (spec.unschedulable)."""
 
 
 def is_ready(node: Mapping[str, Any]) -> bool:

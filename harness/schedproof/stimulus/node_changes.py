@@ -7,13 +7,13 @@ import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from schedproof.clusters.nodes import is_ready
+from schedproof.clusters.nodes import CORDONED, is_ready
 from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.acts import Emptied
 from schedproof.oracle.resources import allocatable
 from schedproof.stimulus.pods import amount
-from schedproof.stimulus.reserved import CORDONED, GENERATION
+from schedproof.stimulus.reserved import GENERATION
 from schedproof.traffic.readings import node_labels
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters.api import NotFound
+from schedproof.clusters.nodes import CORDONED
 from schedproof.foundation.deadlines import NODE_READY
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.world import RESERVED
@@ -24,12 +25,10 @@ if TYPE_CHECKING:
     from schedproof.clusters.cluster import Cluster
     from schedproof.stimulus.recorder import Recorder
 
-__all__ = ["CORDONED", "GENERATION", "ReservedNode", "Turn", "is_possible"]
+__all__ = ["GENERATION", "ReservedNode", "Turn", "is_possible"]
 
 GENERATION = "schedproof.dev/generation"
 """A label by whose value it is shown which state of the nodes a candidate has seen. It is never taken back."""
-
-CORDONED = "node.kubernetes.io/unschedulable"
 
 # Its name is the beginning of its taints' keys.
 _TAINT = {"key": f"schedproof.dev/{RESERVED}", "effect": "NoSchedule"}

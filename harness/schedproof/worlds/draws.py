@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from schedproof.clusters.nodes import CORDONED
 from schedproof.worlds.world import DEVICE, NODES, POOL, PREFIX, REQUIRED, World, tidy
 
 if TYPE_CHECKING:
@@ -106,7 +107,10 @@ def worlds(features: Collection[str] = (), *, ports: bool = True) -> SearchStrat
 
 
 def corners(source: random.Random, *, ports: bool = True) -> list[World]:
-    """Two large worlds: 36 pods that are particular about four nodes, and 24 of several containers that fill up one."""
+    """Two large worlds: 36 pods that are particular about four nodes, and 24 of several containers that fill up one.
+
+    Of the 24 every fourth is of another scheduler, in another namespace.
+    """
     drawing = Drawing(RandomDraws(source), ports=ports)
     nodes = [drawing.node(name) for name in NODES]
     # The first has no taint, and the last has one that repels no pod.
@@ -117,10 +121,14 @@ def corners(source: random.Random, *, ports: bool = True) -> list[World]:
         node.pop("unschedulable", None)
     particular = [{"comes": {"name": f"particular-{number}", "spec": drawing.particular()}} for number in range(1, 37)]
     offered = {"cpu": "5", "memory": "5Gi", "ephemeral-storage": "10Gi", DEVICE: "10"}
-    demanding = [
-        {"comes": {"name": f"demanding-{number}", "spec": {"nodeSelector": dict(POOL), **drawing.demanding()}}}
-        for number in range(1, 25)
-    ]
+    demanding: list[Manifest] = []
+    for number in range(1, 25):
+        pod: Manifest = {"name": f"demanding-{number}", "spec": drawing.demanding()}
+        if number % 4 == 0:
+            demanding.append({"there": pod, "node": NODES[0], "elsewhere": True})
+        else:
+            pod["spec"]["nodeSelector"] = dict(POOL)
+            demanding.append({"comes": pod})
     return [tidy(World(nodes, particular)), tidy(World([{"name": NODES[0], "allocatable": offered}], demanding))]
 
 
@@ -171,7 +179,7 @@ class Drawing:
             # The apiserver takes a key once for each effect.
             several = draws.some([(key, effect) for key in _TAINTED for effect in effects], 1, 2)
             node["taints"] = [self._taint(key, effect) for key, effect in several]
-        if draws.chance(0.1):
+        if draws.chance(0.2):
             node["unschedulable"] = True
         if draws.chance(0.7):
             node["allocatable"] = {one: draws.pick(_OFFERED[one]) for one in draws.some(tuple(_OFFERED), 1, 3)}
@@ -265,6 +273,8 @@ class Drawing:
         draws = self._draws
         if draws.chance(0.1):
             return {"operator": "Exists"}
+        if draws.chance(0.15):
+            return {"key": CORDONED, "operator": "Exists", "effect": "NoSchedule"}
         toleration: Manifest = {"key": f"{PREFIX}{draws.pick(_TAINTED)}"}
         if operator := draws.pick(("Equal", "Exists", "")):
             toleration["operator"] = operator

@@ -6,7 +6,8 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from schedproof.clusters.api import NotFound
-from schedproof.clusters.node_backup import CORDONED, restoring
+from schedproof.clusters.node_backup import restoring
+from schedproof.clusters.nodes import CORDONED
 from schedproof.foundation.deadlines import SWEPT
 from schedproof.foundation.waiting import NotYet, wait_for
 
