@@ -1,17 +1,23 @@
-"""core: connections to the apiserver end, and watches with them; or what they tell looks otherwise than before."""
+"""core: connections to the apiserver end, and watches with them; or what they tell comes otherwise than before."""
 
 from __future__ import annotations
 
 import concurrent.futures
+import contextlib
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from schedproof.stimulus.case import Case
     from schedproof.stimulus.pods import Pod
 
 LATE = ("schedproof.dev/late", "schedproof.dev/later")
+BURST = 100
+"""Revisions of an object: what is dropped where a queue is full, or put off until an object rests, is among them."""
 
 
 @pytest.mark.clause("core/watch-reconnect")
@@ -67,6 +73,35 @@ def test_watch_versions(case: Case) -> None:
     case.nodes.change(node, labels={LATE[0]: "yes"})
     case.pods.lift_gates(gated)
     expect_bound_with_new(case, [*waiting, gated])
+
+
+@pytest.mark.clause("core/watch-burst")
+def test_watch_burst(case: Case) -> None:
+    """A node and a pod change a hundred times in a row. The last revision lets a pod in; later it keeps one off.
+
+    Then likewise while the candidate is cut off: a watch that is resumed tells all of them at once.
+    """
+    node, other, *_ = case.nodes.names
+    case.nodes.change(other, taints=[{"key": LATE[0], "effect": "NoSchedule"}])
+    case.settle()
+    ways: list[Callable[[], AbstractContextManager[object]]] = [contextlib.nullcontext, case.candidate.apiserver_away]
+    for label, away in zip(LATE, ways, strict=True):
+        wanted = {label: "yes"}
+        selects = case.pod("selects", cpu="10m", nodeSelector=wanted)
+        tolerates = case.pod("tolerates", cpu="10m", nodeSelector={"kubernetes.io/hostname": other})
+        case.expect_pending([selects, tolerates])
+        with away():
+            case.nodes.burst(node, label, BURST, last="yes")
+            case.pods.burst(tolerates, label, BURST)
+            case.pods.tolerate(tolerates, {"key": LATE[0], "operator": "Exists"})
+        case.expect_bound([selects, tolerates], case.deadlines.requeue)
+        case.delete([selects, tolerates])
+        with away():
+            case.nodes.burst(node, label, BURST, last="no")
+        case.settle()
+        late = case.pod("late", cpu="10m", nodeSelector=wanted)
+        case.expect_pending([late])
+        case.delete([late])
 
 
 def waiting_pods(case: Case, label: str) -> tuple[str, Pod, list[Pod]]:

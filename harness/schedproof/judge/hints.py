@@ -143,6 +143,10 @@ _HINTS = {
         "Take events in the order in which they come. If resourceVersions are compared at all, then as numbers, of the "
         "same kind: as texts, 9999 is greater than 10000."
     ),
+    "core/watch-burst": (
+        "Drop no event where a queue is full, and do not wait for an object to rest: keep the last revision of each "
+        "object, and let what waits look at that."
+    ),
     "core/restart": (
         "Keep no state outside the API: at the start list pods and nodes, then watch. A list that is asked for with a "
         "`limit` goes on where its metadata has `continue`."

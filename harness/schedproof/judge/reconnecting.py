@@ -91,6 +91,13 @@ CLAUSES = (
         judge_versions, needs=ADVANCE_VERSIONS | CHANGE_NODES, stands_on=STEERED,
     ),
     Clause(
+        "core/watch-burst",
+        "Of many revisions of an object in a row the last one counts, whether they come one by one or, once a watch is "
+        "resumed, all at once.",
+        "Kubernetes API concepts: a watch tells of every change; kubelets and controllers write to one object at once",
+        judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
+    ),
+    Clause(
         "controller/watch-reconnect",
         "What changed while the apiserver could not be reached is heeded afterwards: pods, nodes, what is gone.",
         "Kubernetes API concepts: after a watch has ended, resume from its last resourceVersion, or list again",

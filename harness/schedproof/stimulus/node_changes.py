@@ -106,6 +106,13 @@ class NodeChanges:
             patch.setdefault("spec", {})["unschedulable"] = unschedulable
         self._merge(node, patch, cordoned=unschedulable)
 
+    def burst(self, node: str, label: str, count: int, *, last: str) -> None:
+        """Give a label of a node `count` values, as fast as the apiserver takes one after the other; then `last`."""
+        self._restore.setdefault(node, self._node(node))
+        for number in range(count):
+            self._api.merge("nodes", node, {"metadata": {"labels": {label: f"burst-{number}"}}})
+        self.change(node, labels={label: last})
+
     def hold_image(self, node: str, image: str) -> None:
         """Have a node report an image, of a gigabyte. Where a kubelet reports its own, nothing happens."""
         if "real-pods" in self._cluster.capabilities:

@@ -384,6 +384,11 @@ class PodChanges:
         """Change a pod; its `status` by its subresource."""
         self._api.merge("pods", pod.name, patch, pod.namespace, subresource)
 
+    def burst(self, pod: Pod, annotation: str, count: int) -> None:
+        """Give an annotation of a pod `count` values, as fast as the apiserver takes one after the other."""
+        for number in range(count):
+            self.patch(pod, {"metadata": {"annotations": {annotation: f"burst-{number}"}}})
+
     def add_conditions(self, pod: Pod, *types: str) -> None:
         """Write conditions into a pod's status, as controllers of their own do, beside those that are there."""
         there = self._api.get("pods", pod.name, self._trial.namespace)["status"].get("conditions", [])
