@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from schedproof.stimulus.pods import Pod
 
 LATE = ("schedproof.dev/late", "schedproof.dev/later")
-BURST = 100
+BURST = 40
 """Revisions of an object: what is dropped where a queue is full, or put off until an object rests, is among them."""
 
 
@@ -77,7 +77,7 @@ def test_watch_versions(case: Case) -> None:
 
 @pytest.mark.clause("core/watch-burst")
 def test_watch_burst(case: Case) -> None:
-    """A node and a pod change a hundred times in a row. The last revision lets a pod in; later it keeps one off.
+    """A node and a pod change forty times in a row. The last revision lets a pod in; later it keeps one off.
 
     Then likewise while the candidate is cut off: a watch that is resumed tells all of them at once.
     """

@@ -13,16 +13,22 @@ if TYPE_CHECKING:
 __all__ = ["start_kwok"]
 
 
-def start_kwok(host: Host, kubeconfig: Path, *, annotation: tuple[str, str] | None = None) -> Process:
+def start_kwok(
+    host: Host, kubeconfig: Path, *, annotation: tuple[str, str] | None = None, but_for: str = ""
+) -> Process:
     """Start kwok, which plays kubelets as clusters/kwok-stages.yaml says; returns at once.
 
-    Those of all nodes, or of those that bear an `annotation` of this name and value.
+    Those of nodes that bear an `annotation` of this name and value; else of all, but for those with a label.
     """
-    selector = {} if annotation is None else {"manage-nodes-with-annotation-selector": "=".join(annotation)}
+    selector = (
+        {"manage-nodes-with-label-selector": f"!{but_for}"}
+        if annotation is None
+        else {"manage-nodes-with-annotation-selector": "=".join(annotation)}
+    )
     options = {
         "kubeconfig": kubeconfig,
         "config": content("clusters", "kwok-stages.yaml"),
-        "manage-all-nodes": annotation is None,
+        "manage-all-nodes": False,
         **selector,
         "node-lease-duration-seconds": 40,
         "cidr": "198.19.128.0/17",

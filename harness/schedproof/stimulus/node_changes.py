@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from schedproof.clusters.nodes import CORDONED, is_ready
+from schedproof.clusters.simulated_nodes import UNPLAYED
 from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.acts import Emptied
@@ -31,6 +33,8 @@ LOOKALIKES: Mapping[str, str] = MappingProxyType(
     {"alike-1": "198.51.100.1", "alike-11": "198.51.100.11", "alike-1.zone": "198.51.100.111"}
 )
 """Nodes and addresses (of TEST-NET-2, RFC 5737) of which one is how the others begin."""
+_AT_ONCE = 8
+"""Requests about several nodes."""
 _LONGEST = 253
 """Characters of a node's name: a DNS subdomain (RFC 1123)."""
 UNUSUAL_NAMES: Mapping[str, str] = MappingProxyType(
@@ -56,6 +60,8 @@ class NodeChanges:
         """What nodes reported before."""
         self._addresses: dict[str, str] = {}
         """Of nodes that no Prometheus of the cluster scrapes."""
+        self._crowd: list[str] = []
+        """Nodes that exist in the API only, and take no pod."""
         self._left: dict[str, float] = {}
         """When nodes that had joined left, on the monotonic clock."""
 
@@ -224,6 +230,35 @@ class NodeChanges:
         self._dress(names)
         return names
 
+    def crowd(self, count: int) -> None:
+        """Let so many cordoned nodes join that exist in the API only. In lists they come first, by their names.
+
+        Needs the capability `idle-nodes`, and a cluster whose controllers create no pods for each node.
+        """
+        self._crowd, version = [f"0-crowd-{number}" for number in range(count)], self._api.version()
+
+        # As node controllers leave them, which have nothing to change then.
+        taints = ({"key": CORDONED, "effect": "NoSchedule"},)
+        ready = {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}
+
+        def create(name: str) -> None:
+            labels = {**self._template.labels, UNPLAYED: ""}
+            spec = dataclasses.replace(self._template, name=name, labels=labels, taints=taints)
+            node = spec.manifest("203.0.113.1", version)
+            node["spec"]["unschedulable"] = True
+            self._api.create("nodes", {**node, "status": {**node["status"], **ready}})
+
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(create, self._crowd))
+        for name in self._crowd:
+            self._await_recorded(name, lambda _: True)
+
+    def _disperse(self) -> None:
+        if self._crowd:
+            self._api.delete_labelled("nodes", UNPLAYED)
+            self._await_gone(self._crowd)
+            self._crowd = []
+
     def _dress(self, nodes: Sequence[str]) -> None:
         """Give nodes that joined what those of the cluster have been given for the candidate."""
         for node, version in self._context.trial.surroundings.dress_nodes(nodes).items():
@@ -249,7 +284,8 @@ class NodeChanges:
 
     def undo(self) -> bool:
         """Change back what was changed; whether anything was."""
-        changed = bool(self._restore or self._added or self._absent or self._images)
+        changed = bool(self._restore or self._added or self._absent or self._images or self._crowd)
+        self._disperse()
         for name in list(self._absent):
             self.rejoin(name)
         while self._added:

@@ -38,6 +38,8 @@ _STATUS = MappingProxyType({"image": "", "imageID": "", "ready": True, "started"
 """Of a container that runs (v1.ContainerStatus)."""
 _AT_ONCE = 8
 """Requests of several pods."""
+_CROWD = "schedproof.dev/crowd"
+"""A label of pods that are there to be many."""
 
 
 class PodChanges:
@@ -49,6 +51,7 @@ class PodChanges:
         self._numbers: Counter[tuple[str, str]] = Counter()
         """Of pods of a name in a namespace."""
         self._pods: dict[str, Pod] = {}
+        self._crowd: list[Pod] = []
         self._real = "real-pods" in context.trial.cluster.capabilities
         """Whether kubelets run what is bound; else kwok plays that."""
         self._variation = Variation(
@@ -107,24 +110,27 @@ class PodChanges:
         """A pod of another scheduler, which waits until `bind_elsewhere` gives it a node."""
         return self.create("foreign", role="filler", scheduler_name=FILLER, **spec)
 
-    def crowd(self, count: int) -> list[Pod]:
+    def crowd(self, count: int) -> None:
         """So many pods of another scheduler, which stay without a node. In lists they come first, by their names.
 
         They are of no role: the record has what the watch shows of them.
         """
-        manifests = [
-            pod_manifest(f"0-crowd-{n}", FILLER, image=self._trial.cluster.workload_image) for n in range(count)
-        ]
-        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            pods = list(pool.map(self._create_one, manifests))
-        for pod in pods:
-            self._await_shown(pod)
-        return pods
+        image = self._trial.cluster.workload_image
+        manifests = [pod_manifest(f"0-crowd-{n}", FILLER, image=image, labels={_CROWD: ""}) for n in range(count)]
 
-    def _create_one(self, manifest: Manifest) -> Pod:
-        pod = Pod.created(self._api.create("pods", manifest, self._trial.namespace))
-        self._pods[pod.uid] = pod
-        return pod
+        def create(manifest: Manifest) -> Pod:
+            return Pod.created(self._api.create("pods", manifest, self._trial.namespace))
+
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            self._crowd = list(pool.map(create, manifests))
+        for pod in self._crowd:
+            self._await_shown(pod)
+
+    def _disperse(self) -> None:
+        if self._crowd:
+            self._api.delete_labelled("pods", _CROWD, self._trial.namespace)
+            self._await_gone(self._crowd)
+            self._crowd = []
 
     def next_name(self, name: str, namespace: str = "") -> str:
         """What the next pod of this `name` is going to be called, in a namespace or the trial's."""
@@ -355,6 +361,9 @@ class PodChanges:
         """Delete pods, and wait until the watch has shown that they are gone."""
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(self._delete_one, pods))
+        self._await_gone(pods)
+
+    def _await_gone(self, pods: Sequence[Pod]) -> None:
         uids = {pod.uid for pod in pods}
 
         def gone() -> None:
@@ -414,7 +423,9 @@ class PodChanges:
         pods = list(self._pods.values())
         self.let_go(pods)
         self.delete(pods)
-        return bool(pods)
+        crowd = bool(self._crowd)
+        self._disperse()
+        return bool(pods) or crowd
 
 
 def _units(resource: str, quantity: str) -> int:
