@@ -1,7 +1,8 @@
 """Judge what is correct again and again, by other seeds each time, every second time on a busy machine: `make soak`.
 
 Tried are the stock scheduler, the references and the corrected described systems on all that they claim, the unusual
-candidates (fixtures/unusual.yaml) on what is listed for them. A failed clause is a false blame. Each run is judged
+candidates (fixtures/unusual.yaml) on what is listed for them, and the stock scheduler on random worlds besides, 500 at
+a time. A failed clause is a false blame. Each run is judged
 again from its record, and must get the same verdicts.
 
 A run is a line of build/soak/runs.jsonl as soon as it has ended, so that a soak can be interrupted, and goes on where
@@ -34,6 +35,7 @@ RUNS = SOAK / "runs.jsonl"
 CANDIDATES = ROOT / "fixtures" / "candidates"
 PAGE = ROOT / "docs" / "trust.md"
 BEGIN, END = "<!-- begin: make soak -->", "<!-- end: make soak -->"
+WORLDS, MANY_WORLDS = "stock, 500 random worlds", ["core/random-worlds"]
 LOOPS = 4
 """Busy loops for each core, in a busy run."""
 MOST_INVALID = 1e-3
@@ -48,7 +50,7 @@ def subjects() -> dict[str, list[str]]:
         str(path.parent.relative_to(CANDIDATES)): [] for path in CANDIDATES.glob("described/*/corrected/candidate.yaml")
     }
     unusual = {row["candidate"]: row["passes"] for row in yaml.safe_load((ROOT / "fixtures/unusual.yaml").read_text())}
-    return shipped | described | unusual
+    return shipped | described | unusual | {WORLDS: MANY_WORLDS}
 
 
 def earlier() -> list[dict[str, Any]]:
@@ -79,10 +81,10 @@ def run(name: str, clauses: list[str], seed: int, report: Path, *, busy: bool) -
     """Try a candidate once. `report`: the evidence, which is removed if all is as it should be."""
     shutil.rmtree(report, ignore_errors=True)
     path = CANDIDATES / name
-    subject = str(path) if path.is_dir() else name
+    subject = str(path) if path.is_dir() else name.partition(",")[0]
     command = [
         sys.executable, "-m", "schedproof", "run", subject, f"--seed={seed}", f"--report={report}", "--quiet",
-        *(f"--clause={clause}" for clause in clauses),
+        *(f"--clause={clause}" for clause in clauses), *(["--worlds=500"] if name == WORLDS else []),
     ]  # fmt: skip
     began = time.monotonic()
     with busy_loops(LOOPS * (os.cpu_count() or 1) if busy else 0):
