@@ -217,6 +217,8 @@ claims: {features: [gang]}       | .claims.gang | missing-field            | add
 claims: {gang: {pods: {a: "{group}"}, timeout: 1s}} | .claims.gang | claim-without-clause | add gang
 claims: {features: [gang], gang: {pods: {a: b}, timeout: 1s}} | .claims.gang.pods | missing-placeholder | {group}
 claims: {features: [gang], gang: {pods: {a: "{group} {sise}"}, timeout: 1s}} | .claims.gang.pods.a | malformed | {size}
+claims: {preemption: {choice: any}} | .claims.preemption | claim-without-clause | add preemption
+claims: {features: [preemption], preemption: {choice: own}} | .claims.preemption.choice | unknown-value | any
 claims: {timing: {bind: 0s}}     | .claims.timing.bind | out-of-range        | such as 45s
 claims: {timing: {requeu: 1m}}   | .claims.timing.requeu | unknown-field       | mean requeue?
 claims: {profiles: [normalization],examples: [{readings: {b: 2}, scores: {}}]} | .claims.examples[0] | contradiction | e
@@ -678,6 +680,16 @@ def test_what_makes_a_group_is_claimed_and_kept(folder: Path) -> None:
     assert claims.gang is not None
     assert (claims.gang.timeout, claims.gang.objects) == (10.0, ())
     assert Claims.from_dict(json.loads(json.dumps(claims.as_dict()))) == claims
+
+
+def test_how_one_of_several_nodes_is_chosen_for_preemption_is_claimed_and_kept(folder: Path) -> None:
+    assert load(folder, spec("claims: {features: [preemption]}")).claims.preemption_choice == "upstream"
+    claims = load(folder, spec("claims: {features: [preemption], preemption: {choice: any}}")).claims
+    assert claims.preemption_choice == "any"
+    saved = json.loads(json.dumps(claims.as_dict()))
+    assert Claims.from_dict(saved) == claims
+    del saved["preemption"]  # as older histories have it
+    assert Claims.from_dict(saved).preemption_choice == "upstream"
 
 
 def test_an_object_of_a_group_is_a_manifest(folder: Path) -> None:

@@ -101,6 +101,8 @@ EVERYTHING: dict[str, list[Any]] = {
               claims:
                 profiles: [core, network-aware]
                 timing: {bind: 1s, requeue: 1s, takeover: 1s, freshness: 1s, reaction: 1s}
+                features: [preemption]
+                preemption: {choice: any}
                 gang:
                   pods: {metadata: {labels: {group: "{group}"}}}
                   objects: [{apiVersion: v1, kind: PodGroup, metadata: {name: "{group}"}, spec: {min: "{size}"}}]

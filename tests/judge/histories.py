@@ -353,6 +353,11 @@ class HistoryBuilder:
         self._pods[pod]["status"]["conditions"] = [dict(condition) for condition in conditions]
         self.happens("pods", "MODIFIED", self._pods[pod])
 
+    def start(self, pod: str, second: int) -> None:
+        """A pod runs since this second of a minute."""
+        self._pods[pod]["status"] |= {"phase": "Running", "startTime": f"2026-11-20T00:00:{second:02}Z"}
+        self.happens("pods", "MODIFIED", self._pods[pod])
+
     def terminate(self, pod: str) -> None:
         """A pod is being deleted; a finalizer keeps it."""
         self._pods[pod]["metadata"]["deletionTimestamp"] = "2026-11-20T00:00:00Z"

@@ -11,26 +11,56 @@ from schedproof.candidates.points import PointClaims
 from schedproof.candidates.timing import Timing
 
 __all__ = [
-    "BOUND_TO_KIND", "CLAUSE_PROFILES", "DIRECTIONS", "GANG", "LEADER_ELECTION", "ON_MISSING", "ON_OUTAGE", "OWN",
-    "OWN_PLACEMENTS", "PROFILES", "RULE_INTERVAL",
-    "Claimable", "Claims", "Direction", "Example", "Exclusion", "GangClaims", "NetworkClaims", "OnMissing", "OnOutage",
-    "OwnPlacements", "claims_from_dict", "profile_of",
+    "ANY_CHOICE",
+    "BOUND_TO_KIND",
+    "CLAUSE_PROFILES",
+    "DIRECTIONS",
+    "GANG",
+    "LEADER_ELECTION",
+    "ON_MISSING",
+    "ON_OUTAGE",
+    "OWN",
+    "OWN_PLACEMENTS",
+    "PREEMPTION",
+    "PREEMPTION_CHOICES",
+    "PROFILES",
+    "RULE_INTERVAL",
+    "Claimable",
+    "Claims",
+    "Direction",
+    "Example",
+    "Exclusion",
+    "GangClaims",
+    "NetworkClaims",
+    "OnMissing",
+    "OnOutage",
+    "OwnPlacements",
+    "PreemptionChoice",
+    "claims_from_dict",
+    "profile_of",
 ]  # fmt: skip
 
 Direction = Literal["receive", "transmit"]
 OnMissing = Literal["neutral", "avoid", "reject"]
 OnOutage = Literal["schedule", "wait"]
 OwnPlacements = Literal["ignored", "counted"]
+PreemptionChoice = Literal["upstream", "any"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 ON_MISSING: tuple[OnMissing, ...] = get_args(OnMissing)
 ON_OUTAGE: tuple[OnOutage, ...] = get_args(OnOutage)
 OWN_PLACEMENTS: tuple[OwnPlacements, ...] = get_args(OwnPlacements)
+PREEMPTION_CHOICES: tuple[PreemptionChoice, ...] = get_args(PreemptionChoice)
+ANY_CHOICE: PreemptionChoice = "any"
+"""The claim of a scheduler that has an order of its own between nodes on which pods can be evicted."""
 
 LEADER_ELECTION = "leader-election"
 """The feature of a scheduler of which a second instance stands by."""
 
 GANG = "gang"
 """The feature of a scheduler that binds groups of pods whole or not at all."""
+
+PREEMPTION = "preemption"
+"""The feature of a scheduler that evicts pods for one of a higher priority."""
 
 PROFILES = ("core", "network-aware", "normalization", "extender", "plugin", "controller")
 
@@ -189,6 +219,8 @@ class Claims:
     timing: Timing = dataclasses.field(default_factory=Timing)
     points: PointClaims = dataclasses.field(default_factory=PointClaims)
     gang: GangClaims | None = None
+    preemption_choice: PreemptionChoice = "upstream"
+    """By whose order it takes one of several nodes on which pods can be evicted: kube-scheduler's documented one."""
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able; `from_dict` is its inverse."""
@@ -200,6 +232,7 @@ class Claims:
             "timing": self.timing.as_dict(),
             "points": self.points.as_dict(),
             "gang": self.gang.as_dict() if self.gang else None,
+            "preemption": {"choice": self.preemption_choice},
         }
 
     @classmethod
@@ -213,6 +246,7 @@ class Claims:
             timing=Timing.from_dict(data.get("timing", {})),
             points=PointClaims.from_dict(data.get("points", {})),
             gang=GangClaims.from_dict(data["gang"]) if data.get("gang") else None,
+            preemption_choice=data.get("preemption", {}).get("choice", cls.preemption_choice),
         )
 
 

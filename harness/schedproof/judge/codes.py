@@ -502,6 +502,10 @@ CODES: Mapping[str, Code] = {
         "it could not be shown that the candidate had seen a change of the world",
         "run it again; where it stays so, the candidate does not follow nodes and pods",
     ),
+    "worse-victims": Code(
+        "pods were evicted on another node than the one that kube-scheduler's order prefers",
+        "compare victims as the clause says, or claim `preemption: {choice: any}`",
+    ),
     "wrong-allocation": Code(
         "a pod was bound whose ResourceClaim had devices that it does not ask for, or elsewhere",
         "allocate devices of the request's class and selectors, on the pod's node",

@@ -106,6 +106,10 @@ _HINTS = {
     "core/preemption-lower": "Compare spec.priority: only a lower one may be evicted; an equal one is not lower.",
     "core/preemption-spares": "Remove all pods of lower priority, then keep those that leave room, the highest first.",
     "core/preemption-budget": "Evict pods first that no PodDisruptionBudget (status.disruptionsAllowed: 0) protects.",
+    "core/preemption-choice": (
+        "Compare nodes by what is evicted there: violated budgets, highest priority, sum (2^31 added to each), number, "
+        "latest start; or claim `preemption: {choice: any}`."
+    ),
     "core/preemption-never": "Evict no pod for one whose spec.preemptionPolicy is Never.",
     "core/preemption-condition": "PATCH pods/status with DisruptionTarget=True (PreemptionByScheduler), then DELETE.",
     "core/taint-*": ("A pod must tolerate every NoSchedule and NoExecute taint: key, operator, value and effect."),

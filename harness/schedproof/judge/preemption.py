@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from schedproof.history.history import History, TestPod
+    from schedproof.history.world import State
 
-__all__ = ["CLAUSES", "judge_disruption_target", "judge_preemption"]
+__all__ = ["CLAUSES", "FEATURE", "all_evicted", "evicted_for", "judge_disruption_target", "judge_preemption", "named"]
 
-_FEATURE = frozenset({"preemption"})
+FEATURE = frozenset({"preemption"})
 _TARGET = "DisruptionTarget"
 
 
@@ -35,7 +36,7 @@ def judge_preemption(history: History, case: str) -> Finding:
     Preemptors that are expected to stay pending are those for which no pod may be evicted. Where a pod is
     `protected` by a PodDisruptionBudget, another one would do.
     """
-    evicted = _evicted(history, case)
+    evicted = all_evicted(history, case)
     preemptors = history.test_pods(case, "preemptor")
     wanted = {one.uid: one.outcome for one in history.of(Expect, case)}
     entitled = [pod for pod in preemptors if wanted.get(pod.uid) == "bound"]
@@ -43,8 +44,8 @@ def judge_preemption(history: History, case: str) -> Finding:
         if not any(_may_evict(history, pod, victim) for pod in preemptors):
             return failed(
                 "evicted-without-priority",
-                f"{_named(history, victim)} was evicted, and no pod waited that has a higher priority and may preempt "
-                f"({', '.join(_named(history, pod) for pod in preemptors)})",
+                f"{named(history, victim)} was evicted, and no pod waited that has a higher priority and may preempt "
+                f"({', '.join(named(history, pod) for pod in preemptors)})",
                 **shown(history, case),
             )
     for pod in entitled:
@@ -52,13 +53,13 @@ def judge_preemption(history: History, case: str) -> Finding:
             gone = f"{len(evicted)} pods were evicted" if evicted else "no pod was evicted"
             return failed(
                 "preemptor-not-bound",
-                f"{_named(history, pod)} was not bound, although pods of lower priority are in its way: {gone}",
+                f"{named(history, pod)} was not bound, although pods of lower priority are in its way: {gone}",
                 **shown(history, case),
             )
     if kept := next((pod for pod in evicted if pod.role == "protected"), None):
         return failed(
             "evicted-despite-budget",
-            f"{_named(history, kept)} was evicted, although a PodDisruptionBudget protects it and another pod "
+            f"{named(history, kept)} was evicted, although a PodDisruptionBudget protects it and another pod "
             "would have done",
             **shown(history, case),
         )
@@ -85,7 +86,7 @@ def judge_disruption_target(history: History, case: str) -> Finding:
     finding = judge_preemption(history, case)
     if finding.outcome != "passed":
         return finding if finding.outcome == "invalid" else invalid(finding.code, finding.summary, **finding.evidence)
-    evicted = _evicted(history, case)
+    evicted = all_evicted(history, case)
     told = {
         event.object["metadata"]["uid"]
         for event in history.of(WatchEvent)
@@ -101,7 +102,7 @@ def judge_disruption_target(history: History, case: str) -> Finding:
     return passed(f"{len(evicted)} evicted pods had the condition {_TARGET}", **shown(history, case))
 
 
-def _evicted(history: History, case: str) -> list[TestPod]:
+def all_evicted(history: History, case: str) -> list[TestPod]:
     """The pods of the case that the candidate has deleted, in the order of its requests."""
     pods = {pod.name: pod for pod in history.test_pods(case)}
     found: dict[str, TestPod] = {}
@@ -125,18 +126,13 @@ def _needless(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) 
     Each of them by itself: with the others gone and it still there, the pod fits on the node that it was bound to.
     """
     binding = history.bindings[preemptor.uid]
-    ends = {uid: event.rv for uid, event in history.endings.items()}
-    gone = [pod for pod in evicted if pod.at < binding.at and ends.get(pod.uid, binding.rv) < binding.rv]
-    gone = [pod for pod in gone if ends[pod.uid] > _first(history, preemptor)]
-    if not gone:
-        return ""
-    before = history.world.at(min(ends[pod.uid] for pod in gone) - 1)
+    gone, before = evicted_for(history, preemptor, evicted)
     manifest = as_configured(history, history.manifests[preemptor.uid])
     others = [pod for name, pod in before.pods.items() if name not in {one.name for one in gone}]
     for victim in gone:
         kept = before.pods[victim.name]
         node = kept["spec"].get("nodeName")
-        names = f"{_named(history, victim)} was evicted for {_named(history, preemptor)}"
+        names = f"{named(history, victim)} was evicted for {named(history, preemptor)}"
         if node != binding.node:
             return f"{names} from {node}, and that was bound to {binding.node}"
         found = check(
@@ -146,6 +142,17 @@ def _needless(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) 
         if not found[node]:
             return f"{names}, and need not have been: once the others were gone there was room for both on {node}"
     return ""
+
+
+def evicted_for(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) -> tuple[list[TestPod], State]:
+    """Those of the evicted pods that ended while a pod waited that is bound by now, and the world before the first did.
+
+    Where there are none, it is the world before that pod was bound.
+    """
+    binding, first = history.bindings[preemptor.uid], _first(history, preemptor)
+    ends = {uid: event.rv for uid, event in history.endings.items()}
+    gone = [pod for pod in evicted if pod.at < binding.at and first < ends.get(pod.uid, binding.rv) < binding.rv]
+    return gone, history.world.at(min((ends[pod.uid] for pod in gone), default=binding.rv) - 1)
 
 
 def _first(history: History, pod: TestPod) -> int:
@@ -163,7 +170,7 @@ def _priority(history: History, pod: TestPod) -> int:
     return priority(history.manifests[pod.uid])
 
 
-def _named(history: History, pod: TestPod) -> str:
+def named(history: History, pod: TestPod) -> str:
     may_not = pod.role == "preemptor" and history.manifests[pod.uid]["spec"].get("preemptionPolicy") == "Never"
     never = ", preemptionPolicy Never" if may_not else ""
     return f"{pod.name} (priority {_priority(history, pod)}{never})"
@@ -172,31 +179,31 @@ def _named(history: History, pod: TestPod) -> str:
 CLAUSES = (
     Clause(
         "core/preemption-lands", "A pod that fits nowhere is bound in the place of pods of lower priority.",
-        "Kubernetes: pod priority and preemption; DefaultPreemption plugin", judge_preemption, features=_FEATURE,
+        "Kubernetes: pod priority and preemption; DefaultPreemption plugin", judge_preemption, features=FEATURE,
         needs=CHANGE_NODES | AUDIT,
     ),
     Clause(
         "core/preemption-lower", "Only pods of lower priority are evicted, and never for a pod of the same.",
-        "Kubernetes: pod priority and preemption", judge_preemption, features=_FEATURE, needs=CHANGE_NODES | AUDIT,
+        "Kubernetes: pod priority and preemption", judge_preemption, features=FEATURE, needs=CHANGE_NODES | AUDIT,
     ),
     Clause(
         "core/preemption-spares", "No pod is evicted that could have stayed.",
-        "DefaultPreemption plugin: SelectVictimsOnNode", judge_preemption, features=_FEATURE,
+        "DefaultPreemption plugin: SelectVictimsOnNode", judge_preemption, features=FEATURE,
         needs=CHANGE_NODES | AUDIT,
     ),
     Clause(
         "core/preemption-never", "No pod is evicted for a pod whose preemptionPolicy is Never.",
-        "Kubernetes: PodSpec.preemptionPolicy", judge_preemption, features=_FEATURE, needs=CHANGE_NODES | AUDIT,
+        "Kubernetes: PodSpec.preemptionPolicy", judge_preemption, features=FEATURE, needs=CHANGE_NODES | AUDIT,
     ),
     Clause(
         "core/preemption-budget",
         "A pod that a PodDisruptionBudget protects is not evicted where another one would do.",
         "Kubernetes: PodDisruptionBudget is supported, but not guaranteed (preemption)", judge_preemption,
-        features=_FEATURE, needs=CHANGE_NODES | AUDIT,
+        features=FEATURE, needs=CHANGE_NODES | AUDIT,
     ),
     Clause(
         "core/preemption-condition", "Pods that are evicted have the condition DisruptionTarget.",
         "Kubernetes: pod disruption conditions (KEP-3329)", judge_disruption_target, level="recommended",
-        features=_FEATURE, needs=CHANGE_NODES | AUDIT,
+        features=FEATURE, needs=CHANGE_NODES | AUDIT,
     ),
 )  # fmt: skip

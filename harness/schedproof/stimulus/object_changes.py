@@ -83,17 +83,17 @@ class ObjectChanges:
         made = self._api.create("daemonsets", document, self._trial.namespace)
         return owned_by("apps/v1", "DaemonSet", made)
 
-    def disruption_budget(self, app: str) -> None:
-        """Let a PodDisruptionBudget allow no disruption of the one pod that is labelled with this `app`, and runs."""
+    def disruption_budget(self, app: str, pods: int = 1) -> None:
+        """Let a PodDisruptionBudget allow no disruption of the `pods` that are labelled with this `app`, and run."""
         name = f"{self._prefix}-{app}"
-        spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": app}}}
+        spec = {"minAvailable": pods, "selector": {"matchLabels": {"app": app}}}
         budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}
         self._api.create("poddisruptionbudgets", budget, self._trial.namespace)
         self._budgets.append(name)
 
         def in_force() -> None:
             status = self._api.get("poddisruptionbudgets", name, self._trial.namespace).get("status") or {}
-            if status.get("currentHealthy") != 1 or status.get("disruptionsAllowed") != 0:
+            if status.get("currentHealthy") != pods or status.get("disruptionsAllowed") != 0:
                 raise NotYet(f"its status is {status}")
 
         wait_for(in_force, BUDGET_IN_FORCE, what=f"the PodDisruptionBudget {name}", poll=0.1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import random
+import time
 from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from schedproof.clusters.api import Conflict, NotFound
 from schedproof.documents.manifests import merged
 from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
-from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.acts import Lift, PodCreated, Tolerates
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import milli, parse_quantity, whole
@@ -36,6 +37,8 @@ _DEAF = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 3600; done"]
 _GRACE = 600
 _STATUS = MappingProxyType({"image": "", "imageID": "", "ready": True, "started": True, "restartCount": 0})
 """Of a container that runs (v1.ContainerStatus)."""
+_SECOND = 1.0
+"""Of timestamps, which have no fractions."""
 _AT_ONCE = 8
 """Requests of several pods."""
 _CROWD = "schedproof.dev/crowd"
@@ -237,6 +240,12 @@ class PodChanges:
         )
 
     # -- the end of pods
+
+    def await_started(self, pods: Sequence[Pod]) -> None:
+        """Wait until pods run, and whatever starts from here on has a later status.startTime, which is in seconds."""
+        for pod in pods:
+            self._await_phase(pod, "Running")
+        until(time.monotonic() + _SECOND)
 
     def finish(self, pod: Pod, phase: str) -> None:
         """Let a pod that was made to end in `phase` do so. Needs the capability `ending-pods`."""

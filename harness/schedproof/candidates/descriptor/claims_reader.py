@@ -13,6 +13,8 @@ from schedproof.candidates.claims import (
     ON_MISSING,
     ON_OUTAGE,
     OWN_PLACEMENTS,
+    PREEMPTION,
+    PREEMPTION_CHOICES,
     PROFILES,
     Claimable,
     Claims,
@@ -52,7 +54,7 @@ def read_claims(claims: Field, kind: str | None, known: Claimable | None) -> Cla
 
     What can be claimed is `known`; where that is None, no feature is refused.
     """
-    section = claims.section("profiles", "features", "network", "examples", "timing", "points", "gang")
+    section = claims.section("profiles", "features", "network", "examples", "timing", "points", "gang", "preemption")
     profiles: tuple[str, ...] = Claims.profiles
     if "profiles" in section:
         profiles = _profiles(section["profiles"], known.profiles if known else PROFILES, kind)
@@ -99,9 +101,20 @@ def read_claims(claims: Field, kind: str | None, known: Claimable | None) -> Cla
             "given, but the feature gang is not claimed",
             "add gang to spec.claims.features",
         )
+    choice = (
+        section["preemption"].section("choice")["choice"].choice(PREEMPTION_CHOICES)
+        if "preemption" in section
+        else None
+    )
+    if choice is not None and section.sound and PREEMPTION not in features:
+        section["preemption"].complain(
+            "claim-without-clause",
+            "given, but the feature preemption is not claimed",
+            "add preemption to spec.claims.features",
+        )
     return Claims(
         profiles=profiles, features=features, network=network, examples=examples, timing=timing, points=points,
-        gang=gang,
+        gang=gang, preemption_choice=choice or Claims.preemption_choice,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import dataclasses
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.claims import GANG, LEADER_ELECTION
+from schedproof.candidates.claims import GANG, LEADER_ELECTION, PREEMPTION
 from schedproof.candidates.deploy.placeholders import CERTIFICATES, placeholders_in
 from schedproof.candidates.kinds import ExtenderSpec
 
@@ -84,7 +84,7 @@ FEATURES: Mapping[str, Needs] = MappingProxyType(
         "pod-affinity": _NOTHING,
         "pod-level-resources": _NOTHING,
         "preempt": Needs("extender", ("a preemptVerb", lambda spec, _: bool(spec.config.preempt_verb))),
-        "preemption": _NOTHING,
+        PREEMPTION: _NOTHING,
         "priority": _NOTHING,
         "scale-free": _SCORED,
         "scoring": _NOTHING,

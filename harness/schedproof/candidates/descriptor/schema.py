@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.claims import DIRECTIONS, ON_MISSING, ON_OUTAGE, OWN_PLACEMENTS
+from schedproof.candidates.claims import (
+    DIRECTIONS,
+    ON_MISSING,
+    ON_OUTAGE,
+    OWN_PLACEMENTS,
+    PREEMPTION_CHOICES,
+    Claims,
+)
 from schedproof.candidates.kinds import KINDS, ExtenderConfig
 from schedproof.candidates.timing import Timing
 from schedproof.documents.durations import format_duration
@@ -294,6 +301,17 @@ def _claims(known: Claimable) -> Schema:
         "timing": _timing(),
         "points": _points(),
         "gang": _gang(),
+        "preemption": mapping(
+            {
+                "choice": choice(
+                    PREEMPTION_CHOICES,
+                    "which of several nodes' pods are evicted: by kube-scheduler's documented order, or by one of its "
+                    "own, which is not judged",
+                    default=Claims.preemption_choice,
+                )
+            },
+            "allowed with the feature preemption",
+        ),
         "examples": listed(
             mapping({"readings": readings, "scores": readings}, required=("readings", "scores")),
             "worked examples of its documentation, `{readings: {NODE: number}, scores: {NODE: number}}`, of the same "

@@ -1,0 +1,114 @@
+"""core: pods of several nodes could be evicted for one of a higher priority."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Sequence
+
+    from schedproof.stimulus.case import Case
+    from schedproof.stimulus.pods import Pod
+
+NODES = 6
+"""With eight rounds, a choice at random passes less than once in a million times."""
+ROOM = 4
+"""Slots of each node, in each round."""
+LEAST = -(2**31)
+"""The least priority. In the sum of kube-scheduler, which adds 2^31 to each, a pod of this one counts 0: where sums are
+equal the number of victims decides, and can do so nowhere else."""
+
+
+class Held(NamedTuple):
+    """A pod that holds slots. `old`: it starts seconds before the others."""
+
+    priority: int
+    slots: int = 1
+    budgeted: bool = False
+    old: bool = False
+
+
+class Round(NamedTuple):
+    """What is held on the node whose victims are preferred, and on the others, in turn; a pod wants so many slots."""
+
+    preferred: Sequence[Held]
+    others: Sequence[Sequence[Held]]
+    wanted: int = ROOM
+
+
+def rounds(source: random.Random) -> list[Round]:
+    """For each criterion of the order one round or two that it decides, against all those that come after it.
+
+    What comes last is the time of start: the preferred victims are the oldest.
+    """
+    low, middle, high = sorted(source.sample(range(1, 900), 3))
+    negative = source.randint(-900, -1)
+    by_order = [
+        # Violations of budgets: none before some, and one before two.
+        Round([Held(high)] * 4, [[Held(low, 4, budgeted=True)], [Held(low, 2, budgeted=True), Held(low, 2)]]),
+        Round(
+            [Held(high, 2, budgeted=True), Held(high), Held(high)],
+            [[Held(low, 2, budgeted=True), Held(low, 2, budgeted=True)]],
+        ),
+        # The highest priority of the victims; then also where a pod of a higher one is on the node, and can stay.
+        Round([Held(middle)] * 4, [[Held(high, 4)], [Held(high, 2), Held(low, 2)]]),
+        Round([Held(low, 3), Held(high)], [[Held(middle, 3), Held(low)], [Held(middle, 4)]], wanted=3),
+        # The sum of priorities; of negative ones, of which more have the smaller plain sum.
+        Round([Held(high, 2), Held(low, 2)], [[Held(high, 2), Held(middle, 2)], [Held(high, 2), Held(high, 2)]]),
+        Round([Held(negative, 4)], [[Held(negative, 2)] * 2, [Held(negative)] * 4]),
+        # The number of victims.
+        Round([Held(high, 4)], [[Held(high, 2), Held(LEAST, 2)], [Held(high), *[Held(LEAST)] * 3]]),
+    ]
+    # The first start of the victims of the highest priority: not that of others, nor the last one.
+    old_high, old_low = Held(high, old=True), Held(low, 2, old=True)
+    by_start = Round(
+        [Held(high), Held(high), old_low], [[old_high, Held(high), Held(low, 2)], [old_high, old_high, Held(low, 2)]]
+    )
+    return [
+        *(one._replace(preferred=[held._replace(old=True) for held in one.preferred]) for one in by_order),
+        by_start,
+    ]
+
+
+@pytest.mark.clause("core/preemption-choice")
+def test_preemption_choice(case: Case) -> None:
+    """Each round has slots of its own on the same nodes, so that all that hold any are there before the first."""
+    names = [f"node-choice-{number}" for number in range(NODES)]
+    tried = rounds(case.random)
+    slots = [f"schedproof.dev/slot-{number}" for number in range(len(tried))]
+    for name in names:
+        case.nodes.add(name, **dict.fromkeys(slots, str(ROOM)))
+    case.settle()
+    held = [
+        (phase, node, one)
+        for phase, contest in enumerate(tried)
+        for number, node in enumerate(case.random.sample(names, NODES))
+        for one in (contest.others[number % len(contest.others)] if number else contest.preferred)
+    ]
+    values = sorted({one.priority for *_, one in held})
+    classes = {value: case.objects.priority_class(value) for value in values}
+    budgeted: list[Pod] = []
+    for old in (True, False):
+        pods = []
+        for phase, node, one in held:
+            if one.old == old:
+                pods.append(case.pod(
+                    "holder", role="budgeted" if one.budgeted else "holder", phase=phase, cpu="10m",
+                    extended={slots[phase]: str(one.slots)}, priorityClassName=classes[one.priority],
+                    labels={"app": "budgeted"} if one.budgeted else {}, nodeSelector={"kubernetes.io/hostname": node},
+                ))  # fmt: skip
+                budgeted += pods[-1:] if one.budgeted else []
+        case.expect_bound(pods)
+        case.pods.await_started(pods)
+    case.objects.disruption_budget("budgeted", pods=len(budgeted))
+    case.sight.await_heeded()
+    high = case.objects.priority_class(1000, preempts=True)
+    for phase, contest in enumerate(tried):
+        preemptor = case.pod(
+            "preemptor", role="preemptor", phase=phase, cpu="10m", extended={slots[phase]: str(contest.wanted)},
+            priorityClassName=high,
+        )  # fmt: skip
+        case.expect_bound([preemptor], case.deadlines.requeue)
