@@ -8,7 +8,7 @@ from typing import Any
 from schedproof.candidates.kinds import ControllerSpec, WorldSpec
 from schedproof.clusters.api import NotFound
 from schedproof.stimulus.surroundings import Surroundings
-from schedproof.stimulus.variation import NODE_LABELS
+from schedproof.stimulus.variation import DEVICE, NODE_LABELS, STORAGE
 
 
 class PlayedApi:
@@ -17,6 +17,9 @@ class PlayedApi:
     def __init__(self, *nodes: str) -> None:
         self.nodes: dict[str, dict[str, Any]] = {name: {"metadata": {}, "status": {}} for name in nodes}
         self.revision = 0
+
+    def list(self, _resource: str) -> dict[str, Any]:
+        return {"items": [{**node, "metadata": {"name": name}} for name, node in self.nodes.items()]}
 
     def merge(self, _resource: str, name: str, patch: dict[str, Any], **_: str) -> dict[str, Any]:
         if name not in self.nodes:
@@ -53,7 +56,7 @@ def test_nodes_have_it_and_give_it_back() -> None:
     around = surroundings(api, WORLD, "change-nodes")
     assert set(around.dress_nodes(["one", "two"])) == {"one", "two"}
     assert api.nodes["one"]["metadata"] == {"labels": {"zone": "a", **NODE_LABELS}, "annotations": {"note": "b"}}
-    assert api.nodes["two"]["status"]["allocatable"] == {"example.com/gpu": "8"}
+    assert api.nodes["two"]["status"]["allocatable"].items() >= {"example.com/gpu": "8"}.items()
     del api.nodes["two"]
     around.remove()
     assert api.nodes["one"] == {
@@ -72,7 +75,21 @@ def test_nodes_bear_what_varied_pods_ask_for() -> None:
     around = surroundings(api, WorldSpec(), "change-nodes")
     around.dress_nodes(["one"])
     assert around.changes_nodes
-    assert api.nodes["one"] == {"metadata": {"labels": dict(NODE_LABELS), "annotations": {}}, "status": {}}
+    assert api.nodes["one"]["metadata"] == {"labels": dict(NODE_LABELS), "annotations": {}}
+    assert int(api.nodes["one"]["status"]["allocatable"][DEVICE]) >= 1000
+
+
+def test_varied_pods_ask_for_what_all_nodes_offer_enough_of() -> None:
+    api = PlayedApi("one", "two")
+    around = surroundings(api, WorldSpec(), "change-nodes")
+    around.dress_nodes(["one", "two"])
+    assert api.nodes["one"]["status"]["allocatable"] != api.nodes["two"]["status"]["allocatable"]
+    assert around.beside == {DEVICE}
+    for name, storage in (("one", "50Gi"), ("two", "100Gi")):
+        api.nodes[name]["status"]["allocatable"][STORAGE] = storage
+    around = surroundings(api, WorldSpec(), "change-nodes")
+    assert around.beside == {DEVICE, STORAGE}
+    assert surroundings(api, WorldSpec()).beside == set()
 
 
 def test_a_pod_s_own_fields_come_first() -> None:

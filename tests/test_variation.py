@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import random
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -15,9 +15,14 @@ from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.oracle.resources import held, needed
 from schedproof.stimulus.pods import pod_manifest
-from schedproof.stimulus.variation import NODE_LABELS, Variation, spellings
+from schedproof.stimulus.variation import DEVICE, NODE_LABELS, STORAGE, Variation, spellings
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 CPU, MEMORY = st.integers(0, 8_000).map(lambda m: f"{m}m"), st.integers(0, 1 << 34).map(str)
+BESIDE = {DEVICE: "3", STORAGE: "64Mi"}
+"""So much as a pod asks for at most."""
 NODES = [
     {
         "metadata": {
@@ -25,7 +30,7 @@ NODES = [
             "labels": {**NODE_LABELS, "kubernetes.io/arch": "amd64", "kubernetes.io/hostname": name},
         },
         "spec": {},
-        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": "10"}},
+        "status": {"allocatable": {"cpu": cpu, "memory": memory, "pods": "10", **BESIDE}},
     }
     for name, cpu, memory in (("small", "1", "1Gi"), ("large", "16", "32Gi"))
 ]
@@ -47,9 +52,11 @@ SELECTORS: list[dict[str, Any]] = [
 ]
 
 
-def variation(seed: int, *, excluded: frozenset[str] = frozenset(), **how: bool) -> Variation:
+def variation(
+    seed: int, *, excluded: frozenset[str] = frozenset(), offered: Collection[str] = tuple(BESIDE), **how: bool
+) -> Variation:
     how = {"labelled": True, "real": False} | how
-    return Variation(random.Random(seed), excluded=excluded.__contains__, **how)
+    return Variation(random.Random(seed), excluded=excluded.__contains__, offered=lambda: offered, **how)
 
 
 def plain(**spec: Any) -> dict[str, Any]:
@@ -86,8 +93,8 @@ def test_it_needs_the_same_and_fits_the_same_nodes(
     assert bool(told) == (after != before)
     after = as_defaulted(after)
     some = {name: amount for name, amount in needed(before).items() if amount}
-    assert {name: amount for name, amount in needed(after).items() if amount} == some
-    assert {name: amount for name, amount in held(after).items() if amount} == some
+    for amounts in (needed(after), held(after)):
+        assert {name: amount for name, amount in amounts.items() if amount and name not in BESIDE} == some
     assert refusing(after) == refusing(before)
 
 
@@ -98,9 +105,20 @@ def told(**how: Any) -> set[str]:
 
 
 def test_every_way_is_taken_by_some_seed_and_none_that_is_excluded() -> None:
-    assert told() == {"containers", "an", "limits", "amounts", "labels", "tolerations", "a", "node"}
+    assert told() == {"containers", "an", "limits", "amounts", "labels", "tolerations", "a", "node", DEVICE, STORAGE}
     without = told(excluded=frozenset({"core/node-affinity", "core/toleration", "core/node-selector"}))
     assert told() - without == {"tolerations", "a", "node"}
+    assert told() - told(excluded=frozenset({"core/fit-extended"}), offered={STORAGE, DEVICE}) == {DEVICE}
+    assert told() - told(offered=()) == {DEVICE, STORAGE}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_a_pod_asks_for_is_left_as_it_is(seed: int) -> None:
+    asked = {DEVICE: "2", STORAGE: "1Gi"}
+    pod = plain(extended=asked)
+    variation(seed).vary(pod)
+    requests = [one["resources"]["requests"] for one in pod["spec"]["containers"]]
+    assert {name: amount for one in requests for name, amount in one.items() if name in asked} == asked
 
 
 @pytest.mark.parametrize("seed", range(50))

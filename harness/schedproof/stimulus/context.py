@@ -27,6 +27,8 @@ class Context:
     clause: str
     random: random.Random
     deadlines: ClaimedDeadlines
+    scarce: set[str] = dataclasses.field(default_factory=set)
+    """Resources of which nodes of the case offer what it is about: no pod asks for some beside."""
 
     @classmethod
     def of(cls, trial: Trial, clause: str) -> Context:

@@ -168,6 +168,7 @@ class NodeChanges:
         Call `settle` before pods that are to go there.
         """
         template = self._template
+        self._context.scarce.update(capacity)
         self._added.append(name)
         self._cluster.add_node(name, like=dataclasses.replace(template, capacity={**template.capacity, **capacity}))
         self._await_recorded(name, is_ready)

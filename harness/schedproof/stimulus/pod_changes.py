@@ -60,6 +60,7 @@ class PodChanges:
         self._variation = Variation(
             random.Random(f"{context.trial.seed}:{context.clause}:looks"),  # noqa: S311 - reproducible by its seed
             excluded=context.excludes, labelled=context.trial.surroundings.changes_nodes, real=self._real,
+            offered=lambda: context.trial.surroundings.beside - context.scarce,
         )  # fmt: skip
 
     def create(

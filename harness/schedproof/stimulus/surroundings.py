@@ -9,6 +9,9 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import functools
+import zlib
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from schedproof.candidates.kinds import ExtenderSpec
@@ -16,7 +19,8 @@ from schedproof.clusters import bootstrap
 from schedproof.clusters.api import NotFound
 from schedproof.clusters.objects import AppliedObjects
 from schedproof.documents.manifests import merged, read_manifests
-from schedproof.stimulus.variation import NODE_LABELS
+from schedproof.oracle.quantity import parse_quantity
+from schedproof.stimulus.variation import DEVICE, NODE_LABELS, STORAGE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +35,8 @@ __all__ = ["Surroundings"]
 _OFFERED = "1000"
 """Of each node: more than it takes pods, so that no pod of the suites is kept off for want of it."""
 _ASKED = "1"
+_ENOUGH: Mapping[str, str] = MappingProxyType({DEVICE: _OFFERED, STORAGE: "50Gi"})
+"""Of each node, so that no pod that asks for some of it beside is kept off."""
 
 
 class Surroundings:
@@ -50,7 +56,8 @@ class Surroundings:
         self.changes_nodes = "change-nodes" in cluster.capabilities
         """Whether nodes may be changed: then they bear the labels that varied pods ask for (`NODE_LABELS`)."""
         self.managed = names if self.changes_nodes else tuple(filter(self._is_offered, names))
-        self._amounts = {**dict.fromkeys(self.managed, _OFFERED), **self._world.node_resources}
+        device = {DEVICE: _OFFERED} if self.changes_nodes else {}
+        self._amounts = {**device, **dict.fromkeys(self.managed, _OFFERED), **self._world.node_resources}
         self._labels = {**NODE_LABELS, **self._world.node_labels}
 
     def _is_offered(self, resource: str) -> bool:
@@ -80,7 +87,7 @@ class Surroundings:
             node,
             labels={**node.labels, **self._labels},
             annotations={**node.annotations, **world.node_annotations},
-            capacity={**node.capacity, **self._amounts},
+            capacity={**node.capacity, **self._amounts_of(node.name)},
         )
 
     def dress_nodes(self, nodes: Sequence[str]) -> dict[str, int]:
@@ -93,7 +100,25 @@ class Surroundings:
     def _dress(self, node: str) -> int:
         metadata = {"labels": dict(self._labels), "annotations": dict(self._world.node_annotations)}
         revision = _revision(self._cluster.api.merge("nodes", node, {"metadata": metadata}))
-        return self._offer(node, self._amounts) if self._amounts else revision
+        return self._offer(node, self._amounts_of(node)) if self._amounts else revision
+
+    def _amounts_of(self, node: str) -> dict[str, str]:
+        """What a node is to offer: of devices each another number."""
+        unlike = {DEVICE: str(int(_OFFERED) + zlib.crc32(node.encode()) % 4000)} if DEVICE in self._amounts else {}
+        return {**self._amounts, **unlike}
+
+    @functools.cached_property
+    def beside(self) -> frozenset[str]:
+        """The resources of which pods may ask for some beside: all nodes offer enough. Ask once they are dressed."""
+        if not self.changes_nodes:
+            return frozenset()
+        nodes = (node for node in self._cluster.api.list("nodes")["items"])
+        offers = [node["status"]["allocatable"] for node in nodes if node["metadata"]["name"] in self._cluster.nodes]
+        return frozenset(
+            name
+            for name, least in _ENOUGH.items()
+            if all(parse_quantity(offer.get(name, "0")) >= parse_quantity(least) for offer in offers)
+        )
 
     def _offer(self, node: str, amounts: Mapping[str, str | None]) -> int:
         patch = {"status": {"capacity": dict(amounts), "allocatable": dict(amounts)}}

@@ -1,9 +1,9 @@
 """Pods as people write them: each pod of a case means what the case says, and looks otherwise, by the run's seed.
 
-What a pod asks for is split among containers, or written as limits, in other units; beside it stand labels,
-annotations, tolerations, selectors and affinities that keep it off no node. No rule of placement tells the pod from the
-plain one, so that the judge need not know of it (Kubernetes: effective requests of a pod, defaults of requests,
-quantities; node affinity; taints and tolerations).
+What a pod asks for is split among containers, or written as limits, in other units; beside it stand a device and
+storage, of which every node has enough, and labels, annotations, tolerations, selectors and affinities that keep it off
+no node. No rule of placement tells the pod from the plain one, so that the judge need not know of it (Kubernetes:
+effective requests of a pod, defaults of requests, quantities; node affinity; taints and tolerations).
 """
 
 from __future__ import annotations
@@ -19,17 +19,22 @@ from schedproof.worlds.world import REQUIRED
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from schedproof.clusters.api import Manifest
 
-__all__ = ["NODE_LABELS", "Variation", "spellings"]
+__all__ = ["DEVICE", "NODE_LABELS", "STORAGE", "Variation", "spellings"]
 
 _PREFIX = "looks.schedproof.dev/"
 NODE_LABELS: Mapping[str, str] = MappingProxyType(
     {f"{_PREFIX}empty": "", f"{_PREFIX}number": "7", f"{_PREFIX}word": "7a"}
 )
 """Labels that every node bears where nodes may be changed, for expressions that all nodes match."""
+
+DEVICE, STORAGE = f"{_PREFIX}device", "ephemeral-storage"
+"""Resources that pods ask for beside, where all nodes offer more of them than pods can take."""
+_MOST: Mapping[str, int] = MappingProxyType({DEVICE: 3, STORAGE: 64 << 20})
+"""How much a container asks for."""
 
 _NUMBER, _EMPTY, _WORD, _ABSENT = (f"{_PREFIX}{name}" for name in ("number", "empty", "word", "absent"))
 _ARCH = "kubernetes.io/arch"
@@ -82,15 +87,25 @@ class Variation:
         source: of random numbers.
         excluded: whether the candidate excludes a clause: what that is about is no part of any pod.
         labelled: whether nodes bear `NODE_LABELS`.
+        offered: gives those of `DEVICE` and `STORAGE` of which there is enough on all nodes now.
         real: whether kubelets run the pods: then there are few containers, and limits with which they can run.
     """
 
-    def __init__(self, source: random.Random, *, excluded: Callable[[str], bool], labelled: bool, real: bool) -> None:
-        self._random, self._real, self._labelled = source, real, labelled
+    def __init__(
+        self,
+        source: random.Random,
+        *,
+        excluded: Callable[[str], bool],
+        labelled: bool,
+        real: bool,
+        offered: Callable[[], Collection[str]] = tuple,
+    ) -> None:
+        self._random, self._real, self._labelled, self._offered = source, real, labelled, offered
         self._expressions = [*_ANYWHERE, *(_LABELLED if labelled else ())]
         ways = (
             ("core/fit-cpu", self._split), ("core/fit-init", self._init), ("core/fit-cpu", self._limit),
-            ("core/fit-cpu", self._spell), ("core/binds", self._label), ("core/binds", self._annotate),
+            ("core/fit-cpu", self._spell), ("core/fit-extended", self._ask(DEVICE)),
+            ("core/fit-ephemeral", self._ask(STORAGE)), ("core/binds", self._label), ("core/binds", self._annotate),
             ("core/toleration", self._tolerate), ("core/node-affinity", self._require),
             ("core/node-selector", self._select),
         )  # fmt: skip
@@ -183,6 +198,24 @@ class Variation:
                     del requests[name]
             told |= {how} if names else set()
         return f"limits ({', '.join(sorted(told))})" if told else ""
+
+    def _ask(self, name: str) -> Callable[[Manifest], str]:
+        """For some of a resource that the pod does not ask for. The limit of an extended one is its request."""
+
+        def ask(pod: Manifest) -> str:
+            containers = (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ()))
+            asked = [one.get("resources", {}).get("requests", {}) for one in containers]
+            if name not in self._offered() or any(name in requests for requests in asked):
+                return ""
+            unit = self._random.choice([one for one in _UNITS if one <= _MOST[name]])
+            amount = Fraction(unit * self._random.randint(1, _MOST[name] // unit))
+            resources = self._random.choice(pod["spec"]["containers"]).setdefault("resources", {})
+            written = self._written(name, amount) if name == STORAGE else str(amount)
+            for kind in ("requests",) if name == STORAGE else ("requests", "limits"):
+                resources[kind] = {**resources.get(kind, {}), name: written}
+            return f"{name} {written}"
+
+        return ask
 
     def _can_limit(self, name: str, requests: Mapping[str, str]) -> bool:
         return not self._real or parse_quantity(requests[name]) >= _LEAST_LIMIT[name]
