@@ -171,11 +171,6 @@ class Api:
         with contextlib.suppress(NotFound):
             self.delete(resource, name, namespace)
 
-    def delete_labelled(self, resource: str, label: str, namespace: str = "") -> None:
-        """Delete all that bear a label, by one request."""
-        path = self.path(resource, namespace)
-        self._json("DELETE", path, {"gracePeriodSeconds": 0}, query={"labelSelector": label})
-
     def discovered(self, version: str) -> Sequence[Manifest]:
         """What discovery tells of an apiVersion: the `name`, `kind` and `namespaced` of each resource, and more."""
         return tuple(self._json("GET", _root(version))["resources"])

@@ -255,10 +255,10 @@ class NodeChanges:
             self._await_recorded(name, lambda _: True)
 
     def _disperse(self) -> None:
-        if self._crowd:
-            self._api.delete_labelled("nodes", UNPLAYED)
-            self._await_gone(self._crowd)
-            self._crowd = []
+        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(lambda name: self._api.delete_if_there("nodes", name), self._crowd))
+        self._await_gone(self._crowd)
+        self._crowd = []
 
     def _dress(self, nodes: Sequence[str]) -> None:
         """Give nodes that joined what those of the cluster have been given for the candidate."""

@@ -41,8 +41,6 @@ _SECOND = 1.0
 """Of timestamps, which have no fractions."""
 _AT_ONCE = 8
 """Requests of several pods."""
-_CROWD = "schedproof.dev/crowd"
-"""A label of pods that are there to be many."""
 
 
 class PodChanges:
@@ -54,7 +52,6 @@ class PodChanges:
         self._numbers: Counter[tuple[str, str]] = Counter()
         """Of pods of a name in a namespace."""
         self._pods: dict[str, Pod] = {}
-        self._crowd: list[Pod] = []
         self._real = "real-pods" in context.trial.cluster.capabilities
         """Whether kubelets run what is bound; else kwok plays that."""
         self._variation = Variation(
@@ -120,21 +117,16 @@ class PodChanges:
         They are of no role: the record has what the watch shows of them.
         """
         image = self._trial.cluster.workload_image
-        manifests = [pod_manifest(f"0-crowd-{n}", FILLER, image=image, labels={_CROWD: ""}) for n in range(count)]
-
-        def create(manifest: Manifest) -> Pod:
-            return Pod.created(self._api.create("pods", manifest, self._trial.namespace))
-
+        manifests = [pod_manifest(f"0-crowd-{n}", FILLER, image=image) for n in range(count)]
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            self._crowd = list(pool.map(create, manifests))
-        for pod in self._crowd:
+            pods = list(pool.map(self._create_one, manifests))
+        for pod in pods:
             self._await_shown(pod)
 
-    def _disperse(self) -> None:
-        if self._crowd:
-            self._api.delete_labelled("pods", _CROWD, self._trial.namespace)
-            self._await_gone(self._crowd)
-            self._crowd = []
+    def _create_one(self, manifest: Manifest) -> Pod:
+        pod = Pod.created(self._api.create("pods", manifest, self._trial.namespace))
+        self._pods[pod.uid] = pod
+        return pod
 
     def next_name(self, name: str, namespace: str = "") -> str:
         """What the next pod of this `name` is going to be called, in a namespace or the trial's."""
@@ -371,9 +363,6 @@ class PodChanges:
         """Delete pods, and wait until the watch has shown that they are gone."""
         with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(self._delete_one, pods))
-        self._await_gone(pods)
-
-    def _await_gone(self, pods: Sequence[Pod]) -> None:
         uids = {pod.uid for pod in pods}
 
         def gone() -> None:
@@ -433,9 +422,7 @@ class PodChanges:
         pods = list(self._pods.values())
         self.let_go(pods)
         self.delete(pods)
-        crowd = bool(self._crowd)
-        self._disperse()
-        return bool(pods) or crowd
+        return bool(pods)
 
 
 def _units(resource: str, quantity: str) -> int:
