@@ -30,7 +30,7 @@ def read(*headers: bytes, body: bytes = BODY, length: bytes | None = None) -> An
     ("headers", "body"),
     [
         ((), BODY),
-        ((b"Content-Encoding: gzip",), gzip.compress(BODY)),
+        ((b"Content-Encoding: gzip",), gzip.compress(BODY, mtime=0)),
         ((b"Content-Encoding: br",), BODY),
         ((b"Server : x",), BODY),
         ((b"Content-Type :application/json", b"X-A\t: b"), BODY),
