@@ -546,7 +546,7 @@ def test_an_extender_has_all_that_is_written(folder: Path) -> None:
         "filterVerb": "filter",
         "prioritizeVerb": "prioritize",
         "bindVerb": "bind",
-        "weight": 1,
+        "weight": 200,
         "nodeCacheCapable": True,
         "ignorable": True,
         "httpTimeout": "5s",

@@ -13,6 +13,7 @@ import pytest
 from schedproof.judge.preference import ROTATIONS
 from schedproof.stimulus.chance import Chance
 from schedproof.stimulus.load import UNCLAIMED, LoadChanges
+from schedproof.stimulus.node_changes import NodeChanges
 from schedproof.stimulus.preference import PreferenceProbes
 
 
@@ -97,3 +98,13 @@ def test_where_nothing_was_asked_there_is_no_owner_to_remove() -> None:
     context: Any = SimpleNamespace(trial=None, recorder=None)
     other: Any = None
     PreferenceProbes(context, other, other, other, other, other).undo()
+
+
+def test_nodes_that_join_are_in_another_order_by_name_than_by_age() -> None:
+    cluster = SimpleNamespace(nodes=["node-1", "node-2"])
+    changes: Any = SimpleNamespace(_context=SimpleNamespace(random=random.Random(1)), _cluster=cluster, add_named=list)
+    nodes = NodeChanges.up_to(changes, 24)
+    assert len({*nodes}) == 24
+    assert nodes[:2] == cluster.nodes
+    assert nodes[2:] not in (sorted(nodes[2:]), sorted(nodes[2:], reverse=True))
+    assert NodeChanges.up_to(changes, 1) == cluster.nodes

@@ -113,6 +113,7 @@ EVERYTHING: dict[str, list[Any]] = {
                   window: 1s
                   resolution: 0.1
                   own-placements: counted
+                  priority: tie-breaker
                   rules: [{record: a, expr: b, labels: {c: d}}]
             """,
             """

@@ -227,10 +227,12 @@ def test_stale_series(case: Case) -> None:
         load = case.load.traffic(quietest, step=1 + 4 * case.load.claims.resolution)
         case.delete([case.preference.ask("before", case.load.script(load))])
         phase = case.load.end_readings(load)
+        count, elsewhere = 2, []
         if policy == "schedule":
-            # Who goes on with the node that it chose last does so with another one.
-            case.preference.ask("elsewhere", phase, nodeSelector={"kubernetes.io/hostname": other})
-        pods = placed_without_readings(case, case.chance.probes(2) if policy == "schedule" else 2, policy, phase=phase)
+            # A scheduler that goes on with the node that it chose last does so with another one.
+            elsewhere = [case.preference.ask("elsewhere", phase, nodeSelector={"kubernetes.io/hostname": other})]
+            count = case.chance.probes(2)
+        pods = [*elsewhere, *placed_without_readings(case, count, policy, phase=phase)]
         case.load.note_fault("")
         if policy != "schedule":
             break

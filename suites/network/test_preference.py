@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from schedproof.judge.competing import MANY
 from schedproof.judge.preference import ROTATIONS
 from schedproof.normalization.surfaces.scheduler import confined
 from schedproof.stimulus.node_changes import LOOKALIKES, UNUSUAL_NAMES
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 
     from schedproof.stimulus.case import Case
 
+HOST, WISH = "kubernetes.io/hostname", "schedproof.dev/wish"
+PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+CROWD = 3
+"""Pods that others would be spread away from."""
 BURST = 3
 """Pods for each node."""
 UNDECIDED = 5
@@ -169,6 +174,66 @@ def probe_among(case: Case, nodes: Sequence[str], quietest: Sequence[str], count
         phase = case.load.script(dict.fromkeys(case.nodes.names, max(load.values())) | load)
         case.settle()
         case.preference.probe(phase, count=count, among=nodes, affinity=confined(nodes))
+
+
+@pytest.mark.clause("network/before-capacity")
+def test_before_capacity(case: Case) -> None:
+    """The quietest node is nearly full, and all others are empty; then it is the other way round with another one."""
+    first, second, *others = case.nodes.names
+    count = case.chance.probes(2)
+    for quietest, full in ((first, [first]), (second, [first, *others])):
+        phase = case.load.script(case.load.traffic(quietest))
+        for node in full:
+            case.pods.fill(node, cpu="250m", memory=case.nodes.share("memory", 0.05))
+        case.settle()
+        case.preference.probe(phase, count=count)
+        case.restore()
+
+
+@pytest.mark.clause("network/before-preferences")
+def test_before_preferences(case: Case) -> None:
+    """All that pods prefer speaks against the quietest node, which two nodes are in turn.
+
+    It has a PreferNoSchedule taint, and pods that they would be spread away from. All others have the label and the
+    company that they prefer, and their image.
+    """
+    for node in case.nodes.names[:2]:
+        phase = case.load.script(case.load.traffic(node))
+        case.nodes.change(node, taints=[{"key": WISH, "value": "no", "effect": "PreferNoSchedule"}])
+        for _ in range(CROWD):
+            case.pods.neighbour(node, "crowd")
+        for other in set(case.nodes.names) - {node}:
+            case.nodes.change(other, labels={WISH: "yes"})
+            case.nodes.hold_image(other, case.trial.cluster.workload_image)
+            case.pods.neighbour(other, "company")
+        case.settle()
+        case.preference.probe(phase, count=case.chance.probes(2), **preferring())
+        case.restore()
+
+
+def preferring() -> dict[str, Any]:
+    """The spec of a pod that prefers, by all that it can, nodes with a label, with company, and without a crowd."""
+    company, crowd = (
+        {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": app}}} for app in ("company", "crowd")
+    )
+    labelled = {"matchExpressions": [{"key": WISH, "operator": "In", "values": ["yes"]}]}
+    return {
+        "affinity": {
+            "nodeAffinity": {PREFERRED: [{"weight": 100, "preference": labelled}]},
+            "podAffinity": {PREFERRED: [{"weight": 100, "podAffinityTerm": company}]},
+        },
+        "topologySpreadConstraints": [{**crowd, "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"}],
+    }
+
+
+@pytest.mark.clause("network/many-nodes")
+def test_many_nodes(case: Case) -> None:
+    """Of 24 nodes the last and the first to be created, the last and the first by name, and others are the quietest."""
+    nodes = case.nodes.up_to(MANY)
+    case.settle()
+    for node in list(dict.fromkeys([nodes[-1], max(nodes), nodes[0], min(nodes), *nodes[1::3]]))[: MANY // 2]:
+        phase = case.load.script(case.load.traffic(node, among=nodes))
+        case.preference.probe(phase, count=2)
 
 
 @pytest.mark.clause("network/tie")

@@ -64,7 +64,8 @@ NO_PREFERENCE = {
     "network/rate-not-total", "network/counter-reset", "network/interface", "network/node-names",
     "network/direction", "network/joins", "network/some-without", "network/missing-all", "network/no-samples",
     "network/prometheus-error", "network/nan", "network/stale-series", "network/near-zero", "network/duplicate-series",
-    "network/burst", "network/outlier", "network/waiting", "network/bind-refused",
+    "network/burst", "network/outlier", "network/waiting", "network/bind-refused", "network/before-capacity",
+    "network/before-preferences", "network/many-nodes",
 }  # fmt: skip
 """What a candidate fails that has no preference, where all else must pass."""
 NOBODY = 65_534

@@ -77,6 +77,12 @@ def test_a_placement_that_breaks_several_rules_follows_from_each_of_them() -> No
             {"network/least-traffic": "inverted", "network/flip": "inverted", "network/rate-not-total": "inverted"},
             "inverted",
         ),
+        ({"network/before-capacity": "outweighed", "network/before-preferences": "outweighed"}, "outweighed"),
+        (
+            {"network/flip": "one-node", "network/rate-not-total": "one-node", "network/before-capacity": "outweighed"},
+            "one-node",
+        ),
+        ({"network/many-nodes": "partly", "network/before-capacity": "outweighed"}, "partly"),
     ],
 )
 def test_a_preference_that_is_not_met_is_one_cause(seen: dict[str, str], about: str) -> None:

@@ -23,6 +23,7 @@ __all__ = [
     "OWN_PLACEMENTS",
     "PREEMPTION",
     "PREEMPTION_CHOICES",
+    "PRIORITIES",
     "PROFILES",
     "RULE_INTERVAL",
     "Claimable",
@@ -36,6 +37,7 @@ __all__ = [
     "OnOutage",
     "OwnPlacements",
     "PreemptionChoice",
+    "Priority",
     "claims_from_dict",
     "profile_of",
 ]  # fmt: skip
@@ -45,6 +47,7 @@ OnMissing = Literal["neutral", "avoid", "reject"]
 OnOutage = Literal["schedule", "wait"]
 OwnPlacements = Literal["ignored", "counted"]
 PreemptionChoice = Literal["upstream", "any"]
+Priority = Literal["first", "tie-breaker"]
 DIRECTIONS: tuple[Direction, ...] = get_args(Direction)
 ON_MISSING: tuple[OnMissing, ...] = get_args(OnMissing)
 ON_OUTAGE: tuple[OnOutage, ...] = get_args(OnOutage)
@@ -52,6 +55,7 @@ OWN_PLACEMENTS: tuple[OwnPlacements, ...] = get_args(OwnPlacements)
 PREEMPTION_CHOICES: tuple[PreemptionChoice, ...] = get_args(PreemptionChoice)
 ANY_CHOICE: PreemptionChoice = "any"
 """The claim of a scheduler that has an order of its own between nodes on which pods can be evicted."""
+PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 
 LEADER_ELECTION = "leader-election"
 """The feature of a scheduler of which a second instance stands by."""
@@ -123,6 +127,9 @@ class NetworkClaims:
 
     `own_placements`: whether pods that it has just placed count as load of their nodes until readings can show them.
     None: that is not said, and either is right.
+
+    `priority`: whether traffic decides also against what else tells nodes apart (`first`), or only among nodes that
+    are alike otherwise (`tie-breaker`).
     """
 
     metric: str
@@ -137,6 +144,7 @@ class NetworkClaims:
     rules: tuple[Mapping[str, Any], ...] = ()
     """Recording rules that it asks the results of: `record`, `expr` (with placeholders) and `labels` of each."""
     own_placements: OwnPlacements | None = None
+    priority: Priority = "first"
 
     @property
     def without_readings(self) -> OnOutage | None:

@@ -184,6 +184,11 @@ _HINTS = {
     "network/node-names": (
         "Escape a node's name in a regular expression, or compare it as it is; keep all of its 253 characters."
     ),
+    "network/before-*": (
+        "Compare traffic before all else. In a kube-scheduler, one point of its scores must count more than all other "
+        "score plugins together (`schedproof check` counts them); else claim network.priority: tie-breaker."
+    ),
+    "network/many-nodes": "Compare all nodes that fit: take neither the first few of a list, nor a sample.",
     "network/tie": "Draw among the nodes that have the best score, or take them in turn: the first one is no draw.",
     "network/query-cost": (
         "Ask one query for all nodes (sum by (node) ...), or keep the answer for a refresh interval."

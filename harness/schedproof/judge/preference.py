@@ -30,15 +30,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CLAUSES", "RANDOM_LIMIT", "ROTATIONS", "STAGED", "chance_of_all", "excused_pods",
-    "judge_bind_refused", "judge_flip", "judge_least_traffic", "judge_ranking", "judge_recovery",
+    "judge_bind_refused", "judge_flip", "judge_least_traffic", "judge_probes", "judge_ranking", "judge_recovery",
     "no_other_direction", "no_packets_for", "no_third_node", "placements_may_explain", "quietest_of", "used_before",
 ]  # fmt: skip
 
 ROTATIONS = 8
 """In clusters of more nodes than this, so many of them are the quietest in turn."""
 
-Pattern = Literal["one-node", "inverted", "ignored", "partly"]
-"""All on one node, whichever is the quietest; all on the loudest; as by chance; right more often than that."""
+Pattern = Literal["one-node", "inverted", "ignored", "partly", "outweighed"]
+"""All on one node, whichever is the quietest; all on the loudest; as by chance; right more often than that; wrong where
+nodes differ in more than their traffic.
+"""
 
 _CHANCE = 1.5
 """Times the hits that a random chooser has on average: so many are taken for chance."""
@@ -69,7 +71,7 @@ def judge_least_traffic(history: History, case: str) -> Finding:
 
     Of two nodes that differ by less than the claimed resolution, either is right.
     """
-    finding = _judge(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS))
+    finding = judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS))
     return (_beyond_resolution(history, case) or finding) if finding.outcome == "passed" else finding
 
 
@@ -104,12 +106,12 @@ def _beyond_resolution(history: History, case: str) -> Finding | None:
 
 def judge_flip(history: History, case: str) -> Finding:
     """All probes landed on the quietest node before the load was swapped, and on the new one after."""
-    return _judge(history, case, distinct=2)
+    return judge_probes(history, case, distinct=2)
 
 
 def judge_ranking(history: History, case: str) -> Finding:
     """As one node after the other became infeasible, all probes landed on the quietest of those left."""
-    return _judge(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS) - 1)
+    return judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS) - 1)
 
 
 def judge_bind_refused(history: History, case: str) -> Finding:
@@ -118,7 +120,7 @@ def judge_bind_refused(history: History, case: str) -> Finding:
     if finding.outcome == "failed":
         # Of some pods no Binding came that could be refused, so that they were never let go.
         return finding
-    finding = _judge(history, case, distinct=2)
+    finding = judge_probes(history, case, distinct=2)
     refused = {record.pod for record in history.of(Admission, case) if record.code}
     if finding.outcome == "passed" and any(pod.name not in refused for pod in history.released(case)):
         return invalid("no-binding-refused", "no Binding was refused of some of the probes", **shown(history, case))
@@ -127,7 +129,7 @@ def judge_bind_refused(history: History, case: str) -> Finding:
 
 def judge_recovery(history: History, case: str) -> Finding:
     """All probes after an outage landed on the quietest node, which was one node after the other."""
-    return _judge(history, case, distinct=2, controlled=False)
+    return judge_probes(history, case, distinct=2, controlled=False)
 
 
 def no_packets_for(claims: Claims, cluster: RunCluster) -> str:
@@ -154,7 +156,17 @@ def no_other_direction(claims: Claims) -> str:
     return "" if told else f"the name of {claims.network.metric} does not contain a direction"
 
 
-def _judge(history: History, case: str, *, distinct: int, controlled: bool = True) -> Finding:
+def judge_probes(history: History, case: str, *, distinct: int, controlled: bool = True, alike: bool = True) -> Finding:
+    """Whether all probes landed on the quietest feasible node, and so many different nodes were that in turn.
+
+    Args:
+        history: the record.
+        case: the clause.
+        distinct: how many nodes must have been the quietest.
+        controlled: whether the control must have failed the same probes.
+        alike: whether the nodes are meant to differ in their traffic alone. Then a probe for which kube-scheduler's own
+            plugins outweighed the candidate's scores proves nothing; else it is wrong like any other.
+    """
     assert history.claims.network is not None
     pods = (*history.test_pods(case, "probe"), *history.released(case))
     if any(history.of(Unseen, case)):
@@ -171,7 +183,7 @@ def _judge(history: History, case: str, *, distinct: int, controlled: bool = Tru
             "not-bound-in-time", f"{unbound[0]} was never bound ({len(unbound)} of {len(pods)} probes)", **evidence
         )
     excused, late = excused_pods(history, pods), LateDecisions(history)
-    tried = [_probe(history, pod, late, history.claims.network.resolution) for pod in pods]
+    tried = [_probe(history, pod, late, alike=alike) for pod in pods]
     # One that breaks a rule is excused by nothing; nor need one that is right.
     left_out = [
         probe for probe in tried
@@ -185,12 +197,12 @@ def _judge(history: History, case: str, *, distinct: int, controlled: bool = Tru
     measured = {"probes": len(probes), "chance_of_a_random_chooser": chance}
     # A probe that the environment cannot judge does not hide the others.
     if wrong := [probe for probe in probes if not probe.right and not probe.problem]:
-        first, pattern = wrong[0], _pattern_of(history, wrong, probes)
+        first, pattern = wrong[0], _pattern_of(history, wrong, probes) if alike else "outweighed"
         expected = f"expected {first.quietest}, chose {first.ruling.binding.node}"
         return failed(
             "probe-not-on-quietest",
             f"{_headline(pattern, wrong, probes)}; {first.pod.name}: {expected}"
-            + _query_trouble(history, case, first.pod),
+            + (_query_trouble(history, case, first.pod) or _others_decide(history, first)),
             pattern=pattern,
             decisions=[_table(probe) for probe in wrong[:3]], measured=measured,
             timeline=timeline(history, case, first.pod.name), logs=evidence["logs"],
@@ -318,6 +330,12 @@ def _headline(pattern: Pattern, wrong: Sequence[_Probe], probes: Sequence[_Probe
     return f"{text}: all landed on the loudest" if pattern == "inverted" else text
 
 
+def _others_decide(history: History, probe: _Probe) -> str:
+    """What kube-scheduler's own plugins made of the candidate's scores, where they decided against these."""
+    _, why = outweighed(history, probe.ruling)
+    return f"; {why}" if why else ""
+
+
 def _pattern_of(history: History, wrong: Sequence[_Probe], probes: Sequence[_Probe]) -> Pattern:
     """What the probes' nodes have in common."""
     if len({probe.ruling.binding.node for probe in probes}) == 1 and len({probe.quietest for probe in probes}) > 1:
@@ -339,7 +357,9 @@ def _load(history: History, pod: TestPod) -> Mapping[str, float]:
     return next((r.traffic for r in history.of(NodesLoad, pod.case) if r.phase == pod.phase), none)
 
 
-def _probe(history: History, pod: TestPod, late: LateDecisions, resolution: float) -> _Probe:
+def _probe(history: History, pod: TestPod, late: LateDecisions, *, alike: bool) -> _Probe:
+    assert history.claims.network is not None
+    resolution = history.claims.network.resolution
     ruling = rule_binding(history, history.bindings[pod.uid])
     none: dict[str, float] = {}
     asked = _load(history, pod)
@@ -359,7 +379,7 @@ def _probe(history: History, pod: TestPod, late: LateDecisions, resolution: floa
         wrong = ruling.binding.node != quietest
         return _Probe(pod, ruling, quietest, LATE if wrong else "", why, late=True)
     first, why = outweighed(history, ruling)
-    if first == {quietest}:
+    if alike and first == {quietest}:
         return _Probe(pod, ruling, quietest, "outweighed", why)
     return _Probe(pod, ruling, quietest)
 

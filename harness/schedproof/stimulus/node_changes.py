@@ -214,6 +214,16 @@ class NodeChanges:
         """
         return self.add_named({f"node-idle-{number}": f"203.0.113.{number + 1}" for number in range(count)})
 
+    def up_to(self, count: int) -> list[str]:
+        """Let idle nodes join until there are so many; the names of all, in the order in which they were created.
+
+        By name they are in another order. Needs the capability `idle-nodes`.
+        """
+        numbers = range(max(0, count - len(self._cluster.nodes)))
+        names = [f"many-{number:02}" for number in self._context.random.sample(numbers, len(numbers))]
+        joined = self.add_named({name: f"203.0.113.{number + 1}" for number, name in enumerate(names)})
+        return [*self._cluster.nodes, *joined]
+
     def add_named(self, addresses: Mapping[str, str]) -> list[str]:
         """Let idle nodes of these names and addresses join; their names. Needs the capability `idle-nodes`."""
         names = list(addresses)

@@ -257,12 +257,14 @@ class PreferenceProbes:
         """As `probe`, by pods whose Bindings are refused until this load has been on for window plus refresh.
 
         By then no decision from before may be used any more, also by one that posts a Binding again before it decides
-        anew. Pods are let go at once, so that their back-offs pass together; where probes are to be apart, one by one.
+        anew. Pods are let go at once, so that their back-offs pass together; where probes are to be apart, or traffic
+        breaks ties only, one by one.
         """
         before, phase, quietest = self._load.phases[-1], len(self._load.phases), min(load, key=load.__getitem__)
-        left, again = count, True
+        left, again, breaks_ties = count, True, self._load.claims.priority == "tie-breaker"
         while left:
-            alone = self._trial.probes_apart and not self._settled
+            # What is bound of several takes room, which may count before traffic.
+            alone = breaks_ties or (self._trial.probes_apart and not self._settled)
             number, role = (1, "refused") if alone else (left, "together")
             pods = [self._refused(gate, role) for _ in range(number)]
             self._load.script(load)

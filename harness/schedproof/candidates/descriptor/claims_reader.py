@@ -15,6 +15,7 @@ from schedproof.candidates.claims import (
     OWN_PLACEMENTS,
     PREEMPTION,
     PREEMPTION_CHOICES,
+    PRIORITIES,
     PROFILES,
     Claimable,
     Claims,
@@ -190,6 +191,7 @@ def _network(field: Field) -> NetworkClaims:
         "recovers-within",
         "rules",
         "own-placements",
+        "priority",
     )
     metric = section["metric"].text("node_network_receive_bytes_total", _METRIC)
     direction = section["direction"].choice(DIRECTIONS)
@@ -208,6 +210,7 @@ def _network(field: Field) -> NetworkClaims:
         on_missing=section["on-missing"].choice(ON_MISSING) if "on-missing" in section else None,
         on_outage=section["on-outage"].choice(ON_OUTAGE) if "on-outage" in section else None,
         own_placements=section["own-placements"].choice(OWN_PLACEMENTS) if "own-placements" in section else None,
+        priority=section["priority"].choice(PRIORITIES) if "priority" in section else NetworkClaims.priority,
         recovers_within=section["recovers-within"].duration("15s", minimum=_MILLISECOND)
         if "recovers-within" in section
         else None,

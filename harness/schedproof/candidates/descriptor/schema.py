@@ -10,7 +10,9 @@ from schedproof.candidates.claims import (
     ON_OUTAGE,
     OWN_PLACEMENTS,
     PREEMPTION_CHOICES,
+    PRIORITIES,
     Claims,
+    NetworkClaims,
 )
 from schedproof.candidates.kinds import KINDS, ExtenderConfig
 from schedproof.candidates.timing import Timing
@@ -406,6 +408,13 @@ def _network() -> Schema:
         "own-placements": choice(
             OWN_PLACEMENTS,
             "whether pods that it has just placed count as load of their nodes, until readings can show them",
+        ),
+        "priority": choice(
+            PRIORITIES,
+            "`first`: the quietest node gets the pod also where it is the fullest, or the least preferred for its "
+            "taints, labels, images and pods. `tie-breaker`: traffic decides among nodes that are alike otherwise, and "
+            "no more",
+            default=NetworkClaims.priority,
         ),
         "rules": either(
             text(title=_FILE), listed(rule, empty=True),

@@ -36,7 +36,9 @@ _PREFERENCES: Mapping[str, str] = {
     "one-node": "pods go to one node, whichever is the quietest: the choice does not follow traffic",
     "ignored": "pods go to the quietest node as often as by chance: traffic has no effect on the choice",
     "partly": "pods go to the quietest node now and then: traffic is read in part, late, or too coarsely",
+    "outweighed": "something else counts more than traffic, which is claimed to come first (network.priority)",
 }
+_OUTWEIGHED = "outweighed"
 _RULES: Mapping[str, tuple[str, str]] = {
     "node-affinity": (
         "nodeSelector or node affinity is ignored: pods are bound to nodes that they do not select",
@@ -99,6 +101,8 @@ class Cause:
         """What to do about it."""
         if self.kind == "rule-ignored":
             return hint_for(_RULES[self.about][1]) or self._entry.remedy
+        if self.kind == "preference" and len(hints := {hint_for(clause) for clause in self.clauses}) == 1:
+            return hints.pop()
         return self._entry.remedy
 
     @property
@@ -187,9 +191,11 @@ def _join_preferences(found: dict[tuple[str, str], list[Verdict]]) -> None:
     patterns = {about: found.pop(("preference", about)) for kind, about in list(found) if kind == "preference"}
     if not patterns:
         return
-    about = max(patterns, key=lambda name: len(patterns[name]))
-    by_totals = next((name for name in patterns if _BY_TOTALS in (one.clause for one in patterns[name])), "")
-    follows = any(name not in ("one-node", "ignored") or len(patterns) > 1 for name in patterns)
+    # Where traffic does not decide among nodes that are alike, it does not among others.
+    alike = {name: members for name, members in patterns.items() if name != _OUTWEIGHED} or patterns
+    about = max(alike, key=lambda name: len(alike[name]))
+    by_totals = next((name for name in alike if _BY_TOTALS in (one.clause for one in alike[name])), "")
+    follows = any(name not in ("one-node", "ignored") or len(alike) > 1 for name in alike)
     # There the loudest node has counted the least.
     if (by_totals == "one-node" and follows) or (by_totals == "inverted" and about != "inverted"):
         about = "totals"
