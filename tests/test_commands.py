@@ -271,6 +271,56 @@ def test_a_weight_that_makes_scores_wrap_around_is_warned_of(
     assert ("beyond int64" in said(capsys, "check", file)) == warned
 
 
+NETWORK = {"metric": "m", "direction": "receive", "window": "2s", "resolution": "10%"}
+
+
+@pytest.mark.parametrize(
+    ("weight", "priority", "disabled", "warning"),
+    [
+        (None, "first", [], "is 1: a difference of 1 between its scores counts 10 points, the largest 100"),
+        (15, "first", [], "traffic only breaks ties"),
+        (16, "first", [], "traffic decides only where its scores differ by 10 or more"),
+        (150, "first", [], "fix: a weight of 151 or more, or network.priority: tie-breaker"),
+        (151, "first", [], ""),
+        (1, "tie-breaker", [], ""),
+        (1, "first", [{"name": "*"}], ""),
+        (1, "first", [{"name": "TaintToleration"}], "all other scores up to 1200 (NodeAffinity 200, "),
+    ],
+)
+def test_an_extender_whose_weight_does_not_let_traffic_come_first_is_warned_of(
+    weight: int | None,
+    priority: str,
+    disabled: list[dict[str, str]],
+    warning: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    program(tmp_path, "mine.py", "#!/usr/bin/env python3\n")
+    profile = {"schedulerName": "mine", "plugins": {"score": {"disabled": disabled}}}
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration", "profiles": [profile],
+        "leaderElection": {"leaderElect": False},
+    }  # fmt: skip
+    config = {"prioritizeVerb": "prioritize", "weight": weight}
+    file = write(
+        tmp_path, ["./mine.py"], extender={"command": ["./mine.py"], "port": 8888, "config": config},
+        schedulerConfig=configuration,
+        claims={"profiles": ["network-aware"], "network": {**NETWORK, "priority": priority}},
+    )  # fmt: skip
+    out = said(capsys, "check", file)
+    assert warning in out
+    assert ("network.priority is first" in out) == bool(warning)
+
+
+def test_a_plugin_whose_configuration_does_not_let_traffic_come_first_is_warned_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    out = said(capsys, "check", "defects/plugin-outweighed-by-preferences", "defects/plugin-outweighed-by-room")
+    assert "the weight of NetworkTraffic in schedulerConfig is 7: " in out
+    assert "NodeResourcesFit 500000" in out
+    assert "warning" not in said(capsys, "check", "least-traffic-plugin", "least-traffic-extender")
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

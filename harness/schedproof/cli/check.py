@@ -18,6 +18,7 @@ from schedproof.candidates.deploy.scheduler_config import (
     elects_by_shared_lease,
     served_by,
 )
+from schedproof.candidates.deploy.score_weights import own_share
 from schedproof.candidates.descriptor.features import contradictions, suits
 from schedproof.candidates.kinds import CommandSpec, ExtenderSpec
 from schedproof.documents.problems import DescriptorError, Place, Problem
@@ -30,6 +31,7 @@ from schedproof.parallel.plan import choose_jobs, expect
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from schedproof.candidates.deploy.score_weights import Share
     from schedproof.candidates.descriptor.descriptor import Candidate
     from schedproof.candidates.kinds import Scoring
     from schedproof.foundation.errors import UsageError
@@ -87,7 +89,7 @@ def check(candidate: Candidate) -> Iterator[str]:
 
 def _warnings(candidate: Candidate) -> Iterator[str]:
     """What is accepted, and most likely not meant."""
-    written, spec = candidate.scheduler_config, candidate.spec
+    written, spec, claims = candidate.scheduler_config, candidate.spec, candidate.claims
     second = DEFAULT_SCHEDULER not in served_by(candidate)
     if written is not None and second and elects_by_shared_lease(written):
         yield (
@@ -99,6 +101,23 @@ def _warnings(candidate: Candidate) -> Iterator[str]:
             f"extender.config.weight: a score of 10, times {spec.config.weight}, times 10 is beyond int64: it wraps "
             "around, and is any number; fix: a weight of 200 outweighs all default plugins"
         )
+    elif "network-aware" in claims.profiles and claims.network is not None and claims.network.priority == "first":
+        yield from _second(own_share(candidate))
+
+
+def _second(share: Share | None) -> Iterator[str]:
+    """Why traffic does not come first, which is claimed, by the weight of the candidate's scores."""
+    if share is None or share.step > share.against:
+        return
+    what = f"traffic decides only where its scores differ by {share.decisive} or more"
+    if share.most <= share.against:
+        what = "traffic only breaks ties"
+    others = ", ".join(f"{name} {points}" for name, points in share.others.items())
+    yield (
+        f"network.priority is first, and {share.field} is {share.weight}: a difference of 1 between its scores counts "
+        f"{share.step} points, the largest {share.most}, and all other scores up to {share.against} ({others}): "
+        f"{what}; fix: a weight of {share.enough} or more, or network.priority: tie-breaker"
+    )
 
 
 def _command_problems(candidate: Candidate, spec: CommandSpec) -> Iterator[Problem]:

@@ -26,8 +26,7 @@ PREFERENCE_WEIGHT = 2_000
 """Weight of a plugin that claims to prefer quiet nodes. What it prefers decides; all else only breaks its ties.
 
 One point of the plugin's 0..100 must count more than all default plugins together. Those add at most 100 each, times
-their weights: TaintToleration 3, NodeAffinity 2, PodTopologySpread 2, InterPodAffinity 2, DynamicResources 2,
-NodeResourcesFit 1, NodeResourcesBalancedAllocation 1, ImageLocality 1, VolumeBinding 1, which makes 1500 points.
+their weights (`score_weights`), which makes 1500 points.
 """
 
 DEFAULT_SCHEDULER = "default-scheduler"

@@ -1,0 +1,45 @@
+"""What score plugins weigh in a KubeSchedulerConfiguration, as kube-scheduler merges it with its defaults."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schedproof.candidates.deploy.scheduler_config import DEFAULT_PLUGINS, PREFERENCE_WEIGHT
+from schedproof.candidates.deploy.score_weights import score_weights
+
+ALL = score_weights({})
+
+
+def test_the_defaults_are_those_of_kubernetes_and_the_weight_that_plugins_are_given_outweighs_them() -> None:
+    assert ALL.keys() <= DEFAULT_PLUGINS
+    assert sum(ALL.values()) * 100 == 1500 < PREFERENCE_WEIGHT
+
+
+def named(**weights: int) -> list[dict[str, Any]]:
+    return [{"name": name, "weight": weight} for name, weight in weights.items()]
+
+
+EVERYTHING, TAINTS, AFFINITY = [{"name": "*"}], [{"name": "TaintToleration"}], [{"name": "NodeAffinity"}]
+
+
+@pytest.mark.parametrize(
+    ("plugins", "weights"),
+    [
+        ({"score": {"disabled": EVERYTHING, "enabled": [{"name": "Quiet"}]}}, {"Quiet": 1}),
+        ({"score": {"disabled": EVERYTHING, "enabled": named(ImageLocality=4)}}, {"ImageLocality": 4}),
+        ({"multiPoint": {"disabled": EVERYTHING, "enabled": named(Quiet=7)}}, {"Quiet": 7}),
+        ({"multiPoint": {"enabled": named(Quiet=7)}}, {**ALL, "Quiet": 7}),
+        ({"multiPoint": {"enabled": [{"name": "NodePorts"}]}}, ALL),
+        ({"multiPoint": {"enabled": named(Quiet=7)}, "score": {"enabled": named(Quiet=9)}}, {**ALL, "Quiet": 9}),
+        (
+            {"multiPoint": {"disabled": TAINTS}, "score": {"disabled": AFFINITY}},
+            {name: weight for name, weight in ALL.items() if name not in ("TaintToleration", "NodeAffinity")},
+        ),
+        ({"multiPoint": {"enabled": named(TaintToleration=5)}}, {**ALL, "TaintToleration": 5}),
+        ({"score": None, "multiPoint": {"enabled": None}}, ALL),
+    ],
+)
+def test_what_a_profile_enables_and_disables_is_merged(plugins: dict[str, Any], weights: dict[str, int]) -> None:
+    assert score_weights({"plugins": plugins}) == weights
