@@ -55,7 +55,7 @@ def test_generated_worlds_are_small_acceptable_and_known_to_the_oracle():
         assert acceptable(world)
         assert tidy(world) == world
         assert 1 <= len(world.nodes) <= 4
-        assert 1 <= len(world.steps) <= 8
+        assert 1 <= len(world.steps) <= 16
         pods, nodes = of_kind(world, "Pod"), of_kind(world, "Node")
         assert not [gap for pod in pods for gap in unmodelled(pod, pods, nodes)]
         assert World.from_json(json.loads(json.dumps(world.as_json()))) == world

@@ -7,13 +7,15 @@ keep to others or off them. What is drawn from comes first in a list where it is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+import random
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters.nodes import CORDONED
-from schedproof.worlds.world import DEVICE, NODES, POOL, PREFIX, REQUIRED, World, tidy
+from schedproof.oracle.resources import needed
+from schedproof.worlds.world import DEVICE, NODES, POOL, PREFIX, REQUIRED, World, pod_spec, tidy
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Collection, Sequence
 
     from hypothesis.strategies import SearchStrategy
@@ -31,10 +33,10 @@ _TAINTED = ("reserved", "reserved-2")
 _TAINT_VALUES = ("yes", "no", "")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _AMOUNTS = {
-    "cpu": ("1", "100m", "250m", "0.3", "500m", "1.5", "1e-1"),
+    "cpu": ("1", "100m", "250m", "0.3", "500m", "1.5", "1e-1", "0"),
     "memory": ("1Gi", "64Mi", "100M", "256Mi", "300000k", "0.5Gi", "1G", "1e9", "1073741824"),
     "ephemeral-storage": ("1Gi", "500M", "2G", "1500Mi"),
-    DEVICE: ("1", "1", "2"),
+    DEVICE: ("1", "1", "2", "0"),
 }
 _OFFERED = {
     "cpu": ("1", "2", "1500m", "0.5"),
@@ -43,27 +45,20 @@ _OFFERED = {
     DEVICE: ("1", "2"),
     "pods": ("1", "2", "3"),
 }
+_LIMITS = {"cpu": "2", "memory": "2Gi", "ephemeral-storage": "3Gi"}
+"""More than any request; what an extended resource's limit is, it asks for."""
 _PORTS = [(port, protocol) for port in (8080, 9090) for protocol in ("TCP", "UDP")]
 _HOST_IPS = ("", "", "127.0.0.1", "0.0.0.0")  # noqa: S104 - of what a pod asks for
 _APPS = ("web", "web", "db")
 _TOPOLOGIES = ("kubernetes.io/hostname", f"{PREFIX}zone")
-_STEPS = 8
+_STEPS = 16
+_THEMES = ((0.6, 0.6), (0.9, 0.2), (0.1, 0.95))
+"""How likely rules about nodes and amounts of resources are: both, or a world is about the one or the other."""
 _KINDS = ("comes", "comes", "comes", "there", "there", "changed", "deleted")
 
 
-class Draws(Protocol):
-    """Where choices come from."""
-
-    def chance(self, part: float) -> bool: ...
-
-    def pick(self, values: Sequence[Any]) -> Any: ...
-
-    def some(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
-        """Different ones, `least` to `most`."""
-
-
 class RandomDraws:
-    """From a source of random numbers: the same ones give the same worlds."""
+    """Choices by a source of random numbers: the same ones give the same worlds."""
 
     def __init__(self, source: random.Random) -> None:
         self._random = source
@@ -75,35 +70,23 @@ class RandomDraws:
         return self._random.choice(values)
 
     def some(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
+        """Different ones, `least` to `most`."""
         return self._random.sample(values, self._random.randint(least, min(most, len(values))))
 
 
 def worlds(features: Collection[str] = (), *, ports: bool = True) -> SearchStrategy[World]:
-    """Worlds of up to 4 nodes and 8 steps, drawn by hypothesis; see `Drawing`."""
+    """Worlds of up to 4 nodes and 16 steps, by numbers that hypothesis draws; see `Drawing`.
+
+    Drawn choice by choice they would resemble each other: hypothesis repeats parts of what it drew before, and reaches
+    fewer of the combinations by which wrong schedulers differ. (It does not make them smaller: see `smaller`.)
+    """
     # Not above: it takes as long to load as all the rest, in every process of every run.
     from hypothesis import strategies
 
-    class Drawn:
-        def __init__(self, draw: Any) -> None:
-            self._draw = draw
+    def drawn(number: int) -> World:
+        return Drawing(RandomDraws(random.Random(number)), features, ports=ports).world()  # noqa: S311 - reproducible
 
-        def chance(self, part: float) -> bool:
-            return bool(self._draw(strategies.integers(0, 99)) >= 100 * (1 - part))
-
-        def pick(self, values: Sequence[Any]) -> Any:
-            return self._draw(strategies.sampled_from(values))
-
-        def some(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
-            unique = strategies.lists(
-                strategies.sampled_from(values), min_size=least, max_size=min(most, len(values)), unique=True
-            )
-            return list(self._draw(unique))
-
-    @strategies.composite
-    def drawn(draw: Any) -> World:
-        return Drawing(Drawn(draw), features, ports=ports).world()
-
-    return drawn()
+    return strategies.integers(0, 2**63).map(drawn)
 
 
 def corners(source: random.Random, *, ports: bool = True) -> list[World]:
@@ -141,10 +124,12 @@ class Drawing:
         ports: whether some pods open ports of their node.
     """
 
-    def __init__(self, draws: Draws, features: Collection[str] = (), *, ports: bool = True) -> None:
+    def __init__(self, draws: RandomDraws, features: Collection[str] = (), *, ports: bool = True) -> None:
         self._draws, self._features, self._ports = draws, features, ports
+        self._rules, self._room = _THEMES[0]
 
     def world(self) -> World:
+        self._rules, self._room = self._draws.pick(_THEMES)
         count = self._draws.pick((1, 1, 2, 2, 3, 4))
         nodes = [self.node(name) for name in NODES[:count]]
         steps: list[Manifest] = []
@@ -163,7 +148,9 @@ class Drawing:
             else:
                 steps.append({"comes": {"name": name, **self._newcomer()}})
                 pods.append(name)
-        return tidy(World(nodes, steps))
+        world = World(nodes, steps)
+        self._fit(nodes, world.pods)
+        return tidy(world)
 
     # -- nodes
 
@@ -174,16 +161,32 @@ class Drawing:
         if draws.chance(0.3):  # a node's hostname need not be its name
             labels["kubernetes.io/hostname"] = f"{name.replace('node', 'host')}.example.com"
         node: Manifest = {"name": name, "labels": labels}
-        if draws.chance(0.4):
+        if draws.chance(0.6 * self._rules):
             effects = _EFFECTS if evicting else _EFFECTS[:-1]
             # The apiserver takes a key once for each effect.
             several = draws.some([(key, effect) for key in _TAINTED for effect in effects], 1, 2)
             node["taints"] = [self._taint(key, effect) for key, effect in several]
-        if draws.chance(0.2):
+        if draws.chance(0.3 * self._rules):
             node["unschedulable"] = True
-        if draws.chance(0.7):
+        if draws.chance(self._room):
             node["allocatable"] = {one: draws.pick(_OFFERED[one]) for one in draws.some(tuple(_OFFERED), 1, 3)}
         return node
+
+    def _fit(self, nodes: Sequence[Manifest], pods: Sequence[Manifest]) -> None:
+        """Have some nodes offer what a few pods ask for together, or a unit less: there a wrong sum shows."""
+        draws = self._draws
+        for node in nodes:
+            if not draws.chance(self._room):
+                continue
+            asked: Counter[str] = Counter()
+            first = pods[: draws.pick(range(1, len(pods) + 1))]
+            for pod in first if draws.chance(0.5) else draws.some(pods, 1, 3):
+                asked.update(needed(_defaulted(pod)))
+            if asked:
+                resource = draws.pick(sorted(asked))
+                amount = max(0, asked[resource] - draws.pick((0, 1)))
+                offered = f"{amount}m" if resource == "cpu" else str(amount)
+                node["allocatable"] = {**node.get("allocatable", {}), resource: offered}
 
     def _taint(self, key: str, effect: str) -> Manifest:
         value = self._draws.pick(_TAINT_VALUES)
@@ -193,13 +196,14 @@ class Drawing:
 
     def _newcomer(self) -> Manifest:
         draws = self._draws
-        spec: Manifest = self.particular() if draws.chance(0.6) else {"nodeSelector": dict(POOL)}
-        if draws.chance(0.5):
+        spec: Manifest = self.particular() if draws.chance(self._rules) else {"nodeSelector": dict(POOL)}
+        if draws.chance(self._room):
             spec |= self.demanding()
         if "pod-affinity" in self._features and draws.chance(0.3):
             spec.setdefault("affinity", {}).update(self._about_pods())
         if "topology-spread" in self._features and draws.chance(0.4):
-            spec["topologySpreadConstraints"] = [self._constraint()]
+            keys = draws.some(_TOPOLOGIES, 1, 2)  # the apiserver takes each once
+            spec["topologySpreadConstraints"] = [self._constraint(key) for key in keys]
         return {"labels": self._app(), "spec": spec}
 
     def _neighbour(self) -> Manifest:
@@ -213,22 +217,31 @@ class Drawing:
 
     def _about_pods(self) -> Manifest:
         kinds = self._draws.some(("podAntiAffinity", "podAffinity"), 1, 1)
-        return {kind: {REQUIRED: [self._pod_term()]} for kind in kinds}
+        return {kind: {REQUIRED: [self._pod_term() for _ in range(self._draws.pick((1, 1, 2)))]} for kind in kinds}
 
     def _pod_term(self) -> Manifest:
         return {"labelSelector": self._selector(), "topologyKey": self._draws.pick(_TOPOLOGIES)}
 
     def _selector(self) -> Manifest:
         if self._draws.chance(0.3):
-            operator = self._draws.pick(("In", "Exists", "NotIn"))
-            values = {} if operator == "Exists" else {"values": [self._draws.pick(_APPS)]}
-            return {"matchExpressions": [{"key": "app", "operator": operator, **values}]}
+            return {"matchExpressions": [self._about_app() for _ in range(self._draws.pick((1, 2)))]}
         return {"matchLabels": {"app": self._draws.pick(_APPS)}}
 
-    def _constraint(self) -> Manifest:
+    def _about_app(self) -> Manifest:
+        operator = self._draws.pick(("In", "Exists", "NotIn"))
+        values = {} if operator == "Exists" else {"values": [self._draws.pick(_APPS)]}
+        return {"key": "app", "operator": operator, **values}
+
+    def _constraint(self, key: str) -> Manifest:
+        draws = self._draws
+        policies = {
+            field: draws.pick(("Honor", "Ignore"))
+            for field in ("nodeAffinityPolicy", "nodeTaintsPolicy")
+            if draws.chance(0.5)
+        }
         return {
-            "maxSkew": self._draws.pick((1, 2)), "topologyKey": self._draws.pick(_TOPOLOGIES),
-            "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {"matchLabels": {"app": self._draws.pick(_APPS)}},
+            "maxSkew": draws.pick((1, 1, 2)), "topologyKey": key, "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": {"app": draws.pick(_APPS)}}, **policies,
         }  # fmt: skip
 
     # -- pods that are particular about their node
@@ -303,7 +316,9 @@ class Drawing:
         draws = self._draws
         asked = {resource: draws.pick(_AMOUNTS[resource]) for resource in draws.some(tuple(_AMOUNTS), 0, 3)}
         # What cannot be overcommitted needs its limit; a limit alone is a request, too.
-        limits = dict(asked) if draws.chance(0.15) else {name: asked[name] for name in asked if "/" in name}
+        limits = {name: asked[name] for name in asked if "/" in name}
+        if draws.chance(0.3):
+            limits = {**(asked if draws.chance(0.5) else {name: _LIMITS.get(name, asked[name]) for name in asked})}
         requests = {} if limits == asked and draws.chance(0.7) else asked
         container: Manifest = {"resources": {"requests": requests, "limits": limits}}
         if self._ports and ports and draws.chance(0.25):
@@ -313,3 +328,12 @@ class Drawing:
         if sidecar:
             container["restartPolicy"] = "Always"
         return container
+
+
+def _defaulted(pod: Manifest) -> Manifest:
+    """A pod as the apiserver completes it: a limit without a request is one."""
+    spec = pod_spec(pod, "")
+    for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
+        resources = container["resources"]
+        container["resources"] = {"requests": {**resources["limits"], **resources["requests"]}}
+    return {"spec": spec}

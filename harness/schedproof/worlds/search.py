@@ -78,13 +78,16 @@ class Search:
         """Try generated ones, up to the first in which something goes wrong, or until the bounds are reached."""
         end = self._clock() + self._bounds.seconds
         raised: list[Exception] = []
+        tried: set[str] = set()
 
         def attempt(world: World) -> None:
             if raised:  # hypothesis looks whether it is raised again
                 raise raised[0]
             try:
-                if self._clock() > end or self._goes_wrong(world):
+                # Hypothesis also draws what it has drawn before.
+                if self._clock() > end or (world.key not in tried and self._goes_wrong(world)):
                     raise _Enough
+                tried.add(world.key)
             except Exception as error:
                 raised.append(error)
                 raise
