@@ -1,0 +1,100 @@
+"""Which planted defects of placement `core/random-worlds` finds by itself: `make worlds`.
+
+Tried are the defective controllers of fixtures/defects.yaml that a clause about the choice of a node must catch, with
+one seed. What generated worlds cannot have is left out (`NOT_DRAWN`). Exits with 1 where fewer than nine of ten are
+found.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from schedproof.foundation.counted import counted
+from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.placement import judge_placement
+
+ROOT = Path(__file__).resolve().parent.parent
+CANDIDATES = ROOT / "fixtures" / "candidates"
+REPORT = ROOT / "build" / "worlds"
+CLAUSE = "core/random-worlds"
+ABOUT_NODES = (
+    "fit-", "node-", "taint-", "toleration", "cordon", "host-port", "pod-affinity", "pod-anti-affinity",
+    "anti-affinity-", "topology-spread",
+)  # fmt: skip
+"""How the names of core clauses begin that are about where a pod may run."""
+NOT_DRAWN = {
+    "core/fit-hugepages", "core/fit-overhead", "core/fit-pod-level", "core/fit-resize", "core/fit-terminated",
+    "core/node-recreated", "core/affinity-namespaces",
+}  # fmt: skip
+FEWEST = 0.9
+
+
+def defects() -> dict[str, str]:
+    """A path below fixtures/candidates to what its defect is."""
+    drawn = {
+        clause.id
+        for clause in CATALOGUE.values()
+        if clause.judge is judge_placement
+        and clause.id not in NOT_DRAWN
+        and clause.id.removeprefix("core/").startswith(ABOUT_NODES)
+    }
+    return {
+        row["candidate"]: row["defect"]
+        for row in yaml.safe_load((ROOT / "fixtures/defects.yaml").read_text())
+        if row["candidate"].startswith("defects/") and drawn.intersection(row["fails"]) and _is_controller(row)
+    }
+
+
+def _is_controller(row: dict[str, Any]) -> bool:
+    return "extends: ../controller.yaml" in (CANDIDATES / row["candidate"] / "candidate.yaml").read_text()
+
+
+def found(name: str) -> dict[str, Any] | None:
+    """What a report says of the smallest world, and of how it was found; None where nothing was."""
+    report = json.loads((REPORT / "report.json").read_text())
+    candidate = next(one for one in report["candidates"] if one["name"] == name)
+    clause = next((one for one in candidate["clauses"] if one["id"] == CLAUSE), None)
+    if clause is None or clause["outcome"] != "failed":
+        return None
+    world: dict[str, Any] = clause["evidence"].get("world", {"words": "", "worlds": 0})
+    return world
+
+
+def table(rows: dict[str, str]) -> str:
+    """Markdown: a line for each defect."""
+    lines = ["| planted defect | worlds | smallest world |", "|---|---|---|"]
+    for candidate, defect in rows.items():
+        world = found(candidate.rpartition("/")[2])
+        told = "| not found |" if world is None else f"{world['worlds']} | {_cell(world['words'])} |"
+        lines.append(f"| {defect} | {told}")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the worlds (default: 1)")
+    arguments = parser.parse_args()
+    rows = defects()
+    shutil.rmtree(REPORT, ignore_errors=True)
+    command = [sys.executable, "-m", "schedproof", "run", *(str(CANDIDATES / candidate) for candidate in rows)]
+    command += [f"--clause={CLAUSE}", f"--seed={arguments.seed}", f"--report={REPORT}"]
+    subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
+    caught = sum(found(candidate.rpartition("/")[2]) is not None for candidate in rows)
+    sys.stdout.write(f"{table(rows)}{caught} of {counted(len(rows), 'defect')} found\n")
+    return 0 if caught >= FEWEST * len(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
