@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 from schedproof.foundation.errors import HostError, SchedproofError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from kubernetes.client.rest import RESTResponse
 
-__all__ = ["Api", "ApiError", "Conflict", "Manifest", "NotFound", "Stream", "UnreachableError", "Watch"]
+__all__ = ["Api", "ApiError", "Conflict", "Manifest", "NotFound", "Stream", "UnreachableError", "Watch", "side_by_side"]
 
 Manifest = dict[str, Any]
+_Asked = TypeVar("_Asked")
+_Answer = TypeVar("_Answer")
 
 _GROUPS = {
     "pods": "api/v1", "nodes": "api/v1", "namespaces": "api/v1", "serviceaccounts": "api/v1",
@@ -40,9 +43,19 @@ _GROUPS = {
     "customresourcedefinitions": "apis/apiextensions.k8s.io/v1",
 }  # fmt: skip
 _CALL_SECONDS = 30.0
+_SIDE_BY_SIDE = 8
 
 # A watch that we shut down ends in the middle of a chunk, which urllib3 would report.
 logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
+
+
+def side_by_side(request: Callable[[_Asked], _Answer], objects: Iterable[_Asked]) -> list[_Answer]:
+    """The answers to a request about each of some objects, in their order; a few are under way at a time.
+
+    What the first of them in that order raises is raised, once all have ended.
+    """
+    with concurrent.futures.ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
+        return list(pool.map(request, objects))
 
 
 class ApiError(SchedproofError):

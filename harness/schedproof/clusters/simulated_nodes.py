@@ -22,13 +22,11 @@ if TYPE_CHECKING:
     from schedproof.daemons.node_exporter import NodeExporter
     from schedproof.foundation.sandbox import Process
 
-__all__ = ["PLAYED", "UNPLAYED", "Exporters", "JoinedNodes"]
+__all__ = ["PLAYED", "Exporters", "JoinedNodes"]
 
 _NO_ADDRESSES: Mapping[str, str] = MappingProxyType({})
 PLAYED = "schedproof.dev/played"
 """An annotation of the Node objects that we play; its value is the run's own."""
-UNPLAYED = "schedproof.dev/unplayed"
-"""A label of Node objects that nothing plays."""
 
 
 class Exporters:

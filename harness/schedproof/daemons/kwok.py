@@ -10,18 +10,19 @@ if TYPE_CHECKING:
 
     from schedproof.foundation.sandbox import Process
 
-__all__ = ["start_kwok"]
+__all__ = ["UNPLAYED", "start_kwok"]
+
+UNPLAYED = "schedproof.dev/unplayed"
+"""A label of Node objects that nothing plays."""
 
 
-def start_kwok(
-    host: Host, kubeconfig: Path, *, annotation: tuple[str, str] | None = None, but_for: str = ""
-) -> Process:
+def start_kwok(host: Host, kubeconfig: Path, *, annotation: tuple[str, str] | None = None) -> Process:
     """Start kwok, which plays kubelets as clusters/kwok-stages.yaml says; returns at once.
 
-    Those of nodes that bear an `annotation` of this name and value; else of all, but for those with a label.
+    Those of nodes that bear an `annotation` of this name and value; else of all that do not bear `UNPLAYED`.
     """
     selector = (
-        {"manage-nodes-with-label-selector": f"!{but_for}"}
+        {"manage-nodes-with-label-selector": f"!{UNPLAYED}"}
         if annotation is None
         else {"manage-nodes-with-annotation-selector": "=".join(annotation)}
     )

@@ -9,6 +9,7 @@ from schedproof.foundation.deadlines import AGAIN, LATE, TOLD
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until
 from schedproof.history.acts import Expect, Fence, Missed, Unseen
+from schedproof.stimulus.pods import TIMESTAMP
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from schedproof.stimulus.pods import Pod
 
 __all__ = ["CaseOver", "Expectations"]
-
-_TIMESTAMP = 1.0
-"""Seconds: a creationTimestamp has no fractions of them."""
 
 
 class CaseOver(Exception):  # noqa: N818 - an outcome, not an error
@@ -134,7 +132,7 @@ class Expectations:
                 raise NotYet(f"nothing was said of {', '.join(waiting[:5])}")
 
         if not self.patiently(told, TOLD, "pods to be told of"):
-            until(time.monotonic() + _TIMESTAMP)
+            until(time.monotonic() + TIMESTAMP)
             self.fence(**sentinel)
 
     def due(self, deadline: Deadline) -> Deadline:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import dataclasses
 import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from schedproof.clusters.api import side_by_side
 from schedproof.clusters.nodes import CORDONED, is_ready
-from schedproof.clusters.simulated_nodes import UNPLAYED
+from schedproof.daemons.kwok import UNPLAYED
 from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.acts import Emptied
@@ -33,8 +33,6 @@ LOOKALIKES: Mapping[str, str] = MappingProxyType(
     {"alike-1": "198.51.100.1", "alike-11": "198.51.100.11", "alike-1.zone": "198.51.100.111"}
 )
 """Nodes and addresses (of TEST-NET-2, RFC 5737) of which one is how the others begin."""
-_AT_ONCE = 8
-"""Requests about several nodes."""
 _LONGEST = 253
 """Characters of a node's name: a DNS subdomain (RFC 1123)."""
 UNUSUAL_NAMES: Mapping[str, str] = MappingProxyType(
@@ -247,26 +245,24 @@ class NodeChanges:
         Needs the capability `idle-nodes`, and a cluster whose controllers create no pods for each node.
         """
         self._crowd, version = [f"0-crowd-{number}" for number in range(count)], self._api.version()
-
+        template = self._template
         # As node controllers leave them, which have nothing to change then.
-        taints = ({"key": CORDONED, "effect": "NoSchedule"},)
+        spec = dataclasses.replace(
+            template, labels={**template.labels, UNPLAYED: ""}, taints=({"key": CORDONED, "effect": "NoSchedule"},)
+        )
         ready = {"conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady"}]}
 
         def create(name: str) -> None:
-            labels = {**self._template.labels, UNPLAYED: ""}
-            spec = dataclasses.replace(self._template, name=name, labels=labels, taints=taints)
-            node = spec.manifest("203.0.113.1", version)
+            node = dataclasses.replace(spec, name=name).manifest("203.0.113.1", version)
             node["spec"]["unschedulable"] = True
             self._api.create("nodes", {**node, "status": {**node["status"], **ready}})
 
-        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(create, self._crowd))
+        side_by_side(create, self._crowd)
         for name in self._crowd:
             self._await_recorded(name, lambda _: True)
 
     def _disperse(self) -> None:
-        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(lambda name: self._api.delete_if_there("nodes", name), self._crowd))
+        side_by_side(lambda name: self._api.delete_if_there("nodes", name), self._crowd)
         self._await_gone(self._crowd)
         self._crowd = []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import random
 import time
@@ -10,7 +9,7 @@ from collections import Counter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from schedproof.clusters.api import Conflict, NotFound
+from schedproof.clusters.api import Conflict, NotFound, side_by_side
 from schedproof.documents.manifests import merged
 from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
 from schedproof.foundation.waiting import NotYet, until, wait_for
@@ -18,7 +17,7 @@ from schedproof.history.acts import Lift, PodCreated, Tolerates
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import milli, parse_quantity, whole
 from schedproof.oracle.resources import allocatable, held
-from schedproof.stimulus.pods import FILLER, TOLERATE_ALL, Pod, amount, pod_manifest
+from schedproof.stimulus.pods import FILLER, TIMESTAMP, TOLERATE_ALL, Pod, amount, pod_manifest
 from schedproof.stimulus.variation import Variation
 
 if TYPE_CHECKING:
@@ -37,10 +36,6 @@ _DEAF = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 3600; done"]
 _GRACE = 600
 _STATUS = MappingProxyType({"image": "", "imageID": "", "ready": True, "started": True, "restartCount": 0})
 """Of a container that runs (v1.ContainerStatus)."""
-_SECOND = 1.0
-"""Of timestamps, which have no fractions."""
-_AT_ONCE = 8
-"""Requests of several pods."""
 
 
 class PodChanges:
@@ -118,9 +113,7 @@ class PodChanges:
         """
         image = self._trial.cluster.workload_image
         manifests = [pod_manifest(f"0-crowd-{n}", FILLER, image=image) for n in range(count)]
-        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            pods = list(pool.map(self._create_one, manifests))
-        for pod in pods:
+        for pod in side_by_side(self._create_one, manifests):
             self._await_shown(pod)
 
     def _create_one(self, manifest: Manifest) -> Pod:
@@ -238,7 +231,7 @@ class PodChanges:
         """Wait until pods run, and whatever starts from here on has a later status.startTime, which is in seconds."""
         for pod in pods:
             self._await_phase(pod, "Running")
-        until(time.monotonic() + _SECOND)
+        until(time.monotonic() + TIMESTAMP)
 
     def finish(self, pod: Pod, phase: str) -> None:
         """Let a pod that was made to end in `phase` do so. Needs the capability `ending-pods`."""
@@ -361,8 +354,7 @@ class PodChanges:
 
     def delete(self, pods: Sequence[Pod]) -> None:
         """Delete pods, and wait until the watch has shown that they are gone."""
-        with concurrent.futures.ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(self._delete_one, pods))
+        side_by_side(self._delete_one, pods)
         uids = {pod.uid for pod in pods}
 
         def gone() -> None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["FILLER", "NEVER_STARTS", "TOLERATE_ALL", "Pod", "amount", "owned_by", "pod_manifest"]
+__all__ = ["FILLER", "NEVER_STARTS", "TIMESTAMP", "TOLERATE_ALL", "Pod", "amount", "owned_by", "pod_manifest"]
 
 FILLER = "schedproof-filler"
 """The schedulerName of pods that the harness itself gives a node, or another scheduler would."""
 NEVER_STARTS = {"schedproof.dev/starts": "never"}
 """The annotation of a pod that kwok leaves Pending once it is bound, as a kubelet does that cannot have its image."""
+TIMESTAMP = 1.0
+"""Seconds: those of objects, such as creationTimestamp and startTime, have no fractions of them."""
 TOLERATE_ALL = [{"operator": "Exists"}]
 
 

@@ -15,7 +15,7 @@ from schedproof.clusters.cluster import NAMESPACE
 from schedproof.clusters.embedded.control_plane import ControlPlane, EmbeddedSecondApiServer
 from schedproof.clusters.nodes import wait_gone, wait_ready
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
-from schedproof.clusters.simulated_nodes import UNPLAYED, Exporters
+from schedproof.clusters.simulated_nodes import Exporters
 from schedproof.clusters.spec import REAL_EXPORTERS
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.controller_manager import PATIENCE, start_controller_manager
@@ -161,7 +161,7 @@ class EmbeddedCluster:
                 manager.stop(grace=0)
                 manager = start_controller_manager(self.host, kubeconfig)
         # kwok is all kubelets at once.
-        kwok = start_kwok(self.host, self._plane.component("schedproof:kwok"), but_for=UNPLAYED)
+        kwok = start_kwok(self.host, self._plane.component("schedproof:kwok"))
         self.daemons = [*self._plane.processes, manager, kwok]
 
     def admin_kubeconfig(self) -> Path:
