@@ -57,22 +57,22 @@ def _is_controller(row: dict[str, Any]) -> bool:
     return "extends: ../controller.yaml" in (CANDIDATES / row["candidate"] / "candidate.yaml").read_text()
 
 
-def found(name: str) -> dict[str, Any] | None:
-    """What a report says of the smallest world, and of how it was found; None where nothing was."""
+def found() -> dict[str, dict[str, Any]]:
+    """What the report says of the smallest worlds, and of how they were found, by candidates that failed."""
     report = json.loads((REPORT / "report.json").read_text())
-    candidate = next(one for one in report["candidates"] if one["name"] == name)
-    clause = next((one for one in candidate["clauses"] if one["id"] == CLAUSE), None)
-    if clause is None or clause["outcome"] != "failed":
-        return None
-    world: dict[str, Any] = clause["evidence"].get("world", {"words": "", "worlds": 0})
-    return world
+    return {
+        candidate["name"]: clause["evidence"].get("world", {"words": "", "worlds": 0})
+        for candidate in report["candidates"]
+        for clause in candidate["clauses"]
+        if clause["id"] == CLAUSE and clause["outcome"] == "failed"
+    }
 
 
-def table(rows: dict[str, str]) -> str:
+def table(rows: dict[str, str], worlds: dict[str, dict[str, Any]]) -> str:
     """Markdown: a line for each defect."""
     lines = ["| planted defect | worlds | smallest world |", "|---|---|---|"]
     for candidate, defect in rows.items():
-        world = found(candidate.rpartition("/")[2])
+        world = worlds.get(candidate.rpartition("/")[2])
         told = "| not found |" if world is None else f"{world['worlds']} | {_cell(world['words'])} |"
         lines.append(f"| {defect} | {told}")
     return "\n".join(lines) + "\n"
@@ -91,9 +91,9 @@ def main() -> int:
     command = [sys.executable, "-m", "schedproof", "run", *(str(CANDIDATES / candidate) for candidate in rows)]
     command += [f"--clause={CLAUSE}", f"--seed={arguments.seed}", f"--report={REPORT}"]
     subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
-    caught = sum(found(candidate.rpartition("/")[2]) is not None for candidate in rows)
-    sys.stdout.write(f"{table(rows)}{caught} of {counted(len(rows), 'defect')} found\n")
-    return 0 if caught >= FEWEST * len(rows) else 1
+    worlds = found()
+    sys.stdout.write(f"{table(rows, worlds)}{len(worlds)} of {counted(len(rows), 'defect')} found\n")
+    return 0 if len(worlds) >= FEWEST * len(rows) else 1
 
 
 if __name__ == "__main__":

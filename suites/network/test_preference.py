@@ -202,7 +202,7 @@ def test_before_preferences(case: Case) -> None:
         case.nodes.change(node, taints=[{"key": WISH, "value": "no", "effect": "PreferNoSchedule"}])
         for _ in range(CROWD):
             case.pods.neighbour(node, "crowd")
-        for other in set(case.nodes.names) - {node}:
+        for other in (name for name in case.nodes.names if name != node):
             case.nodes.change(other, labels={WISH: "yes"})
             case.nodes.hold_image(other, case.trial.cluster.workload_image)
             case.pods.neighbour(other, "company")

@@ -112,7 +112,7 @@ class Surroundings:
         """The resources of which pods may ask for some beside: all nodes offer enough. Ask once they are dressed."""
         if not self.changes_nodes:
             return frozenset()
-        nodes = (node for node in self._cluster.api.list("nodes")["items"])
+        nodes = self._cluster.api.list("nodes")["items"]
         offers = [node["status"]["allocatable"] for node in nodes if node["metadata"]["name"] in self._cluster.nodes]
         return frozenset(
             name

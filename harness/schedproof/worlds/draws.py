@@ -2,7 +2,7 @@
 
 Labels that look like numbers or are empty, hostnames that are no names, taints and tolerations that nearly match,
 expressions about labels that a node lacks, quantities in every notation, requests of every kind of container, pods that
-keep to others or off them. What is drawn from comes first in a list where it is the simplest.
+keep to others or off them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from schedproof.clusters.nodes import CORDONED
-from schedproof.oracle.resources import needed
+from schedproof.oracle.resources import amount_of, needed
 from schedproof.worlds.world import DEVICE, NODES, POOL, PREFIX, REQUIRED, World, pod_spec, tidy
 
 if TYPE_CHECKING:
@@ -185,8 +185,7 @@ class Drawing:
             if asked:
                 resource = draws.pick(sorted(asked))
                 amount = max(0, asked[resource] - draws.pick((0, 1)))
-                offered = f"{amount}m" if resource == "cpu" else str(amount)
-                node["allocatable"] = {**node.get("allocatable", {}), resource: offered}
+                node["allocatable"] = {**node.get("allocatable", {}), resource: amount_of(resource, amount)}
 
     def _taint(self, key: str, effect: str) -> Manifest:
         value = self._draws.pick(_TAINT_VALUES)
@@ -318,7 +317,7 @@ class Drawing:
         # What cannot be overcommitted needs its limit; a limit alone is a request, too.
         limits = {name: asked[name] for name in asked if "/" in name}
         if draws.chance(0.3):
-            limits = {**(asked if draws.chance(0.5) else {name: _LIMITS.get(name, asked[name]) for name in asked})}
+            limits = dict(asked) if draws.chance(0.5) else {name: _LIMITS.get(name, asked[name]) for name in asked}
         requests = {} if limits == asked and draws.chance(0.7) else asked
         container: Manifest = {"resources": {"requests": requests, "limits": limits}}
         if self._ports and ports and draws.chance(0.25):
