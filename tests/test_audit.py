@@ -180,6 +180,24 @@ def test_what_there_is_to_say_of_a_request_is_said(apiserver: Apiserver, read: A
     ]  # fmt: skip
 
 
+def test_a_credential_is_told_where_it_is_first_borne(apiserver: Apiserver, read: Any) -> None:
+    def by(token: str, name: str = USER) -> dict[str, Any]:
+        user = {"username": name, "extra": {"authentication.kubernetes.io/credential-id": [f"JTI={token}"]}}
+        return line("pods", token, user=user)
+
+    apiserver.before = [by("a"), by("a"), by("b"), by("c", "another"), by("a")]
+    told = [record.model_dump(include={"credential"}, exclude_unset=True) for record in read()]
+    assert told == [{"credential": "JTI=a"}, {}, {"credential": "JTI=b"}, {}, {}]
+
+
+@pytest.mark.parametrize(("resource", "verb"), [("pods", "watch"), ("leases", "get"), ("pods/binding", "create")])
+def test_a_request_that_is_not_authenticated_is_nobodys(
+    apiserver: Apiserver, read: Any, resource: str, verb: str
+) -> None:
+    apiserver.before = [line(resource, "a", verb=verb, code=401, user={})]
+    assert [(record.user, record.code) for record in read()] == [("", 401)]
+
+
 def test_a_mark_has_the_times_of_both_clocks(apiserver: Apiserver) -> None:
     moments = iter([5.0, 5.5])
     api: Any = apiserver

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.daemons.kubeconfig import in_cluster, write_kubeconfig
+from schedproof.daemons.kubeconfig import in_cluster, write_account, write_kubeconfig
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,13 +21,30 @@ def kubeconfig(tmp_path: Path) -> Path:
     return write_kubeconfig(tmp_path / "it.kubeconfig", server=server, ca=ca, user="it", token="secret")
 
 
+def files(folder: Path) -> dict[str, str]:
+    return {file.name: file.read_text() for file in folder.iterdir() if file.is_file()}
+
+
 def test_they_are_files_and_variables(kubeconfig: Path, tmp_path: Path) -> None:
     folder = tmp_path / "account"
-    told = in_cluster(kubeconfig, folder, "mine")
+    told = in_cluster(kubeconfig, folder, "mine", "of its own")
     assert told == {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
-    found = {file.name: file.read_text() for file in folder.iterdir()}
-    assert found == {"token": "secret", "ca.crt": "the authority", "namespace": "mine"}
-    assert {file.stat().st_mode & 0o777 for file in folder.iterdir()} == {0o600}
+    assert files(folder) == {"token": "of its own", "ca.crt": "the authority", "namespace": "mine"}
+    assert {file.stat().st_mode & 0o777 for file in folder.iterdir() if file.is_file()} == {0o600}
+
+
+def test_a_token_is_replaced_as_a_kubelet_does_it(tmp_path: Path) -> None:
+    """A file that was opened before keeps its content, and what is there changes all at once, with one folder."""
+    write_account(tmp_path, {"token": b"first", "ca.crt": b"the authority"})
+    before = (tmp_path / "..data").resolve()
+    with (tmp_path / "token").open() as opened:
+        write_account(tmp_path, {"token": b"second"})
+        assert opened.read() == "first"
+    assert files(tmp_path) == {"token": "second", "ca.crt": "the authority"}
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "token", "ca.crt", "..data", (tmp_path / "..data").resolve().name,
+    }  # fmt: skip
+    assert not before.exists()
 
 
 @pytest.mark.parametrize(
@@ -49,5 +66,5 @@ def test_what_a_pod_could_not_be_told_is_left_out(
     if value is None:
         del fields[field]
     kubeconfig.write_text(json.dumps(config))
-    assert in_cluster(kubeconfig, tmp_path / "account", "mine") == {}
+    assert in_cluster(kubeconfig, tmp_path / "account", "mine", "of its own") == {}
     assert not (tmp_path / "account").exists()

@@ -25,8 +25,7 @@ def test_watch_reconnect(case: Case) -> None:
     """All connections end, and can be made anew at once. Then a pod goes, a node changes, a pod comes. Twice."""
     for label in LATE:
         node, filler, waiting = waiting_pods(case, label)
-        with case.candidate.apiserver_away():
-            pass
+        end_connections(case)
         case.delete([filler])
         case.nodes.change(node, labels={label: "yes"})
         expect_bound_with_new(case, waiting)
@@ -102,6 +101,46 @@ def test_watch_burst(case: Case) -> None:
         late = case.pod("late", cpu="10m", nodeSelector=wanted)
         case.expect_pending([late])
         case.delete([late])
+
+
+@pytest.mark.clause("core/token-rotated")
+def test_token_rotated(case: Case) -> None:
+    """The token in the candidate's ServiceAccount's file is replaced. Once that was read, the one before ends.
+
+    Until a request bears the new token, at most for five minutes, pods come, one after the other, and all connections
+    end each minute. Once the token before has ended, a pod comes, all connections end, and another pod comes. A
+    candidate that does not use that file is not tried.
+    """
+    case.fence()
+    tokens = case.candidate.tokens()
+    if not tokens.are_used():
+        return
+    with tokens.bound():
+        case.candidate.restart()
+        case.fence()
+        tokens.replace()
+        for minute_is_over in tokens.turns():
+            if minute_is_over:
+                end_connections(case)
+            expect_one_bound(case)
+        tokens.end()
+        expect_one_bound(case)
+        end_connections(case)
+        expect_one_bound(case)
+        tokens.await_use()
+
+
+def end_connections(case: Case) -> None:
+    """All connections of the candidate end, and can be made anew at once."""
+    with case.candidate.apiserver_away():
+        pass
+
+
+def expect_one_bound(case: Case) -> None:
+    """A pod comes, is bound, and goes."""
+    pod = case.pod("new", cpu="100m")
+    case.expect_bound([pod], case.deadlines.requeue)
+    case.delete([pod])
 
 
 def waiting_pods(case: Case, label: str) -> tuple[str, Pod, list[Pod]]:

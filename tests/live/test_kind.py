@@ -32,6 +32,8 @@ LACKING = {
     "core/watch-reconnect": "cut-apiserver",
     "core/watch-expired": "second-apiserver",
     "core/watch-versions": "advance-versions",
+    "core/watch-burst": "cut-apiserver",
+    "core/token-rotated": "cut-apiserver",
     "controller/watch-reconnect": "cut-apiserver",
     "plugin/healthz-readyz": "cut-apiserver",
     "plugin/metrics": "cut-apiserver",

@@ -33,9 +33,9 @@ pytestmark = [pytest.mark.live, pytest.mark.slow]
 SUITES = Path(__file__).parents[2] / "suites"
 KEEPS = {"stock": {"core"}, "least-traffic-extender": {"core", "network", "extender", "normalize"}}
 """Candidates that keep all that they claim: the first parts of their clauses' ids."""
-# What could be claimed beyond that, and is not.
+# What could be claimed beyond that, and is not, or does not concern it: their kube-scheduler uses a kubeconfig.
 MORE = {
-    "stock": {"core/gang", "core/leader"},
+    "stock": {"core/gang", "core/leader", "core/token-rotated"},
     "least-traffic-extender": {
         "normalize/strict",
         "normalize/best-is-max",
@@ -44,6 +44,7 @@ MORE = {
         "network/herd",
         "core/gang",
         "core/leader",
+        "core/token-rotated",
         "core/volume-node-affinity",
         "extender/preempt",
         "extender/tls",

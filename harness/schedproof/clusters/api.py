@@ -204,11 +204,24 @@ class Api:
     def remove(self, path: str) -> None:
         self._json("DELETE", path, {"propagationPolicy": "Background"})
 
-    def token(self, namespace: str, service_account: str, seconds: int = 86_400) -> str:
-        """A token for a ServiceAccount, through the TokenRequest API."""
-        body = {"spec": {"expirationSeconds": seconds, "audiences": []}}
+    def token(
+        self, namespace: str, service_account: str, seconds: int = 86_400, *, bound_to: Manifest | None = None
+    ) -> str:
+        """A token for a ServiceAccount, through the TokenRequest API.
+
+        `bound_to` is a Secret of the namespace: the token is not valid any more once that is deleted.
+        """
+        spec: Manifest = {"expirationSeconds": seconds, "audiences": []}
+        if bound_to is not None:
+            named = {field: bound_to["metadata"][field] for field in ("name", "uid")}
+            spec["boundObjectRef"] = {"apiVersion": "v1", "kind": "Secret", **named}
         path = self.path("serviceaccounts", namespace, service_account, "token")
-        return str(self._json("POST", path, body)["status"]["token"])
+        return str(self._json("POST", path, {"spec": spec})["status"]["token"])
+
+    def accepts(self, token: str) -> bool:
+        """Whether requests that bear a token are authenticated, from the cache that requests are answered from."""
+        review = self._json("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": token}})
+        return bool(review["status"].get("authenticated"))
 
     def version(self) -> str:
         """The apiserver's version, such as `v1.36.3`."""

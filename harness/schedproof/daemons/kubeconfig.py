@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from schedproof.daemons.certificates import KeyPair
 
-__all__ = ["IN_CLUSTER", "in_cluster", "redirected", "server_of", "write_kubeconfig"]
+__all__ = ["IN_CLUSTER", "in_cluster", "redirected", "server_of", "write_account", "write_kubeconfig"]
 
 IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount"
 """Where `rest.InClusterConfig` of client-go, and its like in other languages, look for a pod's credentials."""
@@ -56,7 +58,7 @@ def server_of(path: Path) -> str:
     return str(json.loads(path.read_text())["clusters"][0]["cluster"]["server"])
 
 
-def in_cluster(kubeconfig: Path, folder: Path, namespace: str) -> dict[str, str]:
+def in_cluster(kubeconfig: Path, folder: Path, namespace: str, token: str) -> dict[str, str]:
     """Lay a kubeconfig that `write_kubeconfig` wrote out as a pod finds its credentials in `IN_CLUSTER`.
 
     Returns the environment that goes with it; empty, and nothing is written, where a pod could not be told the same: a
@@ -66,6 +68,7 @@ def in_cluster(kubeconfig: Path, folder: Path, namespace: str) -> dict[str, str]
         kubeconfig: of one identity.
         folder: is made.
         namespace: that of the ServiceAccount.
+        token: of the same identity, for the file.
     """
     config = json.loads(kubeconfig.read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
@@ -74,15 +77,31 @@ def in_cluster(kubeconfig: Path, folder: Path, namespace: str) -> dict[str, str]
     if set(cluster) != told or "token" not in user or server.path.strip("/") or server.scheme != "https":
         return {}
     folder.mkdir(mode=0o700, exist_ok=True)
-    for name, content in (
-        ("token", user["token"].encode()),
-        ("ca.crt", base64.b64decode(cluster["certificate-authority-data"])),
-        ("namespace", namespace.encode()),
-    ):
-        file = folder / name
+    authority = base64.b64decode(cluster["certificate-authority-data"])
+    write_account(folder, {"token": token.encode(), "ca.crt": authority, "namespace": namespace.encode()})
+    return {"KUBERNETES_SERVICE_HOST": server.hostname or "", "KUBERNETES_SERVICE_PORT": str(server.port or 443)}
+
+
+def write_account(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write files of a pod's credentials, or replace some of them, all at once; the others stay as they are.
+
+    As a kubelet's atomic writer does it: each file is a link into `..data`, a link to a folder that is exchanged.
+    """
+    data = folder / "..data"
+    before = data.resolve() if data.is_symlink() else None
+    kept = {} if before is None else {file.name: file.read_bytes() for file in before.iterdir()}
+    after = Path(tempfile.mkdtemp(prefix="..", dir=folder))
+    for name, content in {**kept, **files}.items():
+        file = after / name
         file.touch(mode=0o600)
         file.write_bytes(content)
-    return {"KUBERNETES_SERVICE_HOST": server.hostname or "", "KUBERNETES_SERVICE_PORT": str(server.port or 443)}
+    exchanged = folder / "..data_tmp"
+    exchanged.symlink_to(after.name)
+    exchanged.rename(data)
+    for name in files.keys() - kept.keys():
+        (folder / name).symlink_to(Path(data.name) / name)
+    if before is not None:
+        shutil.rmtree(before)
 
 
 def redirected(path: Path, server: str) -> Path:

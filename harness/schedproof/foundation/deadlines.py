@@ -44,6 +44,8 @@ __all__ = [
     "SCRAPED",
     "SWEPT",
     "TAKEOVER",
+    "TOKEN_READ",
+    "TOKEN_REFUSED",
     "TOLD",
     "UNHEALTHY",
     "WEBHOOK_CALLED",
@@ -74,6 +76,8 @@ TAKEOVER = Deadline("takeover", 60, "client-go's default lease is taken over wit
 UNHEALTHY = Deadline("unhealthy", 5, "a kubelet asks several times, seconds apart, before it ends a container")
 FRESHNESS = Deadline("freshness", 2, "a watch delivers in milliseconds, on a busy machine in tenths of a second")
 TOLD = Deadline("told", 0.5, "a decision and its condition are milliseconds apart")
+TOKEN_READ = Deadline("token read again", 300, "Kubernetes' docs: it is often good enough to do so every 5 minutes")
+TOKEN_REFUSED = Deadline("token refused", 60, "the apiserver remembers for 10 s that a token is valid")
 AGAIN = Deadline("again", 2, "a candidate that has never done this, and has missed a whole deadline for it before")
 LATE = Deadline("late", 5, "after a missed deadline: tells a candidate that is late from one that never binds")
 BUDGET_IN_FORCE = Deadline("budget in force", 60, "the disruption controller counts pods again within a second")

@@ -9,10 +9,10 @@ from pydantic import ConfigDict, Field
 from schedproof.history.record import Model, Number, OfCase, Record
 
 __all__ = [
-    "Accepted", "Aged", "Asserted", "Broken", "Calm", "CalmOver", "CasePhase", "Election", "Emptied", "Expect", "Fence",
-    "GroupCreated", "Halted", "Lift", "LineFault", "Marked", "Missed", "NodesLoad", "PodCreated", "Reading", "Resumed",
-    "Rights", "Run", "RunCandidate", "RunCluster", "RunEnd", "ScoringSearch", "Selected", "ShownSeen", "Surfaces",
-    "Tolerates", "TransportTried", "Tried", "Trouble", "Unseen", "Users", "WorldSearch",
+    "Accepted", "AccountTokens", "Aged", "Asserted", "Broken", "Calm", "CalmOver", "CasePhase", "Election", "Emptied",
+    "Expect", "Fence", "GroupCreated", "Halted", "Lift", "LineFault", "Marked", "Missed", "NodesLoad", "PodCreated",
+    "Reading", "Resumed", "Rights", "Run", "RunCandidate", "RunCluster", "RunEnd", "ScoringSearch", "Selected",
+    "ShownSeen", "Surfaces", "Tolerates", "TransportTried", "Tried", "Trouble", "Unseen", "Users", "WorldSearch",
 ]  # fmt: skip
 
 
@@ -297,6 +297,16 @@ class Election(OfCase, kind="election"):
     or `second-ends`."""
     user: str
     """The second instance's."""
+
+
+class AccountTokens(OfCase, kind="tokens"):
+    """What becomes of the tokens in the files of the candidate's ServiceAccounts; see `ApiRequest.credential`."""
+
+    event: str
+    """`found` (they are there since its last start), `replaced` (from here on others are there) or `refused` (those
+    that were found are not valid any more)."""
+    credentials: list[str]
+    """Ids of the tokens."""
 
 
 class LineFault(OfCase, kind="fault"):

@@ -70,9 +70,10 @@ class AuditLine(Record):
 
 
 class ApiRequest(AuditLine, kind="request"):
-    """Every request of the candidate, and of others what changes pods and nodes."""
+    """Every request of the candidate, of others what changes pods and nodes, and what was answered with 401."""
 
     user: str
+    """Empty where the request was not authenticated."""
     verb: str
     group: str | None = None
     """Of the API; missing in older histories."""
@@ -92,6 +93,8 @@ class ApiRequest(AuditLine, kind="request"):
     """A user."""
     call: str = ""
     """The number of the call to the harness's webhook that it led to: see `admission`."""
+    credential: str = ""
+    """Of the candidate's users at the first request by each of their tokens: its id. Missing in older histories."""
 
     @property
     def fields(self) -> dict[str, Any]:

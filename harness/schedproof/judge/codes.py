@@ -462,6 +462,10 @@ CODES: Mapping[str, Code] = {
         "pods were not spread over equally quiet nodes",
         "choose among equals at random or in turn, or do not claim tie-spread",
     ),
+    "token-not-read-again": Code(
+        "requests bore a token that was not valid any more, long after another one was put in its file",
+        "read the file again at least every five minutes, or once a request is answered with 401",
+    ),
     "too-few": Code(
         "there were too few pods, nodes or changes to prove anything",
         "use more nodes, or run it again",

@@ -151,6 +151,11 @@ _HINTS = {
         "Drop no event where a queue is full, and do not wait for an object to rest: keep the last revision of each "
         "object, and let what waits look at that."
     ),
+    "core/token-rotated": (
+        "A kubelet replaces /var/run/secrets/kubernetes.io/serviceaccount/token before it expires: read it again each "
+        "minute, as client-go does, and let all clients have what was read. A client that is given the token as a text "
+        "at its start has it for ever."
+    ),
     "core/restart": (
         "Keep no state outside the API: at the start list pods and nodes, then watch. A list that is asked for with a "
         "`limit` goes on where its metadata has `continue`."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from schedproof.history.acts import LineFault
-from schedproof.history.observations import WatchEvent
+from schedproof.history.acts import AccountTokens, LineFault
+from schedproof.history.observations import ApiRequest, WatchEvent
 from schedproof.judge.clause import (
     ADVANCE_VERSIONS,
+    AUDIT,
     CHANGE_NODES,
     CUT_APISERVER,
     IDLE_NODES,
@@ -23,7 +25,7 @@ from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
 if TYPE_CHECKING:
     from schedproof.history.history import History
 
-__all__ = ["CLAUSES", "MOST_VERSIONS", "VERSIONS", "judge_reconnect", "judge_versions", "versions_to"]
+__all__ = ["CLAUSES", "MOST_VERSIONS", "VERSIONS", "judge_reconnect", "judge_tokens", "judge_versions", "versions_to"]
 
 MOST_VERSIONS = 20_000
 """So many resourceVersions are used up at most until they get another digit: those of a fresh cluster have four.
@@ -71,6 +73,44 @@ def judge_versions(history: History, case: str) -> Finding:
     )
 
 
+def judge_tokens(history: History, case: str) -> Finding:
+    """Pods were bound in time although a token had ended, which had been replaced in its file before.
+
+    How long before, the candidate decides: it has been until a request bore the new one, at most for the five minutes
+    that Kubernetes' documentation calls often good enough between two looks at the file. A candidate that looks at it
+    once a request is answered with 401 Unauthorized has these five minutes as well.
+    """
+    finding = judge_placement(history, case)
+    noted = {record.event: record for record in history.of(AccountTokens, case)}
+    borne = {request.credential for request in history.of(ApiRequest)}
+    used = "found" in noted and not borne.isdisjoint(noted["found"].credentials)
+    if not used or "refused" not in noted:
+        if finding.outcome == "failed":
+            return finding
+        if "found" in noted and not used:
+            return not_claimed("no request since its last start bore the token of its ServiceAccount's file")
+        return invalid("not-tried", "no token was seen to be refused", **shown(history, case))
+    if not borne.isdisjoint(noted["replaced"].credentials):
+        if finding.outcome == "failed":
+            summary = f"after the token of its ServiceAccount's file was replaced: {finding.summary}"
+            return failed(finding.code, summary, **finding.evidence)
+        return finding
+    since = noted["refused"].at
+    unauthorized = sum(
+        request.code == HTTPStatus.UNAUTHORIZED and history.order.times(request)[0] > since
+        for request in history.of(ApiRequest)
+    )
+    if unauthorized:
+        summary = (
+            "no request bore the new token of its ServiceAccount's file, and since the one before it is not valid any "
+            f"more, {unauthorized} were answered with 401 Unauthorized"
+        )
+        return failed("token-not-read-again", summary, **{**shown(history, case), **finding.evidence})
+    if finding.outcome == "failed":
+        return finding
+    return not_claimed("only at its start did requests bear the token of its ServiceAccount's file")
+
+
 CLAUSES = (
     Clause(
         "core/watch-reconnect", "When its connections to the apiserver end, it makes new ones, and goes on scheduling.",
@@ -96,6 +136,12 @@ CLAUSES = (
         "resumed, all at once.",
         "Kubernetes API concepts: a watch tells of every change; kubelets and controllers write to one object at once",
         judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/token-rotated",
+        "When the token of its ServiceAccount is replaced in its file, and the one before ends, it goes on scheduling.",
+        "Kubernetes: ServiceAccount token volume projection: the application reloads the token when it rotates",
+        judge_tokens, needs=AUDIT | CUT_APISERVER,
     ),
     Clause(
         "controller/watch-reconnect",

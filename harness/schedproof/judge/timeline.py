@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from schedproof.history.acts import (
     Accepted,
+    AccountTokens,
     Calm,
     Election,
     Emptied,
@@ -231,6 +232,8 @@ def _extender(call: ExtenderCall) -> str:
 
 def _request(request: ApiRequest) -> str:
     user = request.user.rpartition(":")[2]
+    if not request.user:
+        return f"a client that is not authenticated: {request.verb} {request.resource or request.path}: {request.code}"
     if request.resource in BINDINGS:
         target = request.fields.get("target", {}).get("name")
         how = " (dry run)" if request.dry_run else ""
@@ -265,6 +268,7 @@ _LINES: Mapping[type[Record], Callable[[Any], str]] = dict(
         _line(ShownSeen, lambda r: f"candidate has seen revision {r.rv} (shown by {r.pod})"),
         _line(Unseen, lambda r: f"not shown: {r.reason}"),
         _line(LineFault, _fault),
+        _line(AccountTokens, lambda r: f"harness: the tokens of the ServiceAccount's files are {r.event}"),
         _line(Halted, lambda _: "harness stops the candidate"),
         _line(Resumed, lambda _: "harness starts the candidate again"),
         _line(Election, lambda r: f"harness: {r.event.replace('-', ' ')} (the second instance is {r.user})"),

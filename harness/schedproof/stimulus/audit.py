@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["AuditTail"]
 
 _NAMESPACE = "default"
+_CREDENTIAL = "authentication.kubernetes.io/credential-id"
+"""What the log's user has besides a name: the id of the token, or of the client certificate."""
 _PLACING = frozenset({"pods", "bindings", "nodes"})
 """Resources whose changes concern scheduling, by any client."""
 
@@ -37,7 +39,8 @@ _PLACING = frozenset({"pods", "bindings", "nodes"})
 class AuditTail:
     """Turns the lines that were written since the last call into `request` and `mark` records.
 
-    Of the users in `whole` it keeps every request; of others what changes pods and nodes.
+    Of the users in `whole` it keeps every request; of others what changes pods and nodes; and each that was not
+    authenticated, of which the log does not say whose it was.
 
     Args:
         epoch: the wall-clock time, in seconds, of `at` 0.
@@ -57,6 +60,7 @@ class AuditTail:
         self._line = 0
         self._begun: set[str] = set()
         self._bound: set[tuple[str, str]] = set()
+        self._credentials: set[str] = set()
         # Of this run alone: others may leave marks in the same log.
         self._prefix = f"schedproof-mark-{secrets.token_hex(4)}-"
         self._sent: list[float] = []
@@ -141,8 +145,10 @@ class AuditTail:
             sent, answered = self._sent[number - 1], self._answered[number - 1]
             return AuditMark(at=sent, answered=answered, mark=number, **stamps)
         resource = "/".join(part for part in (reference.get("resource"), reference.get("subresource")) if part)
-        user, verb = event["user"]["username"], event["verb"]
-        if user not in self._whole and (verb in READING or resource.partition("/")[0] not in _PLACING):
+        user, verb = event["user"].get("username", ""), event["verb"]
+        code = event.get("responseStatus", {}).get("code", 0)
+        concerns = resource.partition("/")[0] in _PLACING and verb not in READING
+        if not (user in self._whole or concerns or code == http.client.UNAUTHORIZED):
             return None
         if event.get("stage") == "ResponseStarted":
             self._begun.add(event["auditID"])
@@ -158,6 +164,7 @@ class AuditTail:
             "dry_run": "dryRun" in urllib.parse.parse_qs(uri.query),
             "impersonates": event.get("impersonatedUser", {}).get("username", ""),
             "call": event.get("annotations", {}).get(CALL_ANNOTATION, ""),
+            "credential": self._new_credential(event["user"]) if user in self._whole else "",
         }
         return ApiRequest(
             at=stamps["completed"],
@@ -167,11 +174,19 @@ class AuditTail:
             resource=resource,
             namespace=reference.get("namespace", ""),
             name=reference.get("name", "") or answer.get("name", ""),
-            code=event.get("responseStatus", {}).get("code", 0),
+            code=code,
             **stamps,
             body=body if isinstance(body, dict | list) else None,  # a patch may be anything, until it is refused
             **{name: value for name, value in more.items() if value},
         )
+
+    def _new_credential(self, user: dict[str, Any]) -> str:
+        """That of a request, where none before it bore it."""
+        credential, *_ = user.get("extra", {}).get(_CREDENTIAL) or ("",)
+        if credential in self._credentials:
+            return ""
+        self._credentials.add(credential)
+        return str(credential)
 
     def _at(self, timestamp: str) -> float:
         return round(datetime.datetime.fromisoformat(timestamp).timestamp() - self._epoch, 6)

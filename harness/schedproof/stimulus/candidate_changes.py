@@ -15,6 +15,7 @@ from schedproof.history.observations import ApiRequest, LeaseHolder
 from schedproof.judge.reconnecting import MOST_VERSIONS, VERSIONS, versions_to
 from schedproof.stimulus.binding_webhook import BindingGate
 from schedproof.stimulus.second_apiserver import LineToSecond, cut_off
+from schedproof.stimulus.token_rotation import TokenRotation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,6 +191,13 @@ class CandidateChanges:
         yield
         if possible:
             self._trial.cluster.advance_versions(power)
+
+    def tokens(self) -> TokenRotation:
+        """The tokens of its ServiceAccounts' files. Needs `cut-apiserver`, as then its processes run here."""
+        accounts = self._trial.attachment.accounts
+        assert accounts is not None
+        self._had_trouble = True
+        return TokenRotation(self._context, self._expect, accounts)
 
     def hold_bindings(self, *, statuses: bool = False) -> BindingGate:
         """A context in which Bindings can be held or refused; so can writes of `statuses`. Needs `hold-bindings`."""

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from schedproof.candidates.deploy.accounts import Accounts
     from schedproof.candidates.deploy.component import Client, Component
     from schedproof.candidates.deploy.deployer import DeployMode, Served
     from schedproof.candidates.deploy.taps import Exchange
@@ -185,6 +186,11 @@ class Attachment:
     def deploy(self) -> DeployMode:
         """How its components run."""
         return self._deployer.name
+
+    @property
+    def accounts(self) -> Accounts | None:
+        """The ServiceAccounts' credentials that its components find as files; None where kubelets see to that."""
+        return self._deployer.accounts
 
     @property
     def users(self) -> list[str]:

@@ -47,6 +47,7 @@ class ControlPlaneDeployer:
 
     name: Final[DeployMode] = "control-plane"
     acts_as = "system:kube-scheduler"
+    accounts = None
     values: Mapping[str, str] = {"kubeconfig": _KUBECONFIG, "python": "python3"}
 
     def __init__(

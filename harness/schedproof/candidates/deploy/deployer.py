@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from schedproof.candidates.deploy.accounts import Accounts
     from schedproof.candidates.deploy.component import Client, Component
     from schedproof.candidates.kinds import CommandSpec, ProcessSpec
     from schedproof.clusters.cluster import Identity
@@ -44,6 +45,10 @@ class Deployer(Protocol):
     @property
     def values(self) -> Mapping[str, str]:
         """The placeholders' values that depend on where it runs."""
+
+    @property
+    def accounts(self) -> Accounts | None:
+        """The ServiceAccounts' credentials that its components find as files; None where kubelets see to that."""
 
     def kubeconfig(self, identity: Identity) -> Path:
         """That of an identity, as a component finds it."""

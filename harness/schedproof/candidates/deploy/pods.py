@@ -50,6 +50,7 @@ class PodDeployer:
 
     name: Final[DeployMode] = "pod"
     acts_as = ""
+    accounts = None
 
     def __init__(self, cluster: Site, hosting: Hosting, candidate: Candidate, logs: Path) -> None:
         self._cluster = cluster

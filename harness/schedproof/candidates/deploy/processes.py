@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from schedproof.candidates.deploy.accounts import Accounts
 from schedproof.candidates.deploy.component import probe
 from schedproof.candidates.deploy.deployer import DeployMode, Served
 from schedproof.candidates.deploy.descendants import own_folders
@@ -19,7 +20,6 @@ from schedproof.candidates.deploy.executable import why_not_started
 from schedproof.candidates.deploy.placeholders import fill
 from schedproof.candidates.deploy.tree_watch import TreeWatch
 from schedproof.candidates.kinds import CommandSpec, ProcessSpec
-from schedproof.daemons.kubeconfig import IN_CLUSTER, in_cluster
 from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.errors import CandidateError
@@ -69,6 +69,7 @@ class ProcessDeployer:
         self._logs = logs
         self._removed_at_end = contextlib.ExitStack()
         self.values = {"address": _LOOPBACK, "python": sys.executable, "kubeconfig": str(identity.kubeconfig)}
+        self.accounts = Accounts(cluster.api, lambda: self._own_folder)
         self._ports: dict[str, int] = {}
         """By the name of a process of the candidate; empty: its own program."""
         if isinstance(candidate.spec, CommandSpec):
@@ -108,12 +109,6 @@ class ProcessDeployer:
             "files": str(self._own_folder / f"files-{process.name}"),
         }
 
-    def _account(self, identity: Identity) -> tuple[dict[str, Path], dict[str, str]]:
-        """An identity's credentials as a pod finds them: the folder by its path there, and the environment."""
-        folder = self._own_folder / f"account-{identity.name}"
-        told = in_cluster(identity.kubeconfig, folder, identity.namespace)
-        return {IN_CLUSTER: folder} if told else {}, told
-
     def start_command(
         self,
         spec: CommandSpec,
@@ -126,7 +121,7 @@ class ProcessDeployer:
         if isinstance(spec, ProcessSpec):
             name, field = spec.name, f"spec.processes[{self._candidate.processes.index(spec)}]"
         own = _written(Path(values["files"]), files) if files else ()
-        account, told = self._account(identity)
+        account, told = self.accounts.lay_out(identity)
         command = Command(
             name=f"candidate {self._candidate.name}{f' {name}' if name else ''}", argv=fill(spec.command, values),
             log=self._logs / f"{name or 'candidate'}.log", cwd=spec.workdir,
@@ -167,7 +162,7 @@ class ProcessDeployer:
     ) -> _ProcessComponent:
         name = f"scheduler-{self._candidate.name}"
         own = _written(Path(self.values["files"]), files) if files else ()
-        account, told = self._account(identity)
+        account, told = self.accounts.lay_out(identity)
         try:
             scheduler = start_scheduler(
                 self._host,

@@ -1,0 +1,109 @@
+"""The tokens that processes of a candidate find as files are replaced, and those before end."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from schedproof.foundation.deadlines import TOKEN_READ, TOKEN_REFUSED
+from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.history.acts import AccountTokens
+from schedproof.history.observations import ApiRequest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from schedproof.candidates.deploy.accounts import Accounts
+    from schedproof.clusters.api import Manifest
+    from schedproof.stimulus.context import Context
+    from schedproof.stimulus.expectations import Expectations
+
+__all__ = ["TokenRotation"]
+
+_BETWEEN = 5.0
+"""Seconds between two turns: a token is sent with each request, so there are to be some."""
+_A_MINUTE = 13
+"""Turns, and a little more: what reads the file again each minute has done so by then."""
+
+
+class TokenRotation:
+    """Of a candidate whose processes run where the harness writes these files."""
+
+    def __init__(self, context: Context, expect: Expectations, accounts: Accounts) -> None:
+        self._context, self._expect, self._accounts = context, expect, accounts
+        self._recorder = context.recorder
+        self._secret: Manifest | None = None
+        self._before: tuple[Sequence[str], Sequence[str]] = (), ()
+        """The tokens that were replaced, and their ids."""
+
+    def are_used(self) -> bool:
+        """Whether any request of the candidate has borne a token that is in the files now."""
+        self._note("found", self._accounts.credentials)
+        return self._used(self._accounts.credentials)
+
+    @contextlib.contextmanager
+    def bound(self) -> Iterator[None]:
+        """A context in which processes that start are given tokens that `end` ends."""
+        api, namespace = self._context.api, self._context.trial.cluster.namespace
+        name = f"{self._context.prefix}-{self._context.trial.candidate.name}"
+        self._secret = api.create("secrets", {"metadata": {"name": name}}, namespace)
+        self._accounts.bound_to = self._secret
+        try:
+            yield
+        finally:
+            self._accounts.bound_to = None
+            self._delete_secret()
+
+    def replace(self) -> None:
+        """Put new tokens into the files. Those before stay valid for now, as they do where a kubelet replaces them."""
+        self._note("found", self._accounts.credentials)
+        self._before = self._accounts.tokens, self._accounts.credentials
+        self._accounts.replace_tokens()
+        self._note("replaced", self._accounts.credentials)
+
+    def turns(self) -> Iterator[bool]:
+        """Every few seconds one, until a request bears a new token, or the time to read the file again is over.
+
+        Each is to have the candidate ask for something. True in every minute's last: where what it has asked for goes
+        on until its connection ends, that is to end.
+        """
+        for turn in range(1, int(TOKEN_READ.seconds / _BETWEEN) + 1):
+            yield turn % _A_MINUTE == 0
+            if self._used(self._accounts.credentials):
+                return
+            self._context.trial.usable_time.let_pass(_BETWEEN)
+
+    def end(self) -> None:
+        """End the tokens before. Returns when the apiserver refuses them."""
+        tokens, credentials = self._before
+        self._delete_secret()
+
+        def refused() -> None:
+            if any(map(self._context.api.accepts, tokens)):
+                raise NotYet("the apiserver accepts a token that has ended")
+
+        wait_for(refused, TOKEN_REFUSED, what="tokens to be refused", watching=(self._recorder,), poll=0.5)
+        self._note("refused", credentials)
+
+    def await_use(self) -> None:
+        """Give the candidate its time to make a request that bears a new token; none may be due."""
+
+        def used() -> None:
+            if not self._used(self._accounts.credentials):
+                raise NotYet("no request bears a new token")
+
+        self._expect.patiently(used, self._context.deadlines.requeue, "a request that bears a new token")
+
+    def _used(self, credentials: Sequence[str]) -> bool:
+        self._recorder.catch_up()
+        requests = (record for record in self._recorder.records if isinstance(record, ApiRequest))
+        return any(request.credential in credentials for request in requests)
+
+    def _note(self, event: str, credentials: Sequence[str]) -> None:
+        self._recorder.add(AccountTokens(case=self._context.clause, event=event, credentials=list(credentials)))
+
+    def _delete_secret(self) -> None:
+        if self._secret is not None:
+            metadata = self._secret["metadata"]
+            self._context.api.delete_if_there("secrets", metadata["name"], metadata["namespace"])
+            self._secret = None
