@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -15,14 +15,20 @@ from schedproof.foundation.generating import generate
 from schedproof.foundation.saved_cases import SavedCase, SavedCases
 from schedproof.oracle.feasibility import check, unmodelled
 from schedproof.oracle.quantity import parse_quantity
-from schedproof.worlds.draws import Drawing, RandomDraws, corners, worlds
+from schedproof.worlds.draws import corners, worlds
 from schedproof.worlds.search import Bounds, Search, Wrong
 from schedproof.worlds.smaller import smaller
 from schedproof.worlds.words import in_words, manifests, node_manifest, yaml_text
-from schedproof.worlds.world import NODES, POOL, World, acceptable, tidy
+from schedproof.worlds.world import NODES, POOL, REQUIRED, World, acceptable, tidy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 FEATURES = ("pod-affinity", "topology-spread")
 BOUNDS = Bounds(worlds=50, seconds=1000, tries=500, smaller_seconds=1000)
+
+SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+TERM = {"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In"}]}}
 
 
 def generated(count: int = 200, *, seed: int = 1, features: tuple[str, ...] = FEATURES, ports: bool = True):
@@ -37,6 +43,13 @@ def specs(world: World) -> list[dict[str, Any]]:
 
 def containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return [*spec.get("containers", ()), *spec.get("initContainers", ())]
+
+
+def names(world: World) -> Iterator[str]:
+    """Of pods, as they are in their namespaces."""
+    for step in world.steps:
+        if pod := step.get("comes") or step.get("there"):
+            yield step.get("namesake", pod["name"])
 
 
 def fits(pod: dict[str, Any], nodes: list[dict[str, Any]]) -> bool:
@@ -55,14 +68,17 @@ def test_generated_worlds_are_small_acceptable_and_known_to_the_oracle():
         assert acceptable(world)
         assert tidy(world) == world
         assert 1 <= len(world.nodes) <= 4
-        assert 1 <= len(world.steps) <= 16
+        assert 1 <= len(world.steps) <= 32
         pods, nodes = of_kind(world, "Pod"), of_kind(world, "Node")
         assert not [gap for pod in pods for gap in unmodelled(pod, pods, nodes)]
         assert World.from_json(json.loads(json.dumps(world.as_json()))) == world
     coming = [step["comes"] for world in found for step in world.steps if "comes" in step]
     assert len(coming) > 400
-    kinds = {kind for world in found for step in world.steps for kind in step}
-    assert kinds == {"comes", "there", "node", "elsewhere", "deleted", "changed"}
+    fields = {field for world in found for step in world.steps for field in step}
+    assert fields == {
+        "comes", "there", "node", "elsewhere", "namesake", "late", "unstarted", "lingers", "deleted", "ended", "phase",
+        "labelled", "labels", "changed",
+    }  # fmt: skip
 
 
 def test_pods_of_generated_worlds_fit_somewhere_and_nowhere():
@@ -76,7 +92,10 @@ def test_the_same_seed_generates_the_same_worlds():
 
 
 def test_what_is_not_claimed_is_not_drawn():
-    text = json.dumps([world.as_json() for world in generated(features=(), ports=False)])
+    found: list[World] = []
+    generate(worlds(ports=False, ends=False), found.append, cases=200, seed=1)
+    text = json.dumps([world.as_json() for world in found])
+    assert not [word for word in ("ended", "lingers") if word in text]
     assert not [word for word in ("podAffinity", "podAntiAffinity", "topologySpread", "hostPort") if word in text]
     text = json.dumps([world.as_json() for world in generated()])
     assert all(word in text for word in ("podAffinity", "podAntiAffinity", "topologySpread", "hostPort"))
@@ -116,6 +135,8 @@ def test_the_large_worlds(seed):
         {"nodeSelector": POOL, "containers": [{"ports": [{"hostPort": 80}]}]},
         {"nodeSelector": POOL, "initContainers": [{"resources": {"requests": {"cpu": "1"}}}]},
         {"nodeSelector": POOL, "topologySpreadConstraints": [{"maxSkew": 1}]},
+        {"nodeSelector": POOL, "topologySpreadConstraints": [SPREAD, {**SPREAD, "maxSkew": 2}]},
+        {"nodeSelector": POOL, "affinity": {"podAffinity": {REQUIRED: [TERM]}}},
     ],
 )
 def test_what_the_apiserver_refuses_or_leaves_the_pool_is_not_acceptable(spec):
@@ -134,6 +155,21 @@ def test_taints_that_the_apiserver_refuses_are_not_acceptable(taints):
     assert not acceptable(World([{"name": NODES[0], "taints": taints}], steps))
     taints = [{"key": "a", "effect": effect} for effect in ("NoSchedule", "NoExecute")]
     assert acceptable(World([{"name": NODES[0], "taints": taints}], steps))
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [{"there": {"name": "pod-1"}, "node": NODES[0], "namesake": "pod-0"}],
+        [{"there": {"name": name}, "node": NODES[0], "elsewhere": "beside", "namesake": "pod-0"} for name in "ab"],
+        [{"there": {"name": "pod-1"}, "node": NODES[0], "elsewhere": "somewhere"}],
+    ],
+)
+def test_a_name_is_there_once_in_a_namespace(steps):
+    pod = {"comes": {"name": "pod-0", "spec": {"nodeSelector": POOL}}}
+    right = {"there": {"name": "pod-1"}, "node": NODES[0], "elsewhere": "beside", "namesake": "pod-0"}
+    assert acceptable(World([{"name": NODES[0]}], [pod, right]))
+    assert not acceptable(World([{"name": NODES[0]}], [pod, *steps]))
 
 
 def test_tidying_leaves_out_what_is_about_nothing():
@@ -172,10 +208,10 @@ def test_what_fails_is_made_as_small_as_a_person_would_write_it():
     assert search.steady
     assert search.world is not None
     (node,), (step,) = search.world.nodes, search.world.steps
-    assert node["allocatable"] == {"cpu": "1"}
+    assert node["allocatable"].keys() == {"cpu"}
     assert step["comes"]["spec"].keys() <= {"nodeSelector", "containers", "initContainers"}
     assert sum(bool(one) for one in containers(step["comes"]["spec"])) <= 2
-    assert in_words(search.world).startswith(f"1 node, 1 pod: {node['name']} with {{allocatable: {{cpu: 1}}}}; ")
+    assert in_words(search.world).startswith(f"1 node, 1 pod: {node['name']} with {{allocatable: {{cpu: ")
 
 
 def test_a_large_world_is_made_smaller_as_well():
@@ -267,7 +303,7 @@ def test_kubectl_takes_it(tmp_path):
             node_manifest(node) for node in world.nodes
         ]
         pods = [one for one in documents if one["kind"] == "Pod"]
-        assert [pod["metadata"]["name"] for pod in pods] == [pod["name"] for pod in world.pods]
+        assert [pod["metadata"]["name"] for pod in pods] == list(names(world))
         for pod in pods:
             assert all({"name", "image"} <= one.keys() for one in containers(pod["spec"]))
             assert (pod["spec"]["schedulerName"] == "my-scheduler") != ("nodeName" in pod["spec"])
@@ -276,12 +312,17 @@ def test_kubectl_takes_it(tmp_path):
 
 
 def test_a_world_in_words():
-    drawing = Drawing(RandomDraws(random.Random(1)))
-    assert drawing.world()
     world = World(
         [{"name": NODES[0], "taints": [{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]}],
         [
-            {"there": {"name": "pod-1", "labels": {"app": "web"}}, "node": NODES[0], "elsewhere": True},
+            {
+                "there": {"name": "pod-1", "labels": {"app": "web"}},
+                "node": NODES[0],
+                "elsewhere": "beside",
+                "late": True,
+            },
+            {"ended": "pod-1", "phase": "Failed"},
+            {"labelled": "pod-1", "labels": {"app": "db"}},
             {"deleted": "pod-1"},
             {"changed": {"name": NODES[0], "unschedulable": True}},
             {"comes": {"name": "pod-2", "spec": {"nodeSelector": {**POOL, "schedproof.dev/tier": ""}}}},
@@ -289,7 +330,8 @@ def test_a_world_in_words():
     )
     assert in_words(world) == (
         "1 node, 2 pods: node-world-0 with {taints: [{key: reserved, effect: NoSchedule}]}; pod-1 is on node-world-0, "
-        "in another namespace with {labels: {app: web}}; pod-1 is deleted; node-world-0 is now {unschedulable: true}; "
+        "in namespace beside, bound after it was created with {labels: {app: web}}; pod-1 has failed; pod-1 now has "
+        "labels {app: db}; pod-1 is deleted; node-world-0 is now {unschedulable: true}; "
         'pod-2 comes with {nodeSelector: {tier: ""}}'
     )
 

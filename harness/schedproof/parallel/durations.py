@@ -36,7 +36,7 @@ _NONE_APART = frozenset(
 )
 """Clauses whose pods follow each other at once whatever is claimed."""
 _WORLDS = "core/random-worlds"
-_LARGE_WORLDS, _GENERATED_WORLDS, _A_WORLD = 5.0, 40.0, 0.4
+_LARGE_WORLDS, _GENERATED_WORLDS, _A_WORLD = 4.0, 60.0, 0.5
 """Seconds: of the two large worlds, of those that are generated, and of one of them where `--worlds` says how many."""
 _CORNERS = 10
 """Cases by hand that are asked besides those that are generated, more or less."""

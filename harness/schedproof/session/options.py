@@ -112,7 +112,7 @@ OPTIONS = (
         repeated=True,
     ),
     Option("cases", "N", "normalization: cases for each clause: quick (default), ci, thorough, or a number"),
-    Option("worlds", "N", "core/random-worlds: worlds to generate (default: up to 100, in up to 40 s)", count),
+    Option("worlds", "N", "core/random-worlds: worlds to generate (default: up to 200, in up to 60 s)", count),
     Option("replay", "ID", "normalization, core/random-worlds: only this case, which failed before"),
     Option(
         "window",

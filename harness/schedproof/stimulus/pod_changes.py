@@ -377,8 +377,8 @@ class PodChanges:
     # -- changes
 
     def bind_elsewhere(self, pod: Pod, node: str) -> None:
-        """Bind one of the candidate's pods in its place, as another replica or another scheduler would."""
-        self._api.bind(self._trial.namespace, pod.name, node, uid=pod.uid)
+        """Bind a pod as another scheduler would, or, if it is the candidate's, as another replica."""
+        self._api.bind(pod.namespace, pod.name, node, uid=pod.uid)
 
     def patch(self, pod: Pod, patch: Manifest, subresource: str = "") -> None:
         """Change a pod; its `status` by its subresource."""

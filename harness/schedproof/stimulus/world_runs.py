@@ -9,10 +9,10 @@ from schedproof.foundation.deadlines import AGAIN
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import PodCreated
 from schedproof.judge.configuration import as_configured
-from schedproof.stimulus.pods import FILLER, TOLERATE_ALL
+from schedproof.stimulus.pods import FILLER, NEVER_STARTS, TOLERATE_ALL
 from schedproof.worlds.search import Wrong
 from schedproof.worlds.words import node_manifest
-from schedproof.worlds.world import DEVICE, NODES, POOL, USUAL, pod_spec
+from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, REQUIRED, USUAL, pod_spec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,8 @@ class WorldRuns:
 
     Pods come one after the other. Of each the oracle says, as things are when it comes, whether it fits. One that does
     is to be bound; the others wait until a fence has shown that they were left pending. That is before something
-    changes by which one of them could fit, so that no back-off is waited for.
+    changes by which one of them could fit, so that no back-off is waited for. The candidate is shown to have seen what
+    has changed before the next pod comes, however much that is.
     """
 
     def __init__(
@@ -52,6 +53,8 @@ class WorldRuns:
         self._shapes: dict[str, Manifest] = {}
         """The nodes as they are."""
         self._named: dict[str, Pod] = {}
+        self._settled = False
+        """Whether the candidate has seen all changes."""
         self._waiting: list[tuple[Pod, int, Mapping[str, tuple[Reason, ...]]]] = []
         """Pods that fit nowhere, by which step each came, and why each node is none for it."""
         self.uids: list[str] = []
@@ -70,10 +73,12 @@ class WorldRuns:
         try:
             for name in NODES:
                 self._shape(name, next((node for node in world.nodes if node["name"] == name), None))
-            self._sight.settle()
+            self._settled = False
             wrong = self._steps(world, hurried=hurried)
         finally:
-            self._pods.delete([pod for pod in self._pods.present if pod.uid not in before])
+            pods = [pod for pod in self._pods.present if pod.uid not in before]
+            self._pods.let_go(pods)
+            self._pods.delete(pods)
         if wrong is not None and not hurried:
             created = (record for record in self._recorder.records[first:] if isinstance(record, PodCreated))
             self.uids = [record.uid for record in created if record.case == self._context.clause]
@@ -81,7 +86,8 @@ class WorldRuns:
 
     def _steps(self, world: World, *, hurried: bool) -> Wrong | None:
         for number, step in enumerate(world.steps):
-            if ("comes" not in step or self._may_come_to_fit) and (wrong := self._left_pending(hurried=hurried)):
+            makes_room = "comes" not in step or _may_leave(step["comes"])
+            if makes_room and (wrong := self._left_pending(hurried=hurried)):
                 return wrong
             if "comes" in step:
                 text = self._comes(step["comes"], number, hurried=hurried)
@@ -89,7 +95,7 @@ class WorldRuns:
                     return Wrong(text, number)
                 continue
             self._change(step)
-            self._sight.settle()
+            self._settled = False
         return self._left_pending(hurried=hurried)
 
     # -- nodes, and what others do
@@ -122,39 +128,80 @@ class WorldRuns:
     def _change(self, step: Manifest) -> None:
         if "changed" in step:
             self._shape(step["changed"]["name"], step["changed"])
+        elif "there" in step:
+            self._is_there(step)
         elif "deleted" in step:
-            self._pods.delete([self._named.pop(step["deleted"])] if step["deleted"] in self._named else [])
-        else:
-            trial = self._trial
-            elsewhere = trial.surroundings.namespace_beside(trial.namespace, "fillers") if "elsewhere" in step else ""
-            self._create(
-                step["there"], role="filler", scheduler_name=FILLER, node=step["node"], namespace=elsewhere,
-                tolerations=TOLERATE_ALL,
-            )  # fmt: skip
+            self._delete(self._named.pop(step["deleted"]))
+        elif "ended" in step:
+            pod = self._named[step["ended"]]
+            if self._pods.node_of(pod):
+                self._pods.finish(pod, step["phase"])
+        elif (pod := self._named[step["labelled"]]).uid in self._recorder.pods:
+            before = self._recorder.pods[pod.uid]["metadata"].get("labels", {})
+            self._pods.patch(pod, {"metadata": {"labels": {**dict.fromkeys(before), **step.get("labels", {})}}})
 
-    def _create(self, pod: Manifest, **more: Any) -> Pod:
+    def _delete(self, pod: Pod) -> None:
+        if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
+            self._pods.terminate(pod)
+        else:
+            self._pods.delete([pod])
+
+    def _is_there(self, step: Manifest) -> None:
+        name, namespace = step["there"]["name"], self._namespace(step.get("elsewhere", ""))
+        spec: dict[str, Any] = {
+            **self._spec(step["there"]), "tolerations": TOLERATE_ALL,
+            **({"annotations": NEVER_STARTS} if step.get("unstarted") else {}),
+        }  # fmt: skip
+        pods, namesake = self._pods, self._named.get(step.get("namesake", ""))
+        if namesake is not None:
+            pod = pods.twin(namesake, namespace, step["node"], plain=True, **spec)
+        else:
+            create = pods.lingering if step.get("lingers") else pods.create
+            node = "" if step.get("late") else step["node"]
+            pod = create(
+                name, plain=True, role="filler", scheduler_name=FILLER, node=node, namespace=namespace, **spec
+            )  # fmt: skip
+            if step.get("late"):
+                pods.bind_elsewhere(pod, step["node"])
+        self._named[name] = pod
+
+    def _namespace(self, elsewhere: str) -> str:
+        trial = self._trial
+        return trial.surroundings.namespace_beside(trial.namespace, "fillers") if elsewhere == BESIDE else elsewhere
+
+    def _spec(self, pod: Manifest) -> dict[str, Any]:
         spec = pod_spec(pod, self._trial.cluster.workload_image)
-        created = self._pods.create(
-            pod["name"], plain=True, labels=dict(pod.get("labels", {})), **{**spec, **more}
-        )  # fmt: skip
-        self._named[pod["name"]] = created
-        return created
+        for kind in ("podAffinity", "podAntiAffinity"):
+            for term in spec.get("affinity", {}).get(kind, {}).get(REQUIRED, ()):
+                if "namespaces" in term:
+                    term["namespaces"] = list(map(self._namespace, term["namespaces"]))
+        return {"labels": dict(pod.get("labels", {})), **spec}
 
     # -- the candidate's pods
 
     def _comes(self, described: Manifest, number: int, *, hurried: bool) -> str:
         """What goes wrong with a pod that fits; "" where nothing does, or where it has to wait."""
-        pod = self._create(described)
+        if not self._settled:
+            self._sight.settle()
+            self._settled = True
+        pod = self._pods.create(described["name"], plain=True, **self._spec(described))
+        self._named[described["name"]] = pod
         seen = self._recorder.pods.get(pod.uid)
         if seen is None:  # bound where a taint evicts it, or deleted by the candidate
-            return f"{pod.name} is gone"
-        nodes = self._pods.objections(as_configured(self._history, seen))
+            return "" if _may_leave(described) and self._pods.was_bound(pod) else f"{pod.name} is gone"
+        nodes = self._objections(seen)
         room = sorted(node for node, why in nodes.items() if not why)
         if not room:
             self._waiting.append((pod, number, nodes))
             return ""
         if not self._is_bound(pod, hurried=hurried):
             return f"{pod.name} was not bound, although it fits on {', '.join(room)}"
+        if _may_leave(described):
+            # A taint may evict it now, or have done so. The judge sees where it was.
+            self._pods.delete([pod])
+            self._settled = False
+            return ""
+        self._drop_those_that_fit()
         return self._misplaced(pod, nodes)
 
     def _is_bound(self, pod: Pod, *, hurried: bool) -> bool:
@@ -181,14 +228,15 @@ class WorldRuns:
         """What is on record when first asked for: how the candidate is configured."""
         return self._trial.history()
 
-    @property
-    def _may_come_to_fit(self) -> bool:
-        """Whether one of those that wait has rules by which it may fit once another pod is bound."""
-        return any(
-            "topologySpreadConstraints" in spec or "podAffinity" in (spec.get("affinity") or {})
-            for pod, _, _ in self._waiting
-            for spec in [self._recorder.pods.get(pod.uid, {}).get("spec", {})]
-        )
+    def _drop_those_that_fit(self) -> None:
+        """Delete the pods that fit now, next to the last that was bound: whether they are tried again is left open."""
+        pods = [self._recorder.pods.get(pod.uid) for pod, _, _ in self._waiting]
+        fitting = [pod is not None and not all(self._objections(pod).values()) for pod in pods]
+        self._pods.delete([one[0] for one, fits in zip(self._waiting, fitting, strict=True) if fits])
+        self._waiting = [one for one, fits in zip(self._waiting, fitting, strict=True) if not fits]
+
+    def _objections(self, pod: Manifest) -> dict[str, tuple[Reason, ...]]:
+        return self._pods.objections(as_configured(self._history, pod))
 
     def _left_pending(self, *, hurried: bool) -> Wrong | None:
         """Let the candidate decide on the pods that wait, and delete them; the first of them that is bound."""
@@ -205,3 +253,8 @@ class WorldRuns:
                 return Wrong(self._misplaced(pod, nodes), step)
         self._pods.delete(pods)
         return None
+
+
+def _may_leave(pod: Manifest) -> bool:
+    """Whether a taint may evict it as soon as it is bound: it tolerates one for no time."""
+    return any(one.get("tolerationSeconds") == 0 for one in pod.get("spec", {}).get("tolerations", ()))

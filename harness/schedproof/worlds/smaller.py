@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["smaller"]
 
-_KEPT = frozenset({"name", "comes", "there", "node", "deleted", "changed"})
+_KEPT = frozenset({"name", "comes", "there", "node", "deleted", "ended", "phase", "labelled", "changed"})
 """Fields that a step or a node is not without."""
 
 

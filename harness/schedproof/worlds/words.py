@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from schedproof.foundation.counted import counted
-from schedproof.worlds.world import POOL, PREFIX, REQUIRED, USUAL, World, pod_spec
+from schedproof.worlds.world import BESIDE, POOL, PREFIX, REQUIRED, USUAL, World, pod_spec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,6 +18,10 @@ __all__ = ["in_words", "manifests", "yaml_text"]
 
 _IMAGE = "registry.k8s.io/pause:3.10"
 _SHORT = {REQUIRED: "required", "matchExpressions": "expressions", "nodeSelectorTerms": "terms"}
+
+_BESIDES = {
+    "late": "bound after it was created", "unstarted": "never started", "lingers": "terminating once it is deleted",
+}  # fmt: skip
 
 
 def in_words(world: World) -> str:
@@ -35,10 +39,23 @@ def _step(step: Manifest) -> str:
         return f"{step['deleted']} is deleted"
     if "changed" in step:
         return f"{step['changed']['name']} is now {_flow({k: v for k, v in step['changed'].items() if k != 'name'})}"
+    if "ended" in step:
+        return f"{step['ended']} has {step['phase'].lower()}"
+    if "labelled" in step:
+        return f"{step['labelled']} now has labels {_flow(step.get('labels', {}))}"
     if "there" in step:
-        where = f"on {step['node']}{', in another namespace' if step.get('elsewhere') else ''}"
-        return _described(f"{step['there']['name']} is {where}", _own(step["there"]))
+        return _described(
+            f"{step['there']['name']} is on {', '.join([step['node'], *_besides(step)])}", _own(step["there"])
+        )
     return _described(f"{step['comes']['name']} comes", _own(step["comes"]))
+
+
+def _besides(step: Manifest) -> Iterator[str]:
+    """What a pod that is there is besides."""
+    if elsewhere := step.get("elsewhere"):
+        name = f" with the name of {step['namesake']}" if "namesake" in step else ""
+        yield f"in namespace {elsewhere}{name}"
+    yield from (text for field, text in _BESIDES.items() if step.get(field))
 
 
 def _own(pod: Manifest) -> Manifest:
@@ -85,16 +102,23 @@ def manifests(world: World, scheduler_name: str) -> list[Manifest]:
 
 
 def _documents(world: World, scheduler_name: str) -> Iterator[tuple[str, Manifest | None]]:
+    if f'"{BESIDE}"' in world.key:
+        yield "", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": BESIDE}}
     for node in world.nodes:
         yield "", node_manifest(node)
     for step in world.steps:
         if "deleted" in step:
             yield f"then: kubectl delete pod {step['deleted']}", None
+        elif "ended" in step or "labelled" in step:
+            yield f"then: {_step(step)}", None
         elif "changed" in step:
             yield "then this node changes; apply what follows only now", node_manifest(step["changed"])
         elif "there" in step:
-            said = "in another namespace" if step.get("elsewhere") else ""
-            yield said, _pod(step["there"], "another-scheduler", nodeName=step["node"])
+            pod = _pod(step["there"], "another-scheduler", nodeName=step["node"])
+            if elsewhere := step.get("elsewhere"):
+                name = step.get("namesake", pod["metadata"]["name"])
+                pod["metadata"] |= {"name": name, "namespace": elsewhere}
+            yield ", ".join(_besides(step)), pod
         else:
             yield "", _pod(step["comes"], scheduler_name)
 

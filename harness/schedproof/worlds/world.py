@@ -4,11 +4,16 @@ A node has `name`, and where it is not as usual (`USUAL`) `labels`, `taints`, `u
 one of
 
 - `{"comes": POD}`: a pod for the candidate;
-- `{"there": POD, "node": NAME}`: a pod that another scheduler has bound there; with `elsewhere` in another namespace;
-- `{"deleted": NAME}`: a pod goes;
+- `{"there": POD, "node": NAME}`: a pod that another scheduler has bound there;
+- `{"deleted": NAME}`: a pod is deleted;
+- `{"ended": NAME, "phase": PHASE}`: a pod that is on a node has succeeded or failed;
+- `{"labelled": NAME, "labels": LABELS}`: a pod has these labels from now on, and no others;
 - `{"changed": NODE}`: a node is from now on as described here.
 
-A pod has `name`, `labels` and a `spec`, whose containers need no name and no image.
+A pod has `name`, `labels` and a `spec`, whose containers need no name and no image. What a pod that is there may be
+besides, beside its `node`: in a namespace `elsewhere` (`BESIDE` or `SYSTEM`), there with the name of another pod (its
+`namesake`); `late`, if it was without a node at first; `unstarted`, if its kubelet never starts it; `lingers`, if it is
+still there, and terminating, after it was deleted.
 """
 
 from __future__ import annotations
@@ -21,13 +26,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["DEVICE", "NODES", "POOL", "PREFIX", "REQUIRED", "USUAL", "World", "acceptable", "pod_spec", "tidy"]
+__all__ = [
+    "BESIDE", "DEVICE", "NODES", "POOL", "PREFIX", "REQUIRED", "SYSTEM", "USUAL", "World",
+    "acceptable", "pod_spec", "tidy",
+]  # fmt: skip
 
 Manifest = dict[str, Any]
 
 PREFIX = "schedproof.dev/"
 POOL = {f"{PREFIX}pool": "worlds"}
 """The label of the nodes of a world, to which its pods keep: by their selector, or by each term of their affinity."""
+BESIDE, SYSTEM = "beside", "kube-system"
+"""Namespaces other than that of the candidate's pods. The first has a name of its own in each run."""
 NODES = tuple(f"node-world-{number}" for number in range(4))
 DEVICE = f"{PREFIX}device"
 """An extended resource, which a node offers where its world says so."""
@@ -36,6 +46,10 @@ USUAL: Mapping[str, str | None] = {
 }  # fmt: skip
 """What a node offers unless its `allocatable` says otherwise."""
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_ABOUT_PODS = ("deleted", "ended", "labelled")
+"""Steps that something happens to an earlier pod in."""
+_MEAN_ALL = ("labelSelector", "namespaceSelector")
+"""Fields that mean something else where they are empty than where they are not there."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,10 +93,11 @@ def pod_spec(pod: Manifest, image: str) -> Manifest:
 def tidy(world: World) -> World:
     """Without fields that have nothing in them, and without steps about nodes and pods that there are not."""
     nodes = [_without_empty(node) for node in world.nodes]
-    names, pods, steps = {node["name"] for node in nodes}, set(), []
+    names, steps = {node["name"] for node in nodes}, []
+    pods: set[str | None] = set()
     for step in map(_without_empty, world.steps):
         about = step.get("node") or (step.get("changed") or {}).get("name")
-        if (about and about not in names) or ("deleted" in step and step["deleted"] not in pods):
+        if (about and about not in names) or not pods.issuperset(step[one] for one in _ABOUT_PODS if one in step):
             continue
         pods |= {step[kind]["name"] for kind in ("comes", "there") if kind in step}
         pods -= {step.get("deleted")}
@@ -93,7 +108,7 @@ def tidy(world: World) -> World:
 def _without_empty(value: Any, field: str = "") -> Any:
     if isinstance(value, dict):
         kept = {key: _without_empty(one, key) for key, one in value.items()}
-        return {key: one for key, one in kept.items() if one not in ({}, []) and one is not False}
+        return {key: one for key, one in kept.items() if (one not in ({}, []) or key in _MEAN_ALL) and one is not False}
     if isinstance(value, list):
         # A container that asks for nothing is one all the same.
         return [one for one in map(_without_empty, value) if one != {} or field in ("containers", "initContainers")]
@@ -109,6 +124,18 @@ def acceptable(world: World) -> bool:
         and all(_are_taints(node.get("taints", ())) for node in nodes)
         and all(_takes(pod.get("spec", {})) for pod in world.pods)
         and all(_keeps_to_pool(step["comes"].get("spec", {})) for step in world.steps if "comes" in step)
+        and _are_names(world.steps)
+    )
+
+
+def _are_names(steps: Sequence[Manifest]) -> bool:
+    """A namesake is in another namespace, once in each."""
+    namesakes = [(step.get("elsewhere"), step["namesake"]) for step in steps if "namesake" in step]
+    places = {step["elsewhere"] for step in steps if "elsewhere" in step}
+    return (
+        len(set(namesakes)) == len(namesakes)
+        and all(elsewhere for elsewhere, _ in namesakes)
+        and places <= {BESIDE, SYSTEM}
     )
 
 
@@ -139,13 +166,15 @@ def _takes(spec: Manifest) -> bool:
     about_pods = [
         term for kind in ("podAffinity", "podAntiAffinity") for term in affinity.get(kind, {}).get(REQUIRED, ())
     ]
+    selectors = [one for term in about_pods for one in term.get("labelSelector", {}).get("matchExpressions", ())]
     constraints = spec.get("topologySpreadConstraints", ())
     containers = [*spec.get("containers", ()), *spec.get("initContainers", ())]
     return (
-        all(map(_is_expression, expressions))
+        all(map(_is_expression, [*expressions, *selectors]))
         and all(map(_is_toleration, spec.get("tolerations", ())))
         and all({"labelSelector", "topologyKey"} <= term.keys() for term in about_pods)
         and all({"labelSelector", "topologyKey", "maxSkew", "whenUnsatisfiable"} <= one.keys() for one in constraints)
+        and len({(one["topologyKey"], one["whenUnsatisfiable"]) for one in constraints}) == len(constraints)
         and all(map(_is_container, containers))
         and (bool(spec.get("containers")) or not spec.get("initContainers"))
     )
