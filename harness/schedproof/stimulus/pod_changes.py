@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import random
 import time
 from collections import Counter
@@ -14,6 +15,7 @@ from schedproof.documents.manifests import merged
 from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.acts import Lift, PodCreated, Tolerates
+from schedproof.judge.configuration import as_configured
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import milli, parse_quantity, whole
 from schedproof.oracle.resources import allocatable, held
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from schedproof.clusters.api import Manifest
+    from schedproof.history.history import History
     from schedproof.oracle.reason import Reason
     from schedproof.stimulus.context import Context
 
@@ -276,8 +279,17 @@ class PodChanges:
         return not all(self.objections(self._recorder.pods[pod.uid]).values())
 
     def objections(self, manifest: Mapping[str, Any]) -> dict[str, tuple[Reason, ...]]:
-        """By node, why the oracle keeps a pod off it, in the world as it is now; no reason where the pod fits."""
+        """By node, why the oracle keeps a pod off it, in the world as it is now; no reason where the pod fits.
+
+        The rules are those of a kube-scheduler as the candidate configures it.
+        """
+        manifest = as_configured(self._history, manifest)
         return check(dict(manifest), list(self._recorder.nodes.values()), list(self._recorder.pods.values()))
+
+    @functools.cached_property
+    def _history(self) -> History:
+        """What is on record when first asked for: how the candidate is configured."""
+        return self._trial.history()
 
     def is_told(self, pod: Pod) -> bool:
         """Whether a condition says that it waits for a node; or it does no more."""

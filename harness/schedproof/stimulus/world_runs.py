@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 from schedproof.foundation.deadlines import AGAIN
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import PodCreated
-from schedproof.judge.configuration import as_configured
 from schedproof.stimulus.pods import FILLER, NEVER_STARTS, TOLERATE_ALL
 from schedproof.worlds.search import Wrong
 from schedproof.worlds.words import node_manifest
@@ -17,7 +15,6 @@ from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, REQUIRED, USUAL
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from schedproof.history.history import History
     from schedproof.oracle.reason import Reason
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.expectations import Expectations
@@ -189,7 +186,7 @@ class WorldRuns:
         seen = self._recorder.pods.get(pod.uid)
         if seen is None:  # bound where a taint evicts it, or deleted by the candidate
             return "" if _may_leave(described) and self._pods.was_bound(pod) else f"{pod.name} is gone"
-        nodes = self._objections(seen)
+        nodes = self._pods.objections(seen)
         room = sorted(node for node, why in nodes.items() if not why)
         if not room:
             self._waiting.append((pod, number, nodes))
@@ -223,20 +220,12 @@ class WorldRuns:
         why = "; ".join(nodes[node]) if node in nodes else "it is gone"
         return f"{pod.name} was bound to {node or 'a node'}, where it cannot run: {why}"
 
-    @functools.cached_property
-    def _history(self) -> History:
-        """What is on record when first asked for: how the candidate is configured."""
-        return self._trial.history()
-
     def _drop_those_that_fit(self) -> None:
         """Delete the pods that fit now, next to the last that was bound: whether they are tried again is left open."""
         pods = [self._recorder.pods.get(pod.uid) for pod, _, _ in self._waiting]
-        fitting = [pod is not None and not all(self._objections(pod).values()) for pod in pods]
+        fitting = [pod is not None and not all(self._pods.objections(pod).values()) for pod in pods]
         self._pods.delete([one[0] for one, fits in zip(self._waiting, fitting, strict=True) if fits])
         self._waiting = [one for one, fits in zip(self._waiting, fitting, strict=True) if not fits]
-
-    def _objections(self, pod: Manifest) -> dict[str, tuple[Reason, ...]]:
-        return self._pods.objections(as_configured(self._history, pod))
 
     def _left_pending(self, *, hurried: bool) -> Wrong | None:
         """Let the candidate decide on the pods that wait, and delete them; the first of them that is bound."""
