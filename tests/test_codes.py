@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PACKAGE = Path(schedproof.__file__).parent
 ABOUT_CODES = ("codes.py", "possible_codes.py", "symptoms.py")
 """Modules that name codes, and give none."""
-JUDGES = [path for path in (PACKAGE / "judge").glob("*.py") if path.name not in ABOUT_CODES]
+JUDGES = [path for path in (PACKAGE / "judge").rglob("*.py") if path.name not in ABOUT_CODES]
 READERS = [
     path
     for room in ("documents", "candidates", "clusters", "benchmark", "cli")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.judge.preference import ROTATIONS
+from schedproof.judge.clauses.network.preference import ROTATIONS
 from schedproof.stimulus.chance import Chance
 from schedproof.stimulus.load import UNCLAIMED, LoadChanges
 from schedproof.stimulus.node_changes import NodeChanges

@@ -19,7 +19,7 @@ import yaml
 
 from schedproof.foundation.counted import counted
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.judge.placement import judge_placement
+from schedproof.judge.clauses.core.placement import judge_placement
 
 ROOT = Path(__file__).resolve().parent.parent
 CANDIDATES = ROOT / "fixtures" / "candidates"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.judge.competing import MANY
-from schedproof.judge.preference import ROTATIONS
+from schedproof.judge.clauses.network.competing import MANY
+from schedproof.judge.clauses.network.preference import ROTATIONS
 from schedproof.normalization.surfaces.scheduler import confined
 from schedproof.stimulus.node_changes import LOOKALIKES, UNUSUAL_NAMES
 

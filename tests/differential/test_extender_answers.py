@@ -21,7 +21,7 @@ from schedproof.candidates.deploy.taps import Exchange, Tap
 from schedproof.foundation.ports import Ports
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.history.observations import ExtenderCall
-from schedproof.judge.extender_calls import flaw
+from schedproof.judge.rulings.extender_calls import flaw
 
 from .programs import built
 

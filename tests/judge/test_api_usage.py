@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from schedproof.history.acts import Calm
-from schedproof.judge.api_usage import STEADY_LIMIT
+from schedproof.judge.clauses.controller.api_usage import STEADY_LIMIT
 
 from .histories import CONTROL_USER, HistoryBuilder, told
 

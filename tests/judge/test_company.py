@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.judge.placement import judge_placement, rule_binding
+from schedproof.judge.clauses.core.placement import judge_placement, rule_binding
 
 from .histories import NAMESPACE, HistoryBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from schedproof.judge.placement import Ruling
+    from schedproof.judge.clauses.core.placement import Ruling
 
 ZONES = {"node-1": "a", "node-2": "a", "node-3": "b", "node-4": "c"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from schedproof.judge.competing import MANY
+from schedproof.judge.clauses.network.competing import MANY
 
 from .histories import CLAIMS, NETWORK, HistoryBuilder, told
 from .probing import ROTATION, loads, quietest, second, tried

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.judge.evidence import timeline
-from schedproof.judge.extender_calls import calls
-from schedproof.judge.scored import unscored
+from schedproof.judge.rulings.evidence import timeline
+from schedproof.judge.rulings.extender_calls import calls
+from schedproof.judge.rulings.scored import unscored
 
 from .histories import CAPABILITIES, CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
 

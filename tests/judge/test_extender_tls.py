@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from schedproof.history.acts import TransportTried
-from schedproof.judge.extender_tls import AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE
+from schedproof.judge.clauses.extender.tls import AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE
 
 from .histories import CLAIMS, EXTENDER, HistoryBuilder, told
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedproof.judge.placement import judge_feasible
+from schedproof.judge.clauses.core.placement import judge_feasible
 
 from .histories import BYSTANDER, CONTROL, CONTROL_USER, HistoryBuilder, told
 

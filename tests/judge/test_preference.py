@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.candidates.claims import Claims
-from schedproof.judge.preference import RANDOM_LIMIT, ROTATIONS
+from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, ROTATIONS
 
 from .histories import CLAIMS, CONTROL, CONTROL_USER, NETWORK, NODES, HistoryBuilder, told
 from .probing import (

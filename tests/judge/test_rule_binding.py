@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from schedproof.history.acts import ShownSeen
-from schedproof.judge.placement import rule_binding
+from schedproof.judge.clauses.core.placement import rule_binding
 
 from .histories import NODES, HistoryBuilder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from schedproof.judge.placement import Ruling
+    from schedproof.judge.clauses.core.placement import Ruling
 
 TAINT = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
 CHOSEN = {"pool": "a"}

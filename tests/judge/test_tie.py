@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from schedproof.judge.tie import chi_square_tail
+from schedproof.judge.clauses.network.tie import chi_square_tail
 
 from .histories import CLAIMS, NODES, HistoryBuilder, told
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from schedproof.judge.reconnecting import MOST_VERSIONS
+from schedproof.judge.clauses.core.reconnecting import MOST_VERSIONS
 
 from .histories import HistoryBuilder, told
 

@@ -7,45 +7,30 @@ import itertools
 from schedproof.candidates.claims import PROFILES, profile_of
 from schedproof.documents.suggestions import did_you_mean_one_of
 from schedproof.foundation.errors import UsageError
-from schedproof.judge import (
+from schedproof.judge.clause import Clause
+from schedproof.judge.clauses import normalization, rights
+from schedproof.judge.clauses.controller import api_usage
+from schedproof.judge.clauses.core import (
     alive,
-    api_usage,
     binding,
-    competing,
     conditions,
     dra,
-    extender,
-    extender_always,
-    extender_bind,
-    extender_outage,
-    extender_preempt,
-    extender_scores,
-    extender_tls,
     freshness,
     gang,
-    herd,
     invariants,
     leader,
-    missing,
-    normalization,
     placement,
-    points,
     preemption,
     preemption_choice,
-    preference,
     priority,
-    readings,
     reconnecting,
-    rights,
-    schedulers,
-    serving,
-    start,
-    tie,
     volumes,
     wishes,
     worlds,
 )
-from schedproof.judge.clause import Clause
+from schedproof.judge.clauses.extender import always, answers, bind, outage, preempt, scores, tls
+from schedproof.judge.clauses.network import competing, herd, missing, preference, readings, tie
+from schedproof.judge.clauses.plugin import points, schedulers, serving, start
 from schedproof.judge.own import is_own, own_clause
 
 __all__ = ["BASICS", "BINDS", "CATALOGUE", "find_clause"]
@@ -76,13 +61,13 @@ _FAMILIES = (
     missing.CLAUSES,
     herd.CLAUSES,
     tie.CLAUSES,
-    extender.CLAUSES,
-    extender_scores.CLAUSES,
-    extender_bind.CLAUSES,
-    extender_outage.CLAUSES,
-    extender_preempt.CLAUSES,
-    extender_tls.CLAUSES,
-    extender_always.CLAUSES,
+    answers.CLAUSES,
+    scores.CLAUSES,
+    bind.CLAUSES,
+    outage.CLAUSES,
+    preempt.CLAUSES,
+    tls.CLAUSES,
+    always.CLAUSES,
     rights.CLAUSES,
     start.CLAUSES,
     serving.CLAUSES,

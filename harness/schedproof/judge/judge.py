@@ -14,7 +14,7 @@ from schedproof.history.acts import Selected, Trouble
 from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.judge.lanes import lanes
+from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.symptoms import symptoms
 from schedproof.judge.verdict import JUDGE_RAISED, Verdict, invalid
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from schedproof.candidates.claims import OWN
 from schedproof.history.acts import Asserted
 from schedproof.judge.clause import Clause
-from schedproof.judge.placement import judge_placement
+from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed
 
 if TYPE_CHECKING:

@@ -18,11 +18,11 @@ from schedproof.candidates.kinds import weighed_beyond_int64
 from schedproof.history.acts import Expect, LineFault
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
+from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.judge.codes import Code
-from schedproof.judge.extender_calls import configuration
-from schedproof.judge.preference import STAGED
-from schedproof.judge.scored import found_something, queries
-from schedproof.judge.unbound import refusals
+from schedproof.judge.rulings.extender_calls import configuration
+from schedproof.judge.rulings.scored import found_something, queries
+from schedproof.judge.rulings.unbound import refusals
 from schedproof.judge.verdict import JUDGE_RAISED, Symptom
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.history.observations import Tapped
-from schedproof.judge.late import may_be_late
+from schedproof.judge.rulings.late import may_be_late
 
 if TYPE_CHECKING:
     from schedproof.stimulus.recorder import Recorder

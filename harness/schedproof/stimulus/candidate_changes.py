@@ -12,7 +12,7 @@ from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import Election, Halted, Resumed
 from schedproof.history.observations import ApiRequest, LeaseHolder
-from schedproof.judge.reconnecting import MOST_VERSIONS, VERSIONS, versions_to
+from schedproof.judge.clauses.core.reconnecting import MOST_VERSIONS, VERSIONS, versions_to
 from schedproof.stimulus.binding_webhook import BindingGate
 from schedproof.stimulus.second_apiserver import LineToSecond, cut_off
 from schedproof.stimulus.token_rotation import TokenRotation

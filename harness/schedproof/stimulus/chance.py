@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from schedproof.judge.preference import RANDOM_LIMIT
+from schedproof.judge.clauses.network.preference import RANDOM_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

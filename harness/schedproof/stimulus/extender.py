@@ -14,8 +14,8 @@ from schedproof.candidates.deploy.taps import HARNESS
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect, exchange
 from schedproof.history.acts import LineFault, NodesLoad, TransportTried
-from schedproof.judge.extender_calls import DEFAULT_TIMEOUT, is_needed
-from schedproof.judge.extender_tls import AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE
+from schedproof.judge.clauses.extender.tls import AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE
+from schedproof.judge.rulings.extender_calls import DEFAULT_TIMEOUT, is_needed
 from schedproof.stimulus.load import sample_step, scripted_past
 from schedproof.stimulus.news import await_news
 from schedproof.stimulus.own_placements import OwnPlacements

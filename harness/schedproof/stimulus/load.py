@@ -14,7 +14,7 @@ from schedproof.daemons.scrape import opposite
 from schedproof.foundation.deadlines import SCRAPED
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.acts import LineFault, NodesLoad
-from schedproof.judge.preference import ROTATIONS
+from schedproof.judge.clauses.network.preference import ROTATIONS
 from schedproof.normalization.surfaces.extender import ExtenderSurface
 from schedproof.normalization.surfaces.life import Lives
 from schedproof.stimulus.news import await_news

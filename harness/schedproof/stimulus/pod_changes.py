@@ -15,7 +15,7 @@ from schedproof.documents.manifests import merged
 from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.acts import Lift, PodCreated, Tolerates
-from schedproof.judge.configuration import as_configured
+from schedproof.judge.rulings.configuration import as_configured
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import milli, parse_quantity, whole
 from schedproof.oracle.resources import allocatable, held

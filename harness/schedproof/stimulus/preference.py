@@ -13,8 +13,8 @@ from schedproof.foundation.deadlines import BIND, Deadline
 from schedproof.foundation.waiting import NotYet, until
 from schedproof.history.acts import Accepted, Reading
 from schedproof.history.observations import PrometheusQuery
-from schedproof.judge.late import PATIENCE, LateDecisions, recovery
-from schedproof.judge.preference import quietest_of
+from schedproof.judge.clauses.network.preference import quietest_of
+from schedproof.judge.rulings.late import PATIENCE, LateDecisions, recovery
 from schedproof.stimulus.answers import answered_late
 from schedproof.stimulus.own_placements import OwnPlacements
 from schedproof.stimulus.pods import owned_by

@@ -11,7 +11,7 @@ from schedproof.foundation.errors import UsageError
 from schedproof.foundation.saved_cases import SavedCase, SavedCases
 from schedproof.foundation.waiting import until
 from schedproof.history.acts import ScoringSearch, Surfaces
-from schedproof.judge.late import PATIENCE, recovery
+from schedproof.judge.rulings.late import PATIENCE, recovery
 from schedproof.normalization.agreement import disagreement, undocumented
 from schedproof.normalization.answer import case_from_json, case_to_json, readings_to_json
 from schedproof.normalization.effort import SURFACES

@@ -1,0 +1,1 @@
+"""Clauses about a controller that binds pods itself."""

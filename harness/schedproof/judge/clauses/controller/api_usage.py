@@ -1,0 +1,203 @@
+"""How a candidate treats the apiserver: how often it asks, and by which requests it places pods."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import math
+import statistics
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import Calm, CalmOver, Expect
+from schedproof.history.observations import ApiRequest
+from schedproof.history.world import key
+from schedproof.judge.clause import AUDIT, HOLD_BINDINGS, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown, timeline
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from schedproof.history.acts import Marked
+    from schedproof.history.history import History
+
+__all__ = ["CLAUSES", "READS_LIMIT", "STEADY_LIMIT", "judge_binding_subresource", "judge_no_spec_patch", "judge_steady"]
+
+STEADY_LIMIT = 10.0
+"""How often per second one and the same request may be made while nothing happens but that pods fit nowhere.
+
+A poll makes a request of each kind at its own rate, and 5 Hz are common: that costs, say, 5 lists of pods, 5 of nodes
+and 5 writes of each waiting pod's condition a second, and twice as many lists where two parts poll. A loop without
+back-off repeats what it does as fast as the apiserver answers: each of its requests hundreds of times.
+"""
+
+READS_LIMIT = 20.0
+"""How often per second objects of one kind may be read, whichever they are. Ten pods wait for the whole run: to look
+at each of them once a second is ten reads; a loop without back-off reads 28 or more, on a machine with a load of 20.
+"""
+
+
+_READS = ("get", "list")
+_REST = 0.1
+"""Seconds without a request, at least, that count as rest; and no less than `_LONG` times the usual pause between two.
+A loop that waits for a processor pauses as well, and for as long each time."""
+_LONG = 5.0
+_RESTING = 0.2
+"""The part of the time, at least, for which a poll rests that works through all its pods and nodes, and then waits."""
+
+
+def judge_steady(history: History, case: str) -> Finding:
+    """While pods fitted nowhere and nothing else happened, it made few requests, or read much and then rested."""
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    calm = next(history.of(Calm, case), None)
+    if calm is None:
+        return invalid(
+            "not-tried",
+            "there was no quiet period in which its requests could be counted",
+            timeline=timeline(history, case),
+        )
+    if not any(expectation.outcome == "pending" for expectation in history.of(Expect, case)):
+        return invalid("not-tried", "no pod was to be left pending", timeline=timeline(history, case))
+    requests, seconds = _in_calm(history, case, calm)
+    rate = len(requests) / seconds
+    if not requests:
+        return passed("no request at all while pods fitted nowhere", measured={"requests per second": 0.0})
+    resting = _resting(requests, seconds)
+    # How much it reads at a time depends on how many pods and nodes there are, which is the harness's doing.
+    counted = [_same(one) for one in requests if resting < _RESTING or one.verb not in _READS]
+    ((what, count),) = collections.Counter(counted).most_common(1) or [(("", "", ""), 0)]
+    measured = {
+        "requests per second": rate, "of the most frequent one": count / seconds, "part of the time at rest": resting
+    }  # fmt: skip
+    reads = collections.Counter((verb, about) for verb, about, _ in counted if verb in _READS)
+    ((kind, of_kind),) = reads.most_common(1) or [(("", ""), 0)]
+    if of_kind / seconds > READS_LIMIT:
+        return failed(
+            "too-many-requests",
+            f"{' '.join(kind)}: {of_kind / seconds:.0f} times per second while nothing happened (limit: "
+            f"{READS_LIMIT:g}, of all objects together); {rate:.0f} requests per second in all",
+            measured=measured, **shown(history, case),
+        )  # fmt: skip
+    if count / seconds > STEADY_LIMIT:
+        return failed(
+            "too-many-requests",
+            f"{' '.join(filter(None, what))}: {count / seconds:.0f} times per second while nothing happened "
+            f"(limit: {STEADY_LIMIT:g}); {rate:.0f} requests per second in all",
+            measured=measured, **shown(history, case),
+        )  # fmt: skip
+    return passed(
+        f"{rate:.1f} requests per second while pods fitted nowhere, at most {count / seconds:.1f} of one kind",
+        measured=measured,
+    )
+
+
+def _in_calm(history: History, case: str, calm: Calm) -> tuple[list[ApiRequest], float]:
+    """The candidate's requests while the harness did nothing, and for how many seconds that was."""
+    own = [request for request in history.of(ApiRequest) if request.user in history.candidate_users]
+    over = next(history.of(CalmOver, case), None)
+    if over is None or not over.mark:
+        begin, seconds = calm.at, calm.seconds
+        return [request for request in own if begin <= request.received <= begin + seconds], seconds
+
+    def follows(request: ApiRequest, event: Marked) -> bool:
+        return history.order.follows(request.line, request.received, event)
+
+    return [request for request in own if follows(request, calm) and not follows(request, over)], over.seconds
+
+
+def _resting(requests: Sequence[ApiRequest], seconds: float) -> float:
+    """The part of the time in which it made no request for a while; what precedes the first one does not count."""
+    moments = sorted(request.received for request in requests)
+    gaps = [after - before for before, after in itertools.pairwise(moments)]
+    rest = max(_REST, _LONG * statistics.median(gaps or [0.0]))
+    return sum(gap for gap in gaps if gap >= rest) / seconds
+
+
+def _same(request: ApiRequest) -> tuple[str, str, str]:
+    """What makes two requests the same: verb, resource or path, and the object; what is created has a new name."""
+    about = request.resource or request.path
+    return request.verb, about, request.name if request.verb != "create" or "/" in about else ""
+
+
+def judge_binding_subresource(history: History, _case: str) -> Finding:
+    """It posted Bindings, and created no pod that has its node from the start."""
+    created = [request for request in _own(history, "create") if request.resource == "pods" and _names_node(request)]
+    if created:
+        return failed(
+            "pod-created-with-node",
+            f"it created {_pod(created[0])} with spec.nodeName set ({len(created)} such requests): a pod that "
+            "replaces another one is not known to its owner, and no Binding records its placement",
+            timeline=[f"create pods {_pod(request)}: {request.code}" for request in created[:20]],
+        )
+    bindings = [attempt for attempt in history.attempts if attempt.user in history.candidate_users]
+    if not any(attempt.succeeded for attempt in bindings):
+        return invalid("nothing-bound", "it bound no pod")
+    return passed(f"{len(bindings)} Bindings posted, and no pod created with a node")
+
+
+def judge_no_spec_patch(history: History, _case: str) -> Finding:
+    """No patch or update of a pod, whether or not the apiserver took it, was to set spec.nodeName."""
+    changes = [request for request in _own(history, "patch", "update") if request.resource == "pods"]
+    at_first = {uid: binding.at for uid, binding in history.bindings.items()}
+    unbound = [request for request in changes if _names_node(request) and not _was_bound(history, request, at_first)]
+    if unbound:
+        return failed(
+            "node-name-written",
+            f"it tried to set spec.nodeName of {_pod(unbound[0])} by {unbound[0].verb}, which was answered with "
+            f"{unbound[0].code} ({len(unbound)} such requests): only a Binding assigns a node",
+            timeline=[f"{r.verb} pods {_pod(r)}: {r.code}" for r in unbound[:20]],
+        )
+    if not any(attempt.user in history.candidate_users for attempt in history.attempts):
+        return invalid("nothing-bound", "it tried to place no pod")
+    return passed(f"{len(changes)} changes of pods, none of which was to set a node")
+
+
+def _own(history: History, *verbs: str) -> list[ApiRequest]:
+    return [r for r in history.of(ApiRequest) if r.user in history.candidate_users and r.verb in verbs]
+
+
+def _pod(request: ApiRequest) -> str:
+    return f"{request.namespace}/{request.name}"
+
+
+def _names_node(request: ApiRequest) -> bool:
+    """Whether the body of a request (a pod, a merge patch, or a JSON patch) has a spec.nodeName."""
+    body = request.body or {}
+    if isinstance(body, list):
+        return any(
+            step.get("path") == "/spec/nodeName" and step.get("value") and step.get("op") != "test" for step in body
+        )
+    return bool((body.get("spec") or {}).get("nodeName"))
+
+
+def _was_bound(history: History, request: ApiRequest, at_first: Mapping[str, float]) -> bool:
+    """Whether a pod of that name was on a node already: an update of, say, its labels then has the node as well.
+
+    The candidate's watch may have shown it before the harness's own did, and not before the Binding was made.
+    """
+    if any(one.succeeded and one.line < request.line for one in history.attempts_at(_pod(request))):
+        return True
+    uids = [uid for uid, pod in history.manifests.items() if key(pod) == _pod(request)]
+    received, _ = history.order.times(request)
+    return any(at_first.get(uid, math.inf) <= received for uid in uids)
+
+
+CLAUSES = (
+    Clause(
+        "controller/binding-subresource",
+        "Pods get their nodes by Bindings that it posts; it creates no pod with a node.",
+        "Kubernetes: pods/binding", judge_binding_subresource, needs=AUDIT, whole_run=True,
+    ),
+    Clause(
+        "controller/no-spec-patch", "It sets no pod's spec.nodeName by patch or update.",
+        "Kubernetes: PodSpec.nodeName is immutable but for a Binding (ValidatePodUpdate)", judge_no_spec_patch,
+        needs=AUDIT, whole_run=True,
+    ),
+    Clause(
+        "controller/steady", "While a pod is unschedulable, or its Binding refused, requests are few.",
+        "Kubernetes: controllers back off", judge_steady, needs=HOLD_BINDINGS | AUDIT,
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Clauses of every candidate: placement, binding, freshness, preemption, and what is left alone."""

@@ -1,0 +1,128 @@
+"""`core/alive`: nothing of the candidate ended before the harness ended it; a supervisor does not hide that it did."""
+
+from __future__ import annotations
+
+import re
+import signal
+from typing import TYPE_CHECKING
+
+from schedproof.history.observations import ProcessEvent, StartFailed
+from schedproof.judge.clause import Clause
+from schedproof.judge.rulings.evidence import log_tails
+from schedproof.judge.rulings.timeline import describe_process
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from schedproof.history.history import History
+
+__all__ = ["CLAUSES", "judge_alive"]
+
+_ENOUGH = 2.0
+"""Seconds: a descendant that lived for less may be a helper, whose exit code is its answer."""
+_REQUESTS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL})
+"""Signals by which a supervisor ends a worker that it replaces, or `timeout` what takes too long (Go's CommandContext
+by SIGKILL). None of them comes from a fault of the process: nothing here limits its memory but the machine."""
+_TIMELINE = 40
+_SHELL = 128
+"""A program that handles a signal ends with this plus its number, by convention."""
+
+# Go; Python (of a process, of a thread); Rust; Java; and the last line of Python, Node.js and Java: `TypeError: ...`.
+_CRASH = re.compile(
+    r"panic: |fatal error: |Traceback \(most recent call last\)|Exception in thread |thread '.*' panicked at "
+    r"|(Uncaught )?[A-Za-z_][\w.]*(Error|Exception): "
+)
+
+
+def judge_alive(history: History, case: str) -> Finding:
+    """No process of the candidate ended before the harness ended it, nor crashed and was started over by its own
+    supervisor.
+    """
+    if (failure := next(history.of(StartFailed), None)) is not None:
+        fix = f"; fix: {failure.fix}" if failure.fix else ""
+        return failed("does-not-start", f"it does not start: {failure.text}{fix}", logs=log_tails(history, case))
+    events = list(history.of(ProcessEvent))
+    started = {event.name for event in events if event.event == "started"}
+    if not started:
+        return invalid("nothing-started", "no process of the candidate was seen to start")
+    exits = [event for event in events if event.event == "exited" and not event.descendant]
+    crashes = list(_hidden_crashes(events))
+    listeners = [
+        event for event in events if event.event == "listener-replaced" and not _was_told_to_end(event, events)
+    ]  # fmt: skip
+    ends = sorted([*exits, *(crashes or listeners)], key=lambda event: event.at)
+    if ends:
+        more = f" (and {len(ends) - 1} more times)" if len(ends) > 1 else ""
+        return failed(
+            "process-exited" if ends[0] in exits else "process-restarted",
+            f"{_told(ends[0])}, {ends[0].at:.1f} s into the run{more}",
+            timeline=[f"{event.at:8.3f}s  {describe_process(event)}" for event in events][-_TIMELINE:],
+            logs=log_tails(history, case),
+        )
+    unwatched = any(event.event == "unwatched" for event in events)
+    note = "; their child processes could not be watched: this kernel does not list them" if unwatched else ""
+    return passed(f"{len(started)} processes ran until the harness stopped them{note}")
+
+
+def _hidden_crashes(events: list[ProcessEvent]) -> Iterator[ProcessEvent]:
+    """The ends of descendants that something else of the candidate has hidden by starting them over."""
+    ends = [event for event in events if event.event == "exited" and event.descendant]
+    followed = {event.pid for event in events if event.event == "replaced"}
+    # What is started again after an end with 0 is a step of a loop, and what it ends with is its answer to the loop.
+    steps = {tuple(end.argv) for end in ends if end.code == 0}
+    for end in ends:
+        if end.pid in followed and end.lived >= _ENOUGH and tuple(end.argv) not in steps and _is_crash(end):
+            yield end
+
+
+def _was_told_to_end(replaced: ProcessEvent, events: Sequence[ProcessEvent]) -> bool:
+    """Whether what had listened ended in order, and not by a crash: something has replaced it on purpose.
+
+    It is not known which process listened: since the last such change nothing below the command has crashed, and
+    something has ended.
+    """
+    before = [event for event in events if event.at < replaced.at and event.name.startswith(replaced.name)]
+    since = max((event.at for event in before if event.event in ("started", "listener-replaced")), default=0.0)
+    ends = [event for event in before if event.event == "exited" and event.descendant and event.at >= since]
+    return any(end.code is not None for end in ends) and not any(map(_is_crash, ends))
+
+
+def _is_crash(end: ProcessEvent) -> bool:
+    code = end.code
+    dumped = any(_CRASH.match(line) for line in end.log)
+    if code is None:
+        return dumped
+    if code < 0:
+        return -code not in _REQUESTS
+    if code == 0 or code - _SHELL in _REQUESTS:
+        return False
+    # A copy of its parent may be one end of a shell's pipeline: what that ends with says little.
+    return dumped or not end.forked
+
+
+def _told(end: ProcessEvent) -> str:
+    if end.event == "listener-replaced":
+        return (
+            f"{end.name}: the process that listened at port {end.port} ended, and another process "
+            "took over the port: a supervisor started it again"
+        )
+    if not end.descendant:
+        cause = " ".join(end.cause.split())
+        return f"{end.name} ended by itself with {_code(end.code)}{f': {cause}' if cause else ''}"
+    known = "" if end.code is not None else " (this kernel does not report it; its log shows a crash)"
+    return f"{end.name} ended by itself with {_code(end.code)}{known} and a supervisor started it again"
+
+
+def _code(code: int | None) -> str:
+    if code is None:
+        return "an unknown code"
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
+
+
+CLAUSES = (
+    Clause(
+        "core/alive", "The scheduler neither exits, panics nor crash-loops, whatever it is given.",
+        "schedproof", judge_alive, always=True,
+    ),
+)  # fmt: skip

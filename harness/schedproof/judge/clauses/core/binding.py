@@ -1,0 +1,386 @@
+"""What a scheduler tries to bind, and when: clauses that look at attempts, whether or not the apiserver took them."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import Fence, Halted, Lift, Resumed
+from schedproof.history.observations import Admission, WatchEvent
+from schedproof.judge.clause import (
+    AUDIT,
+    CHANGE_NODES,
+    HOLD_BINDINGS,
+    RETRIED,
+    SEVERAL_NODES,
+    STEERED,
+    TRIED_AGAIN,
+    Clause,
+)
+from schedproof.judge.clauses.core.invariants import is_about_metadata, writes
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.configuration import back_off
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.lateness import busy_between, is_overdue
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+
+if TYPE_CHECKING:
+    from schedproof.history.acts import Marked
+    from schedproof.history.history import Attempt, History, TestPod
+
+__all__ = ["CLAUSES",
+    "judge_bind_uid", "judge_conflict_forgiven", "judge_deleted", "judge_gates", "judge_lost_race",
+    "judge_prebound", "judge_refused", "judge_requeue_refused", "judge_restart",
+]  # fmt: skip
+
+_TOO_OFTEN = 2
+"""Attempts that came too late. One may be a machine that stood still for a moment."""
+
+
+def judge_prebound(history: History, case: str) -> Finding:
+    """Nothing was written that concerns a pod which had its node from the start."""
+    pods = {pod.name for pod in history.test_pods(case, "prebound")}
+    if not pods:
+        return invalid("not-tried", "no pod was created with its node set")
+    written = [request for request in writes(history) if f"{request.namespace}/{request.name}" in pods]
+    # Labels and annotations decide nothing about a pod: some keep accounts of all pods that are theirs.
+    touched = [request for request in written if not (is_about_metadata(request) or request.dry_run)]
+    if touched:
+        first = touched[0]
+        return failed(
+            "prebound-pod-touched",
+            f"{first.verb} {first.resource} on {first.name}, which had its node from the start "
+            f"({first.code}; {len(touched)} such requests)",
+            **shown(history, case),
+        )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not any(history.of(Fence, case)):
+        return invalid(
+            "not-decided-on", "no fence shows that the candidate had come to these pods", **shown(history, case)
+        )
+    told = ""
+    if written:
+        more = f" (and {len(written) - 1} more such requests)"
+        told = f", but for metadata: {written[0].verb} {written[0].resource} on {written[0].name}{more}"
+    return passed(f"{len(pods)} pods with a node of their own were left alone{told}", **shown(history, case))
+
+
+def judge_refused(history: History, case: str) -> Finding:
+    """What was to happen around a pod whose Binding is refused: it was refused, at least once."""
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    erring = history.test_pods(case, "erring")
+    if all(attempt.succeeded for pod in erring for attempt in history.attempts_at(pod.name)):
+        return invalid("no-binding-refused", "no Binding was refused", **shown(history, case))
+    return finding
+
+
+def judge_requeue_refused(history: History, case: str) -> Finding:
+    """They were tried again in time; and would be, as far as its configuration says, after any number of errors."""
+    finding = judge_refused(history, case)
+    longest, claimed = back_off(history), history.claims.timing.requeue
+    if finding.outcome == "passed" and longest > claimed:
+        return failed(
+            "backs-off-too-long",
+            f"its configuration has podMaxBackoffSeconds: {longest:g}, so that after some errors a pod waits for "
+            f"longer than the {claimed:g} s that it claims (timing.requeue)",
+            **shown(history, case),
+        )
+    return finding
+
+
+def judge_conflict_forgiven(history: History, case: str) -> Finding:
+    """After each error on its Binding a pod was scheduled; a Binding that took effect was not repeated.
+
+    Each of the pods with the role `erring` stands for one answer: 409, 429, 500, 503, or 504 to a Binding that took
+    effect.
+    """
+    admissions = list(history.of(Admission, case))
+    lost = {record.call for record in admissions if record.effective}
+    for pod in history.test_pods(case, "erring"):
+        made = history.attempts_on(pod.name, pod.uid)
+        unanswered = next((attempt for attempt in made if attempt.call in lost and attempt.call), None)
+        again = [a for a in made if unanswered is not None and a.line > unanswered.line]
+        if unanswered is not None and again:
+            return failed(
+                "second-binding",
+                f"{pod.name} was on {unanswered.node}: its Binding had taken effect, though it was answered with "
+                f"{unanswered.code}; the candidate could see that before the answer, and tried again "
+                f"({again[0].node}: {again[0].code})",
+                **shown(history, case),
+            )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    answered = {record.code for record in admissions}
+    if missing := sorted({409, 429, 500, 503, 504} - answered):
+        return invalid(
+            "no-binding-refused", f"no Binding was answered with {', '.join(map(str, missing))}", **shown(history, case)
+        )
+    if not any(record.held for record in admissions):
+        return invalid(
+            "no-binding-held", "no Binding was under way when its pod was created anew", **shown(history, case)
+        )
+    return passed(f"{finding.summary}, each after an error on its Binding", **finding.evidence)
+
+
+def judge_lost_race(history: History, case: str) -> Finding:
+    """A pod that another scheduler had bound meanwhile was not tried again, and no room was kept for it elsewhere."""
+    pods, busy = history.test_pods(case, "raced"), list[str]()
+    freshness = history.claims.timing.freshness
+    for pod in pods:
+        made = history.attempts_on(pod.name, pod.uid)
+        refused = next((attempt for attempt in made if attempt.code == HTTPStatus.CONFLICT), None)
+        if refused is None:
+            continue
+        if again := [a for a in made if is_overdue(history, refused.completed, a.received, freshness)]:
+            return failed(
+                "second-binding",
+                f"{pod.name} had been bound to {history.bindings[pod.uid].node} by another scheduler, the candidate's "
+                f"Binding was refused with 409, and {again[0].received - refused.completed:.1f} s later it tried again "
+                f"({again[0].node}: {again[0].code})",
+                **shown(history, case),
+            )
+        busy += (busy_between(history, refused.completed, a.received, freshness) for a in made)
+    if why := next(filter(None, busy), ""):
+        return invalid("machine-too-busy", why, **shown(history, case))
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not any(a.code == HTTPStatus.CONFLICT for pod in pods for a in history.attempts_on(pod.name, pod.uid)):
+        return invalid(
+            "no-binding-refused", "no Binding lost a race: none was refused with 409", **shown(history, case)
+        )
+    return passed(f"{finding.summary}; a Binding that had lost a race was dropped", **finding.evidence)
+
+
+def judge_gates(history: History, case: str) -> Finding:
+    """Until its last gate was taken away no pod was tried, or called unschedulable; then it was bound."""
+    if called := _called_unschedulable(history):
+        return failed(
+            "gated-pod-called-unschedulable",
+            f"{called} had scheduling gates, and its condition PodScheduled said Unschedulable: autoscalers would add "
+            "nodes for it",
+            **shown(history, case),
+        )
+    lifted = {record.uid: record for record in history.of(Lift, case)}
+    for pod in history.test_pods(case, "probe"):
+        lift = lifted.get(pod.uid)
+        early = [a for a in history.attempts_on(pod.name, pod.uid) if lift is None or not _follows(history, a, lift)]
+        if early:
+            return failed(
+                "gated-pod-tried",
+                f"tried to bind {pod.name} to {early[0].node}, though it had scheduling gates ({early[0].code})",
+                **shown(history, case),
+            )
+    if not lifted:
+        return _unless_placement_fails(history, case, "no gate was taken away")
+    return judge_placement(history, case)
+
+
+def _called_unschedulable(history: History) -> str:
+    """A pod that had gates, and was told to fit nowhere (the apiserver says SchedulingGated); "" if none was."""
+    own = history.own_pods()
+    for event in history.of(WatchEvent):
+        pod = event.object
+        if event.resource != "pods" or pod["metadata"]["uid"] not in own or not pod["spec"].get("schedulingGates"):
+            continue
+        conditions = (pod.get("status") or {}).get("conditions") or ()
+        if any(one["type"] == "PodScheduled" and one.get("reason") == "Unschedulable" for one in conditions):
+            return str(pod["metadata"]["name"])
+    return ""
+
+
+def judge_deleted(history: History, case: str) -> Finding:
+    """No attempt to bind a pod once its deletion had to be known by the claimed freshness; others were bound."""
+    freshness = history.claims.timing.freshness
+    deleted = history.test_pods(case, "deleted")
+    after = [
+        (pod, attempt, at)
+        for pod in deleted
+        if (at := _deleted_at(history, pod)) is not None
+        for attempt in history.attempts_on(pod.name, pod.uid)
+    ]
+    late = [(pod, a) for pod, a, at in after if is_overdue(history, at, a.received, freshness)]
+    busy = [why for _, a, at in after if (why := busy_between(history, at, a.received, freshness))]
+    if len(late) >= _TOO_OFTEN:
+        pod, attempt = late[0]
+        return failed(
+            "deleted-pod-tried",
+            f"tried to bind {pod.name} to {attempt.node}, more than the claimed freshness of {freshness:g} s after it "
+            f"was told of its deletion ({attempt.code}; {len(late)} such attempts)",
+            **shown(history, case),
+        )
+    if len(late) + len(busy) >= _TOO_OFTEN:
+        return invalid("machine-too-busy", busy[0], **shown(history, case))
+    if not any(_deleted_at(history, pod) for pod in deleted):
+        return _unless_placement_fails(history, case, "no pod was deleted")
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    rooms = [history.bindings[pod.uid].rv for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
+    there = [pod for pod in deleted if any(_is_pending(history, pod, rv) for rv in rooms)]
+    return passed(
+        f"of {len(deleted)} pods that were deleted none was tried after that; {len(there)} were still terminating",
+        **finding.evidence,
+    )
+
+
+def _is_pending(history: History, pod: TestPod, rv: int) -> bool:
+    manifest = history.world.at(rv).pods.get(pod.name)
+    return (
+        manifest is not None and manifest["metadata"]["uid"] == pod.uid and manifest["status"].get("phase") == "Pending"
+    )
+
+
+def _deleted_at(history: History, pod: TestPod) -> float | None:
+    """When the watch showed that a pod was to go, or gone; None where neither happened within its case."""
+    _, end = history.span(pod.case)
+    return next(
+        (
+            event.at
+            for event in history.of(WatchEvent)
+            if event.resource == "pods"
+            and event.object["metadata"]["uid"] == pod.uid
+            and (event.type == "DELETED" or "deletionTimestamp" in event.object["metadata"])
+            and event.at <= end
+        ),
+        None,
+    )
+
+
+def judge_bind_uid(history: History, case: str) -> Finding:
+    """A Binding decided on for a pod that is gone did not place the pod that has its name now."""
+    again = history.test_pods(case, "recreated")
+    if not again:
+        return _unless_placement_fails(history, case, "the pod was not created anew")
+    pod = again[0]
+    held = _held(history, case, pod)
+    placed = [attempt for attempt in held if attempt.succeeded]
+    if placed:
+        why = (
+            "it was posted to the legacy resource `bindings`, where the apiserver ignores metadata.uid: post it to the "
+            "pod's subresource `binding`"
+            if placed[0].legacy
+            else "the Binding has no metadata.uid, which would tell the two pods apart"
+        )
+        return failed(
+            "outdated-binding",
+            f"{pod.name} was bound to {placed[0].node} by a Binding that was posted before it existed, for another pod "
+            f"of its name: {why}",
+            **shown(history, case),
+        )
+    if not held:
+        reason = "no Binding was under way when the pod was created anew"
+        return _unless_placement_fails(history, case, reason, "no-binding-held")
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    return passed(f"the Binding meant for the pod that was gone was refused ({held[0].code})", **shown(history, case))
+
+
+def _held(history: History, case: str, pod: TestPod) -> list[Attempt]:
+    """The attempts that waited, by the harness's doing, while a pod was created anew."""
+    calls = {record.call for record in history.of(Admission, case) if record.held}
+    made = history.attempts_at(pod.name)
+    if calls:
+        return [attempt for attempt in made if attempt.call in calls]
+    return [attempt for attempt in made if attempt.received < pod.at < attempt.completed]
+
+
+def _follows(history: History, attempt: Attempt, event: Marked) -> bool:
+    return history.order.follows(attempt.line, attempt.received, event)
+
+
+def judge_restart(history: History, case: str) -> Finding:
+    """What waited was scheduled after the restart; what had been bound was not tried again."""
+    start = next(history.of(Resumed, case), None)
+    if start is None:
+        return _unless_placement_fails(history, case, "the candidate was not started again")
+    halted = next((record.at for record in history.of(Halted, case)), start.at)
+    for pod in history.test_pods(case):
+        binding = history.bindings.get(pod.uid)
+        if binding is None or binding.at >= halted:
+            continue
+        again = [a for a in history.attempts_on(pod.name, pod.uid) if _follows(history, a, start)]
+        if again:
+            return failed(
+                "second-binding",
+                f"{pod.name} was on {binding.node} when the candidate started again, which tried to bind it to "
+                f"{again[0].node} ({again[0].code})",
+                **shown(history, case),
+            )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    before = [pod.uid in history.bindings and history.bindings[pod.uid].at < halted for pod in history.test_pods(case)]
+    if all(before) or not any(before):
+        when = "after" if all(before) else "before"
+        return invalid("not-tried", f"no pod was bound {when} the restart", **shown(history, case))
+    return finding
+
+
+def _unless_placement_fails(history: History, case: str, reason: str, code: str = "not-tried") -> Finding:
+    """The stimulus did not come to its point; where the candidate was the cause, its placement says so."""
+    finding = judge_placement(history, case)
+    return finding if finding.outcome == "failed" else invalid(code, reason, **shown(history, case))
+
+
+CLAUSES = (
+    Clause(
+        "core/prebound-untouched", "A pod that is created with its nodeName set is left alone.",
+        "Kubernetes: PodSpec.nodeName", judge_prebound, needs=AUDIT,
+    ),
+    Clause(
+        "core/no-head-of-line",
+        "A pod that cannot be scheduled, or whose Binding is refused, does not delay others beyond the deadline.",
+        "scheduler framework: the backoff and unschedulable queues", judge_refused, needs=HOLD_BINDINGS | AUDIT,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "core/failing-binding-isolated",
+        "A pod that is deleted while its Binding keeps failing does not delay others beyond the deadline.",
+        "kube-scheduler: handleBindingCycleError; the backoff queue", judge_refused, needs=HOLD_BINDINGS | AUDIT,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "core/scheduling-gates",
+        "There is no attempt to bind a gated pod; it is scheduled once its last gate goes.",
+        "Kubernetes: PodSpec.schedulingGates (KEP-3521)", judge_gates, needs=AUDIT,
+    ),
+    Clause(
+        "core/deleted-while-pending",
+        "Once it was told that a pod is deleted there is no attempt to bind it, and others are not disturbed.",
+        "kube-scheduler: skipPodSchedule", judge_deleted, needs=CHANGE_NODES | AUDIT, stands_on=STEERED | TRIED_AGAIN,
+    ),
+    Clause(
+        "core/requeue-bind-refused", "A pod whose Binding was answered with an error is tried again.",
+        "kube-scheduler: handleBindingCycleError", judge_requeue_refused, needs=HOLD_BINDINGS | AUDIT,
+    ),
+    Clause(
+        "core/conflict-forgiven",
+        "After a 409, 429, 500, 503 or time-out of its Binding a pod is scheduled; one with effect is not repeated.",
+        "kube-scheduler: handleBindingCycleError; API conventions: HTTP status codes", judge_conflict_forgiven,
+        needs=HOLD_BINDINGS | AUDIT,
+        stands_on=RETRIED,
+    ),
+    Clause(
+        "core/bind-uid",
+        "A pod that is deleted and created anew under its name is not bound by a decision made for the old one.",
+        "Kubernetes: Binding.metadata.uid", judge_bind_uid, needs=HOLD_BINDINGS | AUDIT,
+    ),
+    Clause(
+        "core/restart", "After the scheduler restarts, pending pods are scheduled, and bound ones left alone.",
+        "Kubernetes: controllers keep their state in the API", judge_restart, needs=AUDIT | CHANGE_NODES,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "controller/conflict",
+        "A Binding that lost a race is dropped: the pod is not tried again, and its room is there for others.",
+        "Kubernetes: a second Binding is refused with 409 (pods/binding, assignPod)", judge_lost_race,
+        needs=HOLD_BINDINGS | AUDIT | SEVERAL_NODES, stands_on=STEERED,
+    ),
+)  # fmt: skip

@@ -1,0 +1,189 @@
+"""`core/binds`, `core/unschedulable-condition` and its like: how a scheduler reports what it did."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import Expect, Missed
+from schedproof.history.observations import ApiRequest, WatchEvent
+from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, STEERED, TRIED_AGAIN, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.lateness import missed_deadline, too_busy
+from schedproof.judge.rulings.unbound import refused_requests
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.history.history import History
+
+__all__ = ["CLAUSES", "judge_binds", "judge_unschedulable_condition"]
+
+
+def judge_binds(history: History, case: str) -> Finding:
+    """Feasible pods were bound in time, each by a POST of the candidate to the binding subresource."""
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed":
+        return finding
+    own = history.own_pods()
+    bound = [pod for pod in history.test_pods(case) if pod.uid in own and pod.uid in history.bindings]
+    if not bound:
+        return (
+            finding
+            if finding.outcome != "passed"
+            else invalid("not-tried", "no pod was to be bound", **finding.evidence)
+        )
+    for pod in bound:
+        attempts = history.attempts_on(pod.name, pod.uid)
+        if not any(attempt.succeeded or attempt.unanswered for attempt in attempts):
+            node = history.bindings[pod.uid].node
+            return failed(
+                "bound-without-binding",
+                f"{pod.name} is on {node}, but the candidate posted no Binding for it",
+                **finding.evidence,
+            )
+    return finding
+
+
+def judge_unschedulable_condition(history: History, case: str) -> Finding:
+    """What fits nowhere stayed Pending with PodScheduled=False, reason Unschedulable; with an event, if claimed."""
+    return _judge_told(history, case, events="events" in history.claims.features)
+
+
+def _judge_told(history: History, case: str, *, events: bool) -> Finding:
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed":
+        return finding
+    untold = _untold(history, case, finding, events=events)
+    if untold.outcome == "failed":
+        for missed in history.of(Missed, case):
+            if busy := too_busy(missed.kept, missed.within):
+                return invalid("machine-too-busy", busy, **untold.evidence)
+    return untold
+
+
+def _untold(history: History, case: str, finding: Finding, *, events: bool) -> Finding:
+    """What was not said of a pod that fits nowhere; `finding`, or how many were told of, where nothing is missing."""
+    evidence = shown(history, case)
+    missed = missed_deadline(history, case)
+    notes = [*([missed] if missed else []), *refused_requests(history, *history.span(case), _TOLD_BY)]
+    late = f" ({'; '.join(notes)})" if notes else ""
+    pending = [e for e in history.of(Expect, case) if e.outcome == "pending"]
+    if not pending:
+        return (
+            finding
+            if finding.outcome != "passed"
+            else invalid("not-tried", "no pod was to be left pending", **evidence)
+        )
+    for expectation in pending:
+        conditions = history.manifests[expectation.uid].get("status", {}).get("conditions", ())
+        condition = next((c for c in conditions if c["type"] == "PodScheduled"), None)
+        if condition is None or condition["status"] != "False" or condition.get("reason") != "Unschedulable":
+            return failed(
+                "pending-without-reason",
+                f"{expectation.pod} fits nowhere; expected the condition PodScheduled=False with reason "
+                f"Unschedulable, found {condition or 'none'}{late}",
+                **evidence,
+            )
+        if events and not _told(history, expectation.pod, expectation.uid):
+            return failed(
+                "pending-without-event",
+                f"{expectation.pod} fits nowhere, and has no event (the feature events is claimed){late}",
+                **evidence,
+            )
+    if finding.outcome != "passed":
+        return finding
+    return passed(f"{len(pending)} pods Pending with PodScheduled=False, reason Unschedulable", **evidence)
+
+
+def judge_refused_condition(history: History, case: str) -> Finding:
+    """A pod that fits nowhere had its condition in the end, although a write of that was answered with an error."""
+    finding = _judge_told(history, case, events=False)
+    pods = {pod.name for pod in history.test_pods(case)}
+    refused = (
+        f"{request.namespace}/{request.name}" in pods
+        and request.resource == "pods/status"
+        and request.code >= HTTPStatus.INTERNAL_SERVER_ERROR
+        for request in history.of(ApiRequest)
+    )
+    if finding.outcome == "passed" and not any(refused):
+        return invalid("not-tried", "no write of a pod's status was refused", **shown(history, case))
+    return finding
+
+
+def judge_foreign_conditions(history: History, case: str) -> Finding:
+    """Conditions that others had written were still there after the candidate had written its own."""
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed":
+        return finding
+    evidence = shown(history, case)
+    pods = history.test_pods(case, "conditioned")
+    for pod in pods:
+        versions = list(_conditions(history, pod.uid))
+        written = {kind for version in versions for kind, reason in version.items() if reason == _OTHERS}
+        if not written:
+            return invalid("not-tried", f"{pod.name} had no condition of another controller", **evidence)
+        if lost := sorted(written - versions[-1].keys()):
+            return failed(
+                "condition-removed",
+                f"{pod.name} had the condition {', '.join(lost)} of another controller, which is gone since the "
+                "candidate wrote PodScheduled: it replaced the list of conditions",
+                **evidence,
+            )
+        if versions[-1].get("PodScheduled") != "Unschedulable":
+            return invalid(
+                "pending-without-reason",
+                f"the candidate did not set the condition PodScheduled of {pod.name}",
+                **evidence,
+            )
+    if not pods or finding.outcome != "passed":
+        return finding if finding.outcome != "passed" else invalid("not-tried", "nothing was tried", **evidence)
+    return passed(f"{len(pods)} pods kept the conditions of others beside PodScheduled", **evidence)
+
+
+_TOLD_BY = ("pods", "pods/status", "events")
+"""What a scheduler writes to tell of a pod."""
+_OTHERS = "WrittenByOthers"
+"""The reason of the conditions that the harness writes."""
+
+
+def _conditions(history: History, uid: str) -> Iterator[dict[str, str]]:
+    """What a pod's conditions were, version by version: type to reason."""
+    for event in history.of(WatchEvent):
+        if event.resource == "pods" and event.object["metadata"]["uid"] == uid and event.type != "DELETED":
+            conditions = event.object.get("status", {}).get("conditions") or ()
+            yield {condition["type"]: condition.get("reason", "") for condition in conditions}
+
+
+def _told(history: History, pod: str, uid: str) -> bool:
+    """Whether an event about a pod says something. What it says is never judged."""
+    return any(event.tells_of(pod, uid) and event.object.get("message") for event in history.of(WatchEvent))
+
+
+CLAUSES = (
+    Clause(
+        "core/binds", "A feasible pod is bound within the deadline, through the binding subresource.",
+        "Kubernetes: pods/binding; e2e sig-scheduling", judge_binds, needs=AUDIT,
+    ),
+    Clause(
+        "core/unschedulable-condition",
+        "A pod that fits nowhere stays Pending with PodScheduled=False and reason Unschedulable.",
+        "Kubernetes: PodCondition PodScheduled, PodReasonUnschedulable", judge_unschedulable_condition,
+        also=frozenset({"events"}), stands_on=STEERED,
+    ),
+    Clause(
+        "core/condition-refused",
+        "Where the apiserver answers the write of a pod's condition PodScheduled with an error, the pod has it after "
+        "the next attempt at the latest.",
+        "Kubernetes: PodCondition PodScheduled; API: requests may fail for reasons that pass", judge_refused_condition,
+        needs=HOLD_BINDINGS | AUDIT | CHANGE_NODES, stands_on=STEERED | TRIED_AGAIN,
+    ),
+    Clause(
+        "core/foreign-conditions",
+        "Conditions of a pod that others have written stay when the scheduler writes its own.",
+        "Kubernetes: PodStatus.conditions, merged by type; readiness gates (KEP-580)", judge_foreign_conditions,
+        stands_on=STEERED,
+    ),
+)  # fmt: skip

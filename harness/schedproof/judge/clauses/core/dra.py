@@ -1,0 +1,104 @@
+"""Whether pods are where the devices of their ResourceClaims are, and these were allocated and reserved before.
+
+Source: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/, and ResourceClaimStatus
+(resource.k8s.io/v1): a pod is started only once all its claims are allocated, and reserved for it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.history.observations import WatchEvent
+from schedproof.history.world import key
+from schedproof.judge.clause import DEVICES, SEVERAL_NODES, STEERED, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.oracle.dra import allocated, claims_of, gaps, is_reserved, mistakes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.history.history import History
+    from schedproof.history.watched import Binding
+    from schedproof.oracle.dra import DeviceId
+
+__all__ = ["CLAUSES", "judge_dra"]
+
+
+def judge_dra(history: History, case: str) -> Finding:
+    """No pod was bound where its claims cannot be met, or before they were allocated and reserved for it.
+
+    What is allocated to a claim is what it asks for, can be used on the pod's node, and is allocated to no other claim.
+    A kubelet starts no pod of which a claim is not allocated and reserved; kube-controller-manager makes claims from
+    templates, and takes devices back when no pod that uses them is left.
+    """
+    bound = [history.bindings[pod.uid] for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
+    users = [binding for binding in bound if binding.manifest["spec"].get("resourceClaims")]
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed":
+        return finding
+    for found in (_allocated_twice(history), *(_unmet(history, binding) for binding in users)):
+        for code, text in found:
+            return failed(code, text, **shown(history, case))
+    if finding.outcome != "passed":
+        return finding
+    if unmodelled := sorted({gap for binding in users for gap in _gaps(history, binding)}):
+        return invalid("oracle-gap", f"the oracle does not model {', '.join(unmodelled)}")
+    if not users:
+        return invalid("not-tried", "no pod with a ResourceClaim was bound", **shown(history, case))
+    return passed(f"{len(users)} pods were bound where the devices of their claims are", **shown(history, case))
+
+
+def _allocated_twice(history: History) -> Iterator[tuple[str, str]]:
+    """A device that was allocated to a claim while it was allocated to another one: code and sentence."""
+    held: dict[str, tuple[str, list[DeviceId]]] = {}
+    for event in history.of(WatchEvent):
+        if event.resource != "resourceclaims":
+            continue
+        name, uid = key(event.object), event.object["metadata"]["uid"]
+        held.pop(uid, None)
+        if event.type == "DELETED":
+            continue
+        devices = allocated(event.object)
+        for other, taken in held.values():
+            if both := [device for device in devices if device in taken]:
+                where = "/".join(both[0])
+                yield "device-allocated-twice", f"device {where} was allocated to claims {other} and {name}"
+        if twice := [device for device in devices if devices.count(device) > 1]:
+            yield "device-allocated-twice", f"device {'/'.join(twice[0])} was allocated to claim {name} twice"
+        held[uid] = (name, devices)
+
+
+def _gaps(history: History, binding: Binding) -> list[str]:
+    inventory = history.world.inventory(binding.rv - 1)
+    return [] if inventory is None else list(gaps(binding.manifest, inventory))
+
+
+def _unmet(history: History, binding: Binding) -> Iterator[tuple[str, str]]:
+    """What was not right with the claims of a pod when it was bound: code and sentence."""
+    state = history.world.at(binding.rv - 1)
+    node = state.nodes.get(binding.node)
+    if state.inventory is None or node is None:
+        return
+    was_bound = f"{binding.pod} was bound to {binding.node} while its claim"
+    for name, claim in claims_of(binding.manifest, state.inventory):
+        if claim is None:
+            continue
+        if not allocated(claim):
+            yield "unallocated-resource-claim", f"{was_bound} {name} was not allocated"
+        elif not is_reserved(claim, binding.manifest):
+            yield "unreserved-resource-claim", f"{was_bound} {name} was not reserved for it (status.reservedFor)"
+        elif not _gaps(history, binding):
+            for mistake in mistakes(claim, state.inventory, node):
+                yield "wrong-allocation", f"{was_bound} {name} {mistake}"
+
+
+CLAUSES = (
+    Clause(
+        "core/dra",
+        "A pod goes only where devices meet its ResourceClaims, which are allocated and reserved before it is bound.",
+        "Kubernetes: dynamic resource allocation (KEP-4381), ResourceClaimStatus; DynamicResources plugin",
+        judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), stands_on=STEERED,
+    ),
+)  # fmt: skip

@@ -1,0 +1,72 @@
+"""Of two instances that elect a leader only one schedules, and what becomes of pods when that one fails."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.claims import LEADER_ELECTION
+from schedproof.history.acts import Election
+from schedproof.judge.clause import AUDIT, CUT_APISERVER, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
+
+if TYPE_CHECKING:
+    from schedproof.history.history import Attempt, History
+
+__all__ = ["CLAUSES", "judge_leader"]
+
+
+def _no_election_of_its_own(kind: str) -> str:
+    """Why the feature is not tried of a candidate of this kind; "" where it is."""
+    if kind not in ("extender", "plugin"):
+        return ""
+    return f"a second instance is tried of controllers only: of {kind}s kube-scheduler elects the leader"
+
+
+def judge_leader(history: History, case: str) -> Finding:
+    """Pods were bound in time, whichever instance led, and by no other one.
+
+    The second one stands by while the first one leads. It takes over while the first one is frozen. From then on the
+    first one binds nothing, and once it has had the time to see that it leads no more, it does not even try: an attempt
+    just after it is thawed, of what it had in hand, is refused by the apiserver, as client-go warns (leaderelection is
+    no fencing).
+    """
+    if reason := _no_election_of_its_own(history.run.candidate.kind):
+        return not_claimed(reason)
+    moments = {record.event: record.at for record in history.of(Election, case)}
+    second = next((record.user for record in history.of(Election, case)), "")
+    begin, frozen = moments.get("second-started", math.inf), moments.get("first-frozen", math.inf)
+    awake, end = moments.get("first-awake", math.inf), moments.get("second-ends", math.inf)
+    tried = [attempt for attempt in history.attempts if begin <= attempt.received < end]
+    by_second = [attempt for attempt in tried if attempt.user == second]
+    if early := [attempt for attempt in by_second if attempt.received < frozen]:
+        return _at_once(history, case, early[0], "the second instance", "the first one led")
+    taken_over = min((attempt.completed for attempt in by_second if attempt.succeeded), default=math.inf)
+    for attempt in tried:
+        led_no_more = attempt.received > (taken_over if attempt.succeeded else awake)
+        if led_no_more and attempt.user in history.run.users.candidate and attempt.user != second:
+            return _at_once(history, case, attempt, "the first instance", "the second one had taken over")
+    finding = judge_placement(history, case)
+    if finding.outcome == "passed" and (taken_over == math.inf or awake == math.inf):
+        return invalid("no-takeover", "the second instance was not seen to take over", **shown(history, case))
+    return finding
+
+
+def _at_once(history: History, case: str, attempt: Attempt, instance: str, when: str) -> Finding:
+    did = "bound" if attempt.succeeded else "tried to bind"
+    return failed(
+        "bound-by-non-leader",
+        f"{instance} {did} {attempt.pod} to {attempt.node} ({attempt.code}), although {when}",
+        **shown(history, case),
+    )
+
+
+CLAUSES = (
+    Clause(
+        "core/leader", "Of two instances one schedules; when it is paused, the other one takes over, for good.",
+        "client-go: leaderelection; Kubernetes: Lease", judge_leader, needs=AUDIT | CUT_APISERVER,
+        features=frozenset({LEADER_ELECTION}),
+    ),
+)  # fmt: skip

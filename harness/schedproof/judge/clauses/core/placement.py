@@ -1,0 +1,540 @@
+"""Was each binding feasible, and did what could be scheduled get scheduled?"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+from schedproof.history.acts import Expect, Unseen
+from schedproof.history.observations import ProcessEvent
+from schedproof.history.world import RESERVED
+from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
+from schedproof.judge.rulings.configuration import as_configured, disabled_filters
+from schedproof.judge.rulings.evidence import decision_table, log_tails, ruled_table, shown, timeline
+from schedproof.judge.rulings.lanes import lanes
+from schedproof.judge.rulings.lateness import how_late, kept_waiting, too_busy
+from schedproof.judge.rulings.ruling import Ruling, rule_binding
+from schedproof.judge.rulings.unbound import why_unbound
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.oracle.coverage import as_if_bound, holders
+from schedproof.oracle.feasibility import check, rooms, unmodelled
+from schedproof.oracle.manifest import priority
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from schedproof.history.history import History, TestPod
+    from schedproof.history.observations import Manifest
+    from schedproof.history.watched import Binding
+    from schedproof.history.world import State
+    from schedproof.oracle.reason import Reason
+
+__all__ = ["CLAUSES", "Ruling", "judge_feasible", "judge_placement", "left_unbound", "room_for", "rule_binding"]
+
+_AFFINITY = frozenset({"pod-affinity"})
+
+_AUXILIARY = {
+    "settle": ("view-not-shown", "could not show that the candidate saw the world"),
+    "sentinel": ("not-decided-on", "could not show that the candidate had decided on the pods before"),
+    "patient": ("not-bound-in-time", "a pod that waited for the whole run was not bound at its end"),
+}
+"""Roles of pods by which the harness shows something, and what is not shown where such a pod is not bound: its code."""
+
+_NAMED = 3
+"""Misplaced pods that a summary names after the first; the report shows the decisions of more."""
+
+
+def judge_placement(
+    history: History, case: str, *, but_for: Collection[str] = (), only: Collection[str] | None = None
+) -> Finding:
+    """Every pod of the case that is the candidate's was placed where it could run, and only if it could.
+
+    Every `expect` record of the case is checked against the record, and the expectation itself against the
+    oracle: a test that expects the impossible is `invalid`, not a failure of the candidate.
+
+    Args:
+        history: what happened.
+        case: the clause.
+        but_for: uids of pods of which nothing can be expected.
+        only: uids of the pods that count; None: all of them.
+    """
+    own = history.own_pods()
+    rulings = [
+        rule_binding(history, history.bindings[pod.uid])
+        for pod in history.test_pods(case)
+        # Where the probes that show what it has seen went, is for core/node-selector to judge.
+        if pod.role != "settle" and pod.uid in own and pod.uid in history.bindings and (only is None or pod.uid in only)
+    ]
+    guesses = [ruling for ruling in rulings if ruling.guessed]
+    wrong = [ruling for ruling in rulings if ruling.reasons and ruling not in guesses]
+    if wrong:
+        return _misplaced(history, wrong, shown(history, case))
+    if gaps := sorted({gap for ruling in guesses for gap in ruling.unmodelled}):
+        return invalid("oracle-gap", f"the oracle does not model {', '.join(gaps)}")
+    expectations = [one for one in history.of(Expect, case) if only is None or one.uid in only]
+    if not expectations:
+        return invalid("nothing-expected", _nothing_expected(history, case), timeline=timeline(history, case))
+    pods = {pod.uid: pod for pod in history.test_pods(case)}
+    findings = [_judge_for_case(history, one, pods[one.uid]) for one in expectations if one.uid not in but_for]
+    # What could not be shown early in a case does not hide what was shown later.
+    for outcome in ("failed", "invalid"):
+        if finding := next((one for one in findings if one.outcome == outcome), None):
+            return finding
+    if unseen := next(history.of(Unseen, case), None):
+        return invalid(
+            "view-not-shown",
+            f"could not show that the candidate saw the world: {unseen.reason}",
+            timeline=timeline(history, case),
+        )
+    bound = sum(e.outcome == "bound" for e in expectations)
+    return passed(
+        f"{bound} pods bound where they fit, {len(expectations) - bound} rightly left pending",
+        timeline=timeline(history, case),
+    )
+
+
+def judge_feasible(history: History, _case: str) -> Finding:
+    """Every binding of the run was feasible, whichever clause was being tried; and what fitted nowhere waited.
+
+    But for clauses that are excluded: what pods of theirs are for, the candidate leaves out.
+    """
+    excluded = {exclusion.clause for exclusion in history.exclusions}
+    own = history.own_pods().keys() - {pod.uid for pod in history.test_pods() if pod.case in excluded}
+    bindings = sorted((one for uid, one in history.bindings.items() if uid in own), key=lambda one: one.rv)
+    if not bindings:
+        return invalid("nothing-bound", "no pod was bound")
+    wrong = [ruling for binding in bindings if (ruling := rule_binding(history, binding)).reasons]
+    if sure := [ruling for ruling in wrong if not ruling.guessed]:
+        pods = history.test_pods()
+        # What was decided on for another pod breaks no rule about this one.
+        decided = [ruling for ruling in sure if not _outdated(history, ruling.binding, pods)]
+        first = (decided or sure)[0].binding
+        case = next((pod.case for pod in pods if pod.uid == first.uid), "")
+        evidence = {
+            "timeline": timeline(history, case, first.pod), "logs": log_tails(history, case),
+            "lanes": lanes(history, case),
+        }  # fmt: skip
+        if decided:
+            return _misplaced(history, decided, evidence)
+        return failed(
+            "outdated-binding",
+            f"{first.pod} was bound to {first.node}, where it cannot run, by a Binding that was posted before it "
+            "existed, for another pod of its name",
+            decisions=[ruled_table(sure[0])],
+            **evidence,
+        )
+    if wrong:
+        return invalid(
+            "oracle-gap",
+            f"the oracle does not model {', '.join(wrong[0].unmodelled)}, which {wrong[0].binding.pod} uses",
+        )
+    waiters = history.test_pods(role="waiter")
+    return passed(f"{len(bindings)} bindings of the run were feasible; {len(waiters)} pods waited for its whole length")
+
+
+def _outdated(history: History, binding: Binding, pods: Sequence[TestPod]) -> bool:
+    """Whether a pod was placed by a Binding that was under way when it was created, for another pod of its name."""
+    bearers = [pod for pod in pods if pod.name == binding.pod]
+    created = next((pod.at for pod in bearers if pod.uid == binding.uid), 0.0)
+    return any(
+        attempt.succeeded
+        and attempt.received < created < attempt.completed
+        and any(pod.at < attempt.received for pod in bearers)
+        for attempt in history.attempts_at(binding.pod)
+    )
+
+
+def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str, Any]) -> Finding:
+    wrong = _telling(wrong)
+    first = wrong[0]
+    return failed(
+        "infeasible-node",
+        f"{first.binding.pod} was bound to {first.binding.node}, where it cannot run: {'; '.join(first.reasons)}"
+        + disabled_filters(history, first.binding.manifest)
+        + _others(wrong[1:]),
+        decisions=[ruled_table(ruling) for ruling in wrong[:5]],
+        rules=_rules(wrong),
+        **evidence,
+    )  # fmt: skip
+
+
+def _telling(wrong: Sequence[Ruling]) -> list[Ruling]:
+    """Those first that are about nodes of the world, and not about the node that the harness has reserved."""
+    return sorted(wrong, key=lambda ruling: ruling.binding.node == RESERVED)
+
+
+def _rules(wrong: Sequence[Ruling]) -> list[str]:
+    """The rules that these placements break, those first that the most break.
+
+    The node that the harness has reserved keeps pods off by all rules that can: there the taints stand for them, and
+    only where nothing else was broken.
+    """
+    telling = [ruling for ruling in wrong if ruling.binding.node != RESERVED]
+    broken = collections.Counter(rule for ruling in telling for rule in {reason.rule for reason in ruling.reasons})
+    return [rule for rule, _ in broken.most_common()] or ["taints"]
+
+
+def _others(wrong: Sequence[Ruling]) -> str:
+    """Where else pods were bound that cannot run there; the first few by name."""
+    named = [f"{ruling.binding.pod} to {ruling.binding.node}" for ruling in wrong[:_NAMED]]
+    named += [f"{len(wrong) - _NAMED} more"] if len(wrong) > _NAMED else []
+    return f" (also {', '.join(named)})" if named else ""
+
+
+def _nothing_expected(history: History, case: str) -> str:
+    if not list(history.test_pods(case)):
+        return "nothing was tried"
+    return (
+        "pods were created, and nothing is expected of them: say what is to become of them, such as "
+        "case.expect_bound([pod]), or case.expect_pending([pod]) of pods that fit nowhere"
+    )
+
+
+def _judge_for_case(history: History, expectation: Expect, pod: TestPod) -> Finding:
+    """No guarantee is about the harness's own pods: where one was not bound, something else could not be shown.
+
+    That it was not bound is for `core/all-accounted` to judge.
+    """
+    finding = _judge_expectation(history, expectation, pod)
+    if finding.outcome == "failed" and pod.role in _AUXILIARY:
+        code, text = _AUXILIARY[pod.role]
+        return invalid(code, f"{text}: {finding.summary}", **finding.evidence)
+    return finding
+
+
+def left_unbound(history: History) -> Iterator[str]:
+    """Pods of no case's own, that fitted and were not bound in time; a sentence for each.
+
+    What follows the end of a case, when the world is put back, is not judged.
+    """
+    pods = {pod.uid: pod for pod in history.test_pods()}
+    ends = {case: history.span(case)[1] for case in history.cases}
+    for expectation in history.of(Expect):
+        # What has waited since the start was created in no case, and is waited for in the last one.
+        pod = dataclasses.replace(pods[expectation.uid], case=expectation.case)
+        in_time = expectation.at <= ends.get(pod.case, expectation.at)
+        if pod.role in _AUXILIARY and expectation.outcome == "bound" and in_time:
+            finding = _judge_expectation(history, expectation, pod)
+            if finding.outcome == "failed":
+                yield f"{finding.summary} (while {pod.case} was tried)"
+
+
+def _judge_expectation(history: History, expectation: Expect, pod: TestPod) -> Finding:
+    rv = expectation.rv
+    binding = history.bindings.get(pod.uid)
+    bound = binding is not None and binding.rv <= rv
+    if bound and expectation.outcome == "bound":
+        return passed("bound")
+    state = history.world.at(rv)
+    manifest = state.pods.get(pod.name) or history.manifests[pod.uid]
+    per_node = _check(history, manifest, state, state.pods.values())
+    possible = sorted(node for node, why in per_node.items() if not why)
+    room = _beside_holders(history, manifest, state, per_node)
+    gaps: tuple[str, ...] = ()
+    if not bound:
+        gaps = unmodelled(
+            manifest, state.pods.values(), state.nodes.values(), state.namespaces, state.storage, state.inventory
+        )
+    waits = expectation.outcome == "unwilling" or (expectation.outcome == "pending" and not room)
+    if not bound and not gaps and waits and history.fenced(pod.case, rv) > pod.at:
+        return passed("pending")
+    there = rooms(manifest, state.nodes.values(), state.pods.values())
+    evidence = {
+        "decisions": [decision_table(history, binding, per_node, manifest=manifest, room=there)],
+        "timeline": timeline(history, pod.case),
+        "logs": log_tails(history, pod.case),
+    }
+    if bound:
+        if expectation.outcome == "unwilling":
+            assert binding is not None
+            return failed(
+                "bound-against-claim",
+                f"{pod.name} was bound to {binding.node}, which the candidate claims not to do",
+                **evidence,
+            )
+        # Every binding has been ruled on before: this one was feasible, as far as the candidate can be held to know.
+        return invalid(
+            "wrong-expectation", f"{pod.name} was expected to stay pending, but it could be bound", **evidence
+        )
+    if gaps:
+        return invalid(
+            "oracle-gap", f"{pod.name} was not bound, and the oracle does not model {', '.join(gaps)}", **evidence
+        )
+    if expectation.outcome == "bound":
+        return _judge_unbound(history, expectation, pod, possible, room, evidence)
+    if room and expectation.outcome == "pending":
+        return invalid(
+            "wrong-expectation",
+            f"{pod.name} was expected to stay pending, but the oracle finds {', '.join(room)}",
+            **evidence,
+        )
+    return invalid("not-decided-on", f"no fence shows that {pod.name} was decided on", **evidence)
+
+
+def _judge_unbound(
+    history: History,
+    expectation: Expect,
+    pod: TestPod,
+    possible: Sequence[str],
+    room: Sequence[str],
+    evidence: Mapping[str, Any],
+) -> Finding:
+    """Of a pod that was to be bound, and was not: `possible` are the nodes where it fits, `room` those of them where
+    it does so beside pods for which room is kept free.
+    """
+    if not room:
+        why = "the room for it is kept free for pods with a status.nominatedNodeName" if possible else ""
+        return invalid(
+            "wrong-expectation",
+            f"{pod.name} was expected to be bound, but {why or 'the oracle finds no node for it'}",
+            **evidence,
+        )
+    begin, _ = history.span(pod.case)
+    exits = (event for event in history.of(ProcessEvent) if event.event == "exited" and not event.descendant)
+    ended = [event for event in exits if begin <= event.at <= expectation.at]
+    if not ended and (busy := too_busy(expectation.kept, expectation.within)):
+        return invalid("machine-too-busy", f"{pod.name} was not bound, and {busy}", **evidence)
+    waited = f"within {expectation.within:g} s ({expectation.deadline}){kept_waiting(expectation.kept)}"
+    late = f"; {how_late(history, expectation)}"
+    if ended:
+        waited, late = f"before {ended[0].name} ended with code {ended[0].code}", ""
+    cause = why_unbound(history, pod, expectation.at)
+    text = f"{pod.name} was not bound {waited}, although it fits on {', '.join(room)}"
+    text += f"; {cause}" if cause else ""
+    return failed("not-bound-in-time", text + late, **evidence)
+
+
+def room_for(history: History, manifest: Manifest, state: State) -> list[str]:
+    """The nodes on which a pod fits, also with the pods there for which room is kept free."""
+    return _beside_holders(history, manifest, state, _check(history, manifest, state, state.pods.values()))
+
+
+def _beside_holders(
+    history: History, manifest: Manifest, state: State, per_node: Mapping[str, tuple[str, ...]]
+) -> list[str]:
+    """See `room_for`; `per_node` is what the oracle says of the pods as they are."""
+    others = list(state.pods.values())
+    kept = {id(pod) for pod in holders(manifest, others) if _may_hold(history, dict(pod), state)}
+    checked = [per_node]
+    if kept:
+        checked.append(
+            _check(history, manifest, state, [as_if_bound(pod) if id(pod) in kept else pod for pod in others])
+        )
+    return sorted(node for node in per_node if not any(one[node] for one in checked))
+
+
+def _may_hold(history: History, holder: Manifest, state: State) -> bool:
+    """Whether a pod could run on the node that it is nominated for, once those of lower priority are gone."""
+    node = holder["status"]["nominatedNodeName"]
+    others = [
+        pod
+        for pod in state.pods.values()
+        if not (pod["spec"].get("nodeName") == node and priority(pod) < priority(holder))
+    ]
+    return not _check(history, holder, state, others).get(node, ("is gone",))
+
+
+def _check(
+    history: History, manifest: Manifest, state: State, others: Collection[Mapping[str, Any]]
+) -> dict[str, tuple[Reason, ...]]:
+    return check(
+        as_configured(history, manifest), state.nodes.values(), others, state.namespaces,
+        storage=state.storage, inventory=state.inventory,
+    )  # fmt: skip
+
+
+CLAUSES = (
+    Clause(
+        "core/feasible",
+        "Every binding of a run is feasible, whichever clause was being tried; what fits nowhere waits to its end.",
+        "Kubernetes: the default Filter plugins", judge_feasible, always=True,
+    ),
+    Clause(
+        "core/no-overcommit", "Of a burst of pods, no node ever holds more than its allocatable.",
+        "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
+    ),
+    Clause(
+        "core/fit-cpu", "A pod whose CPU request exceeds what is free on a node is kept off that node.",
+        "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "core/fit-memory", "A pod whose memory request exceeds what is free on a node is kept off that node.",
+        "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "core/fit-ephemeral", "A pod whose request for local storage exceeds what is free is kept off that node.",
+        "Kubernetes: NodeStatus.allocatable, ephemeral-storage", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/fit-extended", "A pod whose request for an extended resource exceeds what is free is kept off.",
+        "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
+        needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/fit-hugepages", "A pod whose request for huge pages exceeds what is free is kept off that node.",
+        "Kubernetes: NodeStatus.allocatable, hugepages-*", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/fit-init", "What a pod needs is the larger of what its init containers and its containers ask for.",
+        "Kubernetes: resource sharing within init containers", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/fit-sidecar", "Sidecars add to what the containers ask for, and init containers after them.",
+        "Kubernetes: sidecar containers (KEP-753)", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/fit-overhead", "The overhead of a pod's RuntimeClass adds to what it asks for.",
+        "Kubernetes: PodSpec.overhead (KEP-688)", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/fit-pod-level", "A request for the pod as a whole takes the place of its containers' requests.",
+        "Kubernetes: PodSpec.resources (KEP-2837)", judge_placement, needs=CHANGE_NODES,
+        features=frozenset({"pod-level-resources"}), stands_on=STEERED,
+    ),
+    Clause(
+        "core/fit-resize", "A pod that is being made smaller holds what it had until its kubelet has done that.",
+        "Kubernetes: in-place resize (KEP-1287)", judge_placement, needs=CHANGE_NODES,
+        features=frozenset({"in-place-resize"}), stands_on=STEERED,
+    ),
+    Clause(
+        "core/fit-pods", "A node never gets more pods than its allocatable says, whatever they request.",
+        "Kubernetes: NodeStatus.allocatable, pods", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/fit-terminated",
+        "Succeeded and Failed pods free their resources; terminating pods still hold them.",
+        "e2e sig-scheduling: validates that there is no conflict with pods in Succeeded or Failed phase",
+        judge_placement, needs=frozenset({"ending-pods"}),
+    ),
+    Clause(
+        "core/node-selector", "A pod goes only to a node that has every label of its nodeSelector.",
+        "e2e sig-scheduling: validates that NodeSelector is respected", judge_placement,
+        needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/node-affinity",
+        "Required node affinity holds: all operators and fields, terms ORed, expressions ANDed.",
+        "e2e sig-scheduling: validates that required NodeAffinity setting is respected", judge_placement,
+        needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/taint-noschedule", "A NoSchedule taint keeps off every pod that does not tolerate it, and no other.",
+        "e2e sig-scheduling: validates that taints-tolerations is respected", judge_placement,
+        needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/taint-noexecute", "A NoExecute taint keeps off every pod that does not tolerate it.",
+        "Kubernetes: taints and tolerations; TaintToleration plugin", judge_placement, needs=CHANGE_NODES,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "core/toleration", "A toleration covers a taint by key, operator, value and effect, as the API says.",
+        "Kubernetes: Toleration.ToleratesTaint", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/cordon", "A node that is cordoned gets no pod that does not tolerate that.",
+        "Kubernetes: NodeSpec.unschedulable; NodeUnschedulable plugin", judge_placement,
+        needs=CHANGE_NODES | SEVERAL_NODES,
+    ),
+    Clause(
+        "core/cordon-tolerated", "A pod that tolerates node.kubernetes.io/unschedulable may go to a cordoned node.",
+        "Kubernetes: NodeUnschedulable plugin", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/host-port",
+        "No two pods of a node open the same port: same number and protocol, same address or 0.0.0.0.",
+        "e2e sig-scheduling: validates that there exists conflict between pods with same hostPort and protocol",
+        judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/pod-affinity",
+        "A pod with required affinity goes only where a pod is that all its terms mean; the first of a group anywhere.",
+        "e2e sig-scheduling: validates that required pod affinity is respected; InterPodAffinity plugin",
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
+    ),
+    Clause(
+        "core/pod-anti-affinity",
+        "A pod with required anti-affinity goes to no place, such as a zone, where a pod is that a term means.",
+        "Kubernetes: inter-pod affinity and anti-affinity; InterPodAffinity plugin",
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
+    ),
+    Clause(
+        "core/anti-affinity-symmetry",
+        "A pod goes to no place where a pod is whose own required anti-affinity means it.",
+        "Kubernetes: inter-pod affinity and anti-affinity; InterPodAffinity plugin",
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
+    ),
+    Clause(
+        "core/affinity-namespaces",
+        "Affinity terms mean pods of their owner's namespace, or of those that they name, or select by labels.",
+        "Kubernetes: PodAffinityTerm.namespaces, namespaceSelector (KEP-2249)",
+        judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
+    ),
+    Clause(
+        "core/topology-spread",
+        "By DoNotSchedule a place is ahead of the emptiest one that counts by maxSkew at most, at every binding.",
+        "Kubernetes: pod topology spread constraints (KEP-895, 3022, 3094, 3243); PodTopologySpread plugin",
+        judge_placement, needs=CHANGE_NODES, features=frozenset({"topology-spread"}), stands_on=STEERED,
+    ),
+    Clause(
+        "core/requeue-node-added", "A pod that fitted nowhere is scheduled once a node joins on which it fits.",
+        "scheduler framework: EventsToRegister (Node/Add)", judge_placement, needs=CHANGE_NODES,
+        stands_on=STEERED | TRIED_AGAIN,
+    ),
+    Clause(
+        "core/requeue-pod-deleted",
+        "A pod that fitted nowhere is scheduled once a pod is deleted in whose place it fits.",
+        "scheduler framework: EventsToRegister (AssignedPod/Delete)", judge_placement,
+        stands_on=TRIED_AGAIN,
+    ),
+    Clause(
+        "core/requeue-taint-removed", "A pod that fitted nowhere is scheduled once a taint goes that kept it off.",
+        "scheduler framework: EventsToRegister (Node/UpdateTaint)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+        stands_on=STEERED | TRIED_AGAIN,
+    ),
+    Clause(
+        "core/requeue-uncordon",
+        "A pod that fitted nowhere is scheduled once a node on which it fits is uncordoned.",
+        "scheduler framework: EventsToRegister (Node/UpdateTaint)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+        stands_on=STEERED | TRIED_AGAIN,
+    ),
+    Clause(
+        "core/requeue-label-changed",
+        "A pod that fitted nowhere is scheduled once a node has the label that it selects.",
+        "scheduler framework: EventsToRegister (Node/UpdateLabel)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "core/requeue-node-resized", "A pod that fitted nowhere is scheduled once a node offers what it asks for.",
+        "scheduler framework: EventsToRegister (Node/UpdateNodeAllocatable); device plugins register late",
+        judge_placement, needs=CHANGE_NODES, stands_on=STEERED | TRIED_AGAIN,
+    ),
+    Clause(
+        "core/requeue-pod-added",
+        "A pod whose required affinity no node met is scheduled once a pod that it means is on a node, whichever "
+        "client bound that one.",
+        "scheduler framework: EventsToRegister (AssignedPod/Add)", judge_placement, features=_AFFINITY,
+        stands_on=TRIED_AGAIN,
+    ),
+    Clause(
+        "core/requeue-pod-updated", "A pod that fitted nowhere is scheduled once it is changed into one that fits.",
+        "Kubernetes: tolerations can be added to a pod; scheduler framework: EventsToRegister (Pod/UpdateToleration)",
+        judge_placement, needs=CHANGE_NODES, stands_on=STEERED | TRIED_AGAIN,
+    ),
+    Clause(
+        "core/bind-existing-node", "There is no Binding to a node that was gone before the decision.",
+        "Kubernetes: pods/binding takes any name of a node", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/node-recreated", "A node that is created anew under its name is taken as it is now.",
+        "Kubernetes: names of nodes are used again", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "network/feasible-first", "An infeasible node is never chosen, however quiet it is.",
+        "scheduler framework: scores rank only what passed the filters", judge_placement,
+        needs=SCRIPTED_METRICS | CHANGE_NODES,
+    ),
+)  # fmt: skip

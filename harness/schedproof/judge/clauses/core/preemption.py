@@ -1,0 +1,209 @@
+"""Which pods are evicted for one of a higher priority, and what becomes of that pod.
+
+Source: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/, the plugin DefaultPreemption.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from schedproof.history.acts import Expect
+from schedproof.history.observations import ApiRequest, WatchEvent
+from schedproof.judge.clause import AUDIT, CHANGE_NODES, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.configuration import as_configured
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.oracle.feasibility import check
+from schedproof.oracle.manifest import priority
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.history.history import History, TestPod
+    from schedproof.history.world import State
+
+__all__ = ["CLAUSES", "FEATURE", "all_evicted", "evicted_for", "judge_disruption_target", "judge_preemption", "named"]
+
+FEATURE = frozenset({"preemption"})
+_TARGET = "DisruptionTarget"
+
+
+def judge_preemption(history: History, case: str) -> Finding:
+    """Pods were evicted for one of a higher priority that may preempt, none that could have stayed, and that was bound.
+
+    Preemptors that are expected to stay pending are those for which no pod may be evicted. Where a pod is
+    `protected` by a PodDisruptionBudget, another one would do.
+    """
+    evicted = all_evicted(history, case)
+    preemptors = history.test_pods(case, "preemptor")
+    wanted = {one.uid: one.outcome for one in history.of(Expect, case)}
+    entitled = [pod for pod in preemptors if wanted.get(pod.uid) == "bound"]
+    for victim in evicted:
+        if not any(_may_evict(history, pod, victim) for pod in preemptors):
+            return failed(
+                "evicted-without-priority",
+                f"{named(history, victim)} was evicted, and no pod waited that has a higher priority and may preempt "
+                f"({', '.join(named(history, pod) for pod in preemptors)})",
+                **shown(history, case),
+            )
+    for pod in entitled:
+        if pod.uid not in history.bindings:
+            gone = f"{len(evicted)} pods were evicted" if evicted else "no pod was evicted"
+            return failed(
+                "preemptor-not-bound",
+                f"{named(history, pod)} was not bound, although pods of lower priority are in its way: {gone}",
+                **shown(history, case),
+            )
+    if kept := next((pod for pod in evicted if pod.role == "protected"), None):
+        return failed(
+            "evicted-despite-budget",
+            f"{named(history, kept)} was evicted, although a PodDisruptionBudget protects it and another pod "
+            "would have done",
+            **shown(history, case),
+        )
+    if wrong := next((text for pod in entitled if (text := _needless(history, pod, evicted))), ""):
+        return failed("needless-eviction", wrong, **shown(history, case))
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not preemptors:
+        return invalid("not-tried", "no pod waited for the place of others", **shown(history, case))
+    if entitled and not evicted:
+        return invalid("nothing-evicted", "no pod had to be evicted", **shown(history, case))
+    return passed(
+        f"{len(evicted)} pods were evicted for {len(entitled)}, and none for {len(preemptors) - len(entitled)} others",
+        **shown(history, case),
+    )
+
+
+def judge_disruption_target(history: History, case: str) -> Finding:
+    """Each pod that was evicted had the condition DisruptionTarget at some time before it went.
+
+    (The disruption controller takes one back whose lastTransitionTime is missing or minutes old.)
+    """
+    finding = judge_preemption(history, case)
+    if finding.outcome != "passed":
+        return finding if finding.outcome == "invalid" else invalid(finding.code, finding.summary, **finding.evidence)
+    evicted = all_evicted(history, case)
+    told = {
+        event.object["metadata"]["uid"]
+        for event in history.of(WatchEvent)
+        for condition in event.object.get("status", {}).get("conditions") or ()
+        if event.resource == "pods" and (condition["type"], condition["status"]) == (_TARGET, "True")
+    }
+    if silent := [pod for pod in evicted if pod.uid not in told]:
+        return failed(
+            "no-disruption-target",
+            f"{silent[0].name} was evicted, and had no condition {_TARGET}",
+            **shown(history, case),
+        )
+    return passed(f"{len(evicted)} evicted pods had the condition {_TARGET}", **shown(history, case))
+
+
+def all_evicted(history: History, case: str) -> list[TestPod]:
+    """The pods of the case that the candidate has deleted, in the order of its requests."""
+    pods = {pod.name: pod for pod in history.test_pods(case)}
+    found: dict[str, TestPod] = {}
+    for request in history.of(ApiRequest):
+        deletes = (request.verb, request.resource) in (("delete", "pods"), ("create", "pods/eviction"))
+        name = f"{request.namespace}/{request.name}"
+        if (
+            deletes
+            and name in pods
+            and request.user in history.candidate_users
+            and request.code < HTTPStatus.MULTIPLE_CHOICES
+            and not request.dry_run
+        ):
+            found.setdefault(name, pods[name])
+    return list(found.values())
+
+
+def _needless(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) -> str:
+    """Why one of those that were evicted for this pod need not have been; "" where all had to.
+
+    Each of them by itself: with the others gone and it still there, the pod fits on the node that it was bound to.
+    """
+    binding = history.bindings[preemptor.uid]
+    gone, before = evicted_for(history, preemptor, evicted)
+    manifest = as_configured(history, history.manifests[preemptor.uid])
+    others = [pod for name, pod in before.pods.items() if name not in {one.name for one in gone}]
+    for victim in gone:
+        kept = before.pods[victim.name]
+        node = kept["spec"].get("nodeName")
+        names = f"{named(history, victim)} was evicted for {named(history, preemptor)}"
+        if node != binding.node:
+            return f"{names} from {node}, and that was bound to {binding.node}"
+        found = check(
+            manifest, before.nodes.values(), [*others, kept], before.namespaces,
+            storage=before.storage, inventory=before.inventory,
+        )  # fmt: skip
+        if not found[node]:
+            return f"{names}, and need not have been: once the others were gone there was room for both on {node}"
+    return ""
+
+
+def evicted_for(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) -> tuple[list[TestPod], State]:
+    """Those of the evicted pods that ended while a pod waited that is bound by now, and the world before the first did.
+
+    Where there are none, it is the world before that pod was bound.
+    """
+    binding, first = history.bindings[preemptor.uid], _first(history, preemptor)
+    ends = {uid: event.rv for uid, event in history.endings.items()}
+    gone = [pod for pod in evicted if pod.at < binding.at and first < ends.get(pod.uid, binding.rv) < binding.rv]
+    return gone, history.world.at(min((ends[pod.uid] for pod in gone), default=binding.rv) - 1)
+
+
+def _first(history: History, pod: TestPod) -> int:
+    """The revision at which a pod was first seen."""
+    events = (event for event in history.of(WatchEvent) if event.resource == "pods")
+    return next((int(event.rv) for event in events if event.object["metadata"]["uid"] == pod.uid), 0)
+
+
+def _may_evict(history: History, preemptor: TestPod, victim: TestPod) -> bool:
+    spec: dict[str, Any] = history.manifests[preemptor.uid]["spec"]
+    return spec.get("preemptionPolicy") != "Never" and _priority(history, preemptor) > _priority(history, victim)
+
+
+def _priority(history: History, pod: TestPod) -> int:
+    return priority(history.manifests[pod.uid])
+
+
+def named(history: History, pod: TestPod) -> str:
+    may_not = pod.role == "preemptor" and history.manifests[pod.uid]["spec"].get("preemptionPolicy") == "Never"
+    never = ", preemptionPolicy Never" if may_not else ""
+    return f"{pod.name} (priority {_priority(history, pod)}{never})"
+
+
+CLAUSES = (
+    Clause(
+        "core/preemption-lands", "A pod that fits nowhere is bound in the place of pods of lower priority.",
+        "Kubernetes: pod priority and preemption; DefaultPreemption plugin", judge_preemption, features=FEATURE,
+        needs=CHANGE_NODES | AUDIT,
+    ),
+    Clause(
+        "core/preemption-lower", "Only pods of lower priority are evicted, and never for a pod of the same.",
+        "Kubernetes: pod priority and preemption", judge_preemption, features=FEATURE, needs=CHANGE_NODES | AUDIT,
+    ),
+    Clause(
+        "core/preemption-spares", "No pod is evicted that could have stayed.",
+        "DefaultPreemption plugin: SelectVictimsOnNode", judge_preemption, features=FEATURE,
+        needs=CHANGE_NODES | AUDIT,
+    ),
+    Clause(
+        "core/preemption-never", "No pod is evicted for a pod whose preemptionPolicy is Never.",
+        "Kubernetes: PodSpec.preemptionPolicy", judge_preemption, features=FEATURE, needs=CHANGE_NODES | AUDIT,
+    ),
+    Clause(
+        "core/preemption-budget",
+        "A pod that a PodDisruptionBudget protects is not evicted where another one would do.",
+        "Kubernetes: PodDisruptionBudget is supported, but not guaranteed (preemption)", judge_preemption,
+        features=FEATURE, needs=CHANGE_NODES | AUDIT,
+    ),
+    Clause(
+        "core/preemption-condition", "Pods that are evicted have the condition DisruptionTarget.",
+        "Kubernetes: pod disruption conditions (KEP-3329)", judge_disruption_target, level="recommended",
+        features=FEATURE, needs=CHANGE_NODES | AUDIT,
+    ),
+)  # fmt: skip

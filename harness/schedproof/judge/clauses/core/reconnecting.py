@@ -1,0 +1,152 @@
+"""What becomes of a scheduler whose watches end, or tell of versions that have grown by a digit."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import AccountTokens, LineFault
+from schedproof.history.observations import ApiRequest, WatchEvent
+from schedproof.judge.clause import (
+    ADVANCE_VERSIONS,
+    AUDIT,
+    CHANGE_NODES,
+    CUT_APISERVER,
+    IDLE_NODES,
+    SECOND_APISERVER,
+    SEVERAL_NODES,
+    STEERED,
+    Clause,
+)
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
+
+if TYPE_CHECKING:
+    from schedproof.history.history import History
+
+__all__ = ["CLAUSES", "MOST_VERSIONS", "VERSIONS", "judge_reconnect", "judge_tokens", "judge_versions", "versions_to"]
+
+MOST_VERSIONS = 20_000
+"""So many resourceVersions are used up at most until they get another digit: those of a fresh cluster have four.
+
+The digit after that would take half a minute of all processors.
+"""
+VERSIONS = 300
+"""So many are left for what happens before they grow: some five times as many as that takes."""
+
+
+def versions_to(version: int) -> int:
+    """How many resourceVersions from this one it is to the next digit that leaves room for a case before it."""
+    return int(10 ** len(str(version + VERSIONS))) - version
+
+
+def judge_reconnect(history: History, case: str) -> Finding:
+    """After its connections had ended, pods were bound in time, and what had changed meanwhile was heeded."""
+    cuts = [fault for fault in history.of(LineFault, case) if fault.line == "apiserver" and fault.on]
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed":
+        summary = f"after its connections to the apiserver had ended: {finding.summary}"
+        return failed(finding.code, summary, **finding.evidence)
+    if not any(cut.connections for cut in cuts):
+        return invalid(
+            "no-outage", "no connection of the candidate's came through the line that was cut", **shown(history, case)
+        )
+    return finding
+
+
+def judge_versions(history: History, case: str) -> Finding:
+    """What changed once resourceVersions had another digit was heeded, of nodes and of pods."""
+    begin, end = history.span(case)
+    events = [event for event in history.of(WatchEvent) if begin <= event.at <= end]
+    alike = [kind for kind in ("nodes", "pods") if len({len(str(e.rv)) for e in events if e.resource == kind}) < 2]
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed" and not alike:
+        return failed(finding.code, f"as resourceVersions had another digit: {finding.summary}", **finding.evidence)
+    oldest = min((event.rv for event in events), default=0)
+    if finding.outcome != "passed" or not alike:
+        return finding
+    if versions_to(oldest) > MOST_VERSIONS:
+        return not_claimed(f"resourceVersions of this cluster are too far from another digit by now: {oldest:,}")
+    return invalid(
+        "not-tried", f"resourceVersions of {', '.join(alike)} did not get another digit", **shown(history, case)
+    )
+
+
+def judge_tokens(history: History, case: str) -> Finding:
+    """Pods were bound in time although a token had ended, which had been replaced in its file before.
+
+    How long before, the candidate decides: it has been until a request bore the new one, at most for the five minutes
+    that Kubernetes' documentation calls often good enough between two looks at the file. A candidate that looks at it
+    once a request is answered with 401 Unauthorized has these five minutes as well.
+    """
+    finding = judge_placement(history, case)
+    noted = {record.event: record for record in history.of(AccountTokens, case)}
+    borne = {request.credential for request in history.of(ApiRequest)}
+    used = "found" in noted and not borne.isdisjoint(noted["found"].credentials)
+    if not used or "refused" not in noted:
+        if finding.outcome == "failed":
+            return finding
+        if "found" in noted and not used:
+            return not_claimed("no request since its last start bore the token of its ServiceAccount's file")
+        return invalid("not-tried", "no token was seen to be refused", **shown(history, case))
+    if not borne.isdisjoint(noted["replaced"].credentials):
+        if finding.outcome == "failed":
+            summary = f"after the token of its ServiceAccount's file was replaced: {finding.summary}"
+            return failed(finding.code, summary, **finding.evidence)
+        return finding
+    since = noted["refused"].at
+    unauthorized = sum(
+        request.code == HTTPStatus.UNAUTHORIZED and history.order.times(request)[0] > since
+        for request in history.of(ApiRequest)
+    )
+    if unauthorized:
+        summary = (
+            "no request bore the new token of its ServiceAccount's file, and since the one before it is not valid any "
+            f"more, {unauthorized} were answered with 401 Unauthorized"
+        )
+        return failed("token-not-read-again", summary, **{**shown(history, case), **finding.evidence})
+    if finding.outcome == "failed":
+        return finding
+    return not_claimed("only at its start did requests bear the token of its ServiceAccount's file")
+
+
+CLAUSES = (
+    Clause(
+        "core/watch-reconnect", "When its connections to the apiserver end, it makes new ones, and goes on scheduling.",
+        "Kubernetes API concepts: a watch may end at any time", judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "core/watch-expired",
+        "Where a watch cannot be resumed, because what it saw last is forgotten, and where the server ends it, it is "
+        "begun anew; what changed meanwhile is heeded, also what is gone.",
+        "Kubernetes API concepts: 410 Gone, and watches end at any time; client-go: DeletedFinalStateUnknown",
+        judge_reconnect, needs=SECOND_APISERVER | CHANGE_NODES | IDLE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/watch-versions",
+        "What a watch tells is heeded in the order in which it comes, also where resourceVersions get another digit.",
+        "Kubernetes API concepts: resource versions are compared as numbers (KEP-5504), and by many not at all",
+        judge_versions, needs=ADVANCE_VERSIONS | CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/watch-burst",
+        "Of many revisions of an object in a row the last one counts, whether they come one by one or, once a watch is "
+        "resumed, all at once.",
+        "Kubernetes API concepts: a watch tells of every change; kubelets and controllers write to one object at once",
+        judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "core/token-rotated",
+        "When the token of its ServiceAccount is replaced in its file, and the one before ends, it goes on scheduling.",
+        "Kubernetes: ServiceAccount token volume projection: the application reloads the token when it rotates",
+        judge_tokens, needs=AUDIT | CUT_APISERVER,
+    ),
+    Clause(
+        "controller/watch-reconnect",
+        "What changed while the apiserver could not be reached is heeded afterwards: pods, nodes, what is gone.",
+        "Kubernetes API concepts: after a watch has ended, resume from its last resourceVersion, or list again",
+        judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
+    ),
+)  # fmt: skip

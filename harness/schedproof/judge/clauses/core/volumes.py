@@ -1,0 +1,59 @@
+"""Whether pods are where their volumes can be used, and their claims are bound before they are.
+
+Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/, the plugins VolumeBinding and VolumeZone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.oracle.volumes import claim_names, is_bound
+
+if TYPE_CHECKING:
+    from schedproof.history.history import History
+    from schedproof.history.watched import Binding
+
+__all__ = ["CLAUSES", "judge_volumes"]
+
+
+def judge_volumes(history: History, case: str) -> Finding:
+    """No pod was bound to a node where a volume of its cannot be used, nor before each of its claims had a volume.
+
+    A claim that waits for its first consumer is bound by the scheduler; a kubelet starts no pod whose claim is not.
+    """
+    bound = [history.bindings[pod.uid] for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
+    users = [binding for binding in bound if claim_names(binding.manifest)]
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed":
+        return finding
+    if early := next((text for binding in users if (text := _unbound_claim(history, binding))), ""):
+        return failed("unbound-volume-claim", early, **shown(history, case))
+    if finding.outcome != "passed":
+        return finding
+    if not users:
+        return invalid("not-tried", "no pod with a claim was bound", **shown(history, case))
+    return passed(f"{len(users)} pods were bound where their volumes can be used", **shown(history, case))
+
+
+def _unbound_claim(history: History, binding: Binding) -> str:
+    """That a claim of a pod had no volume when the pod was bound; "" where each had one."""
+    storage = history.world.storage(binding.rv - 1)
+    for name in claim_names(binding.manifest):
+        claim = storage.claims.get(name) if storage is not None else None
+        if claim is not None and not is_bound(claim):
+            return f"{binding.pod} was bound to {binding.node} while its claim {name} was bound to no volume"
+    return ""
+
+
+CLAUSES = (
+    Clause(
+        "core/volume-node-affinity",
+        "A pod goes only where the volumes of its claims can be used; a claim that waits for it is bound before it is.",
+        "Kubernetes: persistent volumes, node affinity and volume binding mode; VolumeBinding and VolumeZone plugins",
+        judge_volumes, needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"volumes"}), stands_on=STEERED,
+    ),
+)  # fmt: skip

@@ -1,0 +1,58 @@
+"""Random worlds: the placements of a search, of which those in the smallest failing world count."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import WorldSearch
+from schedproof.judge.clause import CHANGE_NODES, STEERED, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+
+if TYPE_CHECKING:
+    from schedproof.history.history import History
+    from schedproof.judge.verdict import Finding
+
+__all__ = ["CLAUSES", "judge_worlds"]
+
+_SHOWN = 700
+"""Characters of a world in words: the smallest one has fewer."""
+
+
+def judge_worlds(history: History, case: str) -> Finding:
+    """Every pod of every world was placed where it could run, and only if it could.
+
+    Where a search has found a world that breaks this and made it smaller, the smallest was tried last, with all the
+    time that the candidate claims: what became of its pods is the finding. Where all was right then, that of all pods
+    counts: a pod that was once misplaced is so for good. Histories without a search are judged by all pods as well.
+
+    The evidence `world` has the smallest: its `id`, what it is in `words`, the `file` that has it as YAML in the
+    candidate's folder of the evidence, and how many `worlds` were tried.
+    """
+    search = next(reversed(list(history.of(WorldSearch, case))), None)
+    if search is None or not search.id:
+        finding = judge_placement(history, case)
+        tried = f"{search.worlds} worlds: " if search is not None and finding.outcome == "passed" else ""
+        return dataclasses.replace(finding, summary=f"{tried}{finding.summary}")
+    finding = judge_placement(history, case, only=frozenset(search.pods) or None)
+    if finding.outcome == "passed":
+        finding = judge_placement(history, case)
+    if finding.outcome == "passed":
+        return finding
+    words = search.words if len(search.words) <= _SHOWN else f"{search.words[:_SHOWN]}..."
+    sometimes = "" if search.steady else ", not each time"
+    shown = {"id": search.id, "words": words, "file": search.file, "worlds": search.worlds}
+    return dataclasses.replace(
+        finding,
+        summary=f"{finding.summary} (in a world of {words}{sometimes}; again: schedproof replay {search.id})",
+        evidence={**finding.evidence, "world": shown},
+    )
+
+
+CLAUSES = (
+    Clause(
+        "core/random-worlds",
+        "Of nodes and pods drawn at random, every pod goes where it may run, and waits only where it may run nowhere.",
+        "Kubernetes: the default Filter plugins", judge_worlds, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Clauses about the answers of an extender, and about kube-scheduler while it gives none."""

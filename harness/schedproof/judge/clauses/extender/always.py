@@ -1,0 +1,160 @@
+"""`extender/answers`: over the whole run, no legitimate call of a configured verb is left without an answer.
+
+kube-scheduler ignores a prioritize that fails, and tries again after the other verbs: no case would notice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.deploy.extender_answers import VERBS
+from schedproof.history.acts import CasePhase, LineFault, NodesLoad
+from schedproof.history.observations import ProcessEvent, WatchEvent
+from schedproof.judge.clause import Clause
+from schedproof.judge.rulings.evidence import log_tails
+from schedproof.judge.rulings.extender_calls import (
+    ONLY_PREEMPT,
+    answered_in_time,
+    calls,
+    configuration,
+    flaw,
+    never_called,
+    unanswered,
+)
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.history.history import History
+    from schedproof.history.observations import ExtenderCall
+
+__all__ = ["CLAUSES", "judge_answers"]
+
+_MARGIN = 1.0
+"""Seconds: the audit log, the watch and the tap see one event at different moments."""
+_SLOW = 1.0
+"""Seconds from which a Binding is slow: its client may have given up before it was carried out."""
+
+
+def judge_answers(history: History, _case: str) -> Finding:
+    """Every call of kube-scheduler was answered with status 200 and what the verb asks for, or there was a reason."""
+    made = [(name, call) for name in VERBS for call in calls(history, name)]
+    if not made:
+        configured = ", ".join(name for name in VERBS if configuration(history).get(name))
+        if configured == "preemptVerb":
+            return not_claimed(ONLY_PREEMPT)
+        return invalid("not-called", never_called(history, configured or "it"))
+    excuses = _Excuses(history)
+    wrong = [(name, call, text) for name, call in made if (text := _wrong(call, name)) and not excuses.has(name, call)]
+    if wrong:
+        wrong.sort(key=lambda found: found[1].begun)
+        name, call, text = wrong[0]
+        where = Counter(_case_of(history, call) for _, call, _ in wrong)
+        cases = ", ".join(f"{case or 'no case'} ({count})" for case, count in where.most_common(5))
+        ignored = "; kube-scheduler ignores that silently" if name == "prioritizeVerb" else ""
+        return failed(
+            "call-failed",
+            f"{name} for {call.pod}: {text}{ignored}. {len(wrong)} of {len(made)} calls, in {cases}",
+            timeline=[f"{found.begun:8.3f}s  {_case_of(history, found)}: {what}" for _, found, what in wrong[:20]],
+            logs=log_tails(history, _case_of(history, call)),
+        )
+    answered = Counter(name for name, _ in made)
+    return passed(", ".join(f"{name}: {answered[name]} calls answered" for name in VERBS if answered[name]))
+
+
+def _case_of(history: History, call: ExtenderCall) -> str:
+    """The case in which a call began, or that was the last before it; "" before the first."""
+    begun = [r.case for r in history.of(CasePhase) if r.phase == "begin" and r.at <= call.begun]
+    return str(begun[-1]) if begun else ""
+
+
+def _wrong(call: ExtenderCall, name: str) -> str:
+    """What is wrong with an answer, as kube-scheduler would have it; "" where nothing is.
+
+    Error in the answer to a filter is an answer: the pod waits, and says why.
+    """
+    text = flaw(call, name)
+    if not text and name == "bindVerb" and call.error:
+        text = f"{call.request} answered Error: {call.error}"
+    return text
+
+
+_MADE_UP = "normalize/"
+"""The clauses of this profile make up readings: in some questions nodes have none, or no node has one."""
+
+
+class _Excuses:
+    """Why a call may have been left without an answer."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._stops = [*_stops(history), *history.cuts]
+        self._without_readings = {
+            record.case for record in history.of(LineFault) if record.on and record.line == "prometheus"
+        } | {record.case for record in history.of(NodesLoad) if len(record.traffic) < len(history.run.cluster.nodes)}
+        self._without_readings |= {r.case for r in history.of(CasePhase) if r.case.startswith(_MADE_UP)}
+        self._audited = "audit" in history.run.cluster.capabilities
+
+    def has(self, name: str, call: ExtenderCall) -> bool:
+        begin, end = call.begun, call.at
+        if any(begin <= resumed and stopped <= end for stopped, resumed in self._stops):
+            return True
+        if name == "bindVerb":
+            return self._refused(call)
+        return not unanswered(call) and self._has_no_readings(name, call)
+
+    def _has_no_readings(self, name: str, call: ExtenderCall) -> bool:
+        """Whether it says by an error status what it claims to do without readings.
+
+        503 says that there is no preference now; any other status from prioritize is an accident. A filter that may
+        keep pods waiting may do so by any error.
+        """
+        if _case_of(self._history, call) not in self._without_readings:
+            return False
+        network = self._history.claims.network
+        waits = network is None or network.on_outage != "schedule" or network.on_missing in ("reject", None)
+        return call.status == HTTPStatus.SERVICE_UNAVAILABLE or (
+            name == "filterVerb" and waits and call.status >= HTTPStatus.BAD_REQUEST
+        )
+
+    def _refused(self, call: ExtenderCall) -> bool:
+        """Whether the Binding was refused, or took long, or its pod went away: to tell that is bind's task."""
+        if not self._audited:
+            return True
+        if unanswered(call) and answered_in_time(self._history, call):
+            return False  # a failed Binding is no reason to hang up
+        begin, end = call.begun - _MARGIN, call.at + _MARGIN
+        attempts = [a for a in self._history.attempts_at(call.pod) if a.received <= end and a.completed >= begin]
+        if any(not attempt.succeeded or attempt.completed - attempt.received > _SLOW for attempt in attempts):
+            return True
+        return any(
+            event.resource == "pods"
+            and (event.type == "DELETED" or event.object["metadata"].get("deletionTimestamp"))
+            and f"{event.object['metadata']['namespace']}/{event.object['metadata']['name']}" == call.pod
+            and event.at <= end
+            for event in self._history.of(WatchEvent)
+        )
+
+
+def _stops(history: History) -> Iterator[tuple[float, float]]:
+    """When the harness stopped a part of the candidate, and when it had started it again."""
+    events = [record for record in history.of(ProcessEvent) if record.event in ("started", "stopped")]
+    for number, event in enumerate(events):
+        if event.event == "stopped":
+            again = (later.at for later in events[number:] if later.name == event.name)
+            next(again)
+            yield event.at, next(again, float("inf"))
+
+
+CLAUSES = (
+    Clause(
+        "extender/answers",
+        "In no case of any clause is a call of a configured verb answered with an error, with nothing, or with "
+        "what kube-scheduler cannot read.",
+        "extender API: kube-scheduler ignores a prioritize that fails, and tries again after the other verbs",
+        judge_answers, always=True,
+    ),
+)  # fmt: skip

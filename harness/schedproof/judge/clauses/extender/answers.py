@@ -1,0 +1,435 @@
+"""extender: the HTTP contract, from what went over the tapped line.
+
+Sources: k8s.io/kube-scheduler/extender/v1 (types) and pkg/scheduler/extender.go (what kube-scheduler makes of them).
+"""
+
+from __future__ import annotations
+
+import itertools
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.history.observations import ExtenderCall
+from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.extender_calls import (
+    NOTHING_ASKED,
+    ONLY_PREEMPT,
+    answered_in_time,
+    asking_verbs,
+    calls,
+    configuration,
+    cycle_verbs,
+    described,
+    flaw,
+    never_called,
+    unanswered,
+    verb,
+)
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+
+if TYPE_CHECKING:
+    from schedproof.history.history import History
+
+__all__ = ["CLAUSES",
+    "judge_both_cache_modes", "judge_cache_mode", "judge_concurrent", "judge_empty_nodes", "judge_failed_reasons",
+    "judge_filter_subset", "judge_idempotent",
+    "judge_large", "judge_malformed",
+    "judge_managed_resources", "judge_unknown_fields", "judge_verbs_served",
+]  # fmt: skip
+
+_INCOMPLETE = "incomplete"
+"""How our calls say that they are valid JSON that lacks something: to be answered somehow, not to be refused."""
+
+
+def judge_verbs_served(history: History, case: str) -> Finding:
+    """Every configured verb was called, and answered with status 200, in time, and in its shape."""
+    configured = [
+        name for name in ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb") if configuration(history).get(name)
+    ]
+    missing = []
+    for name in configured:
+        made = calls(history, name, case)
+        if name == "preemptVerb":  # it is called only where pods are in the way, so the harness does
+            made += calls(history, name, case, by="harness")
+        flaws = [text for call in made if (text := flaw(call, name))]
+        if flaws:
+            ignored = "; kube-scheduler ignores that silently" if name == "prioritizeVerb" else ""
+            return failed("call-failed", f"{name}: {flaws[0]}{ignored}", **shown(history, case))
+        if made and not any(answered_in_time(history, call) for call in made):
+            return failed(
+                "call-too-slow",
+                f"{name}: {described(made[0])} after {made[0].seconds:.1f} s, beyond its httpTimeout",
+                **shown(history, case),
+            )
+        if not made:
+            missing.append(name)
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if missing:
+        return invalid("not-called", never_called(history, ", ".join(missing)), **shown(history, case))
+    return passed(f"{', '.join(configured)}: answered with 200 and what they ask for", **shown(history, case))
+
+
+def judge_cache_mode(history: History, case: str) -> Finding:
+    """Filter answers were in the mode that the configuration claims: names where nodeCacheCapable, else nodes."""
+    if not asking_verbs(history):
+        return not_claimed(NOTHING_ASKED)
+    mode = "names" if configuration(history).get("nodeCacheCapable") else "nodes"
+    filtered = calls(history, "filterVerb", case)
+    made = filtered + calls(history, "prioritizeVerb", case)
+    for call in made:
+        if call.status != HTTPStatus.OK or call.error:
+            return failed(
+                "call-failed", f"asked with {call.mode or 'no nodes'}: {described(call)}", **shown(history, case)
+            )
+    wrong = [call for call in filtered if call.answered_mode != mode and not _passed_none(call)]
+    if wrong:
+        wanted = "NodeNames" if mode == "names" else "Nodes"
+        return failed(
+            "wrong-cache-mode",
+            f"{described(wrong[0])}: expected {wanted}, as its configuration claims nodeCacheCapable "
+            f"{str(mode == 'names').lower()}",
+            **shown(history, case),
+        )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not made:
+        return invalid("not-called", never_called(history, "it"), **shown(history, case))
+    return passed(f"{len(made)} calls answered in the mode that was asked for ({mode})", **shown(history, case))
+
+
+def _passed_none(call: ExtenderCall) -> bool:
+    """Whether a filter has left out each node that it was asked about, so that it has none to list in either mode."""
+    return not call.answered and {node.lower() for node in call.asked or ()} <= {*(call.failed or ())}
+
+
+def judge_filter_subset(history: History, case: str) -> Finding:
+    """Filter answered with nodes that it was asked about, each once."""
+    if not configuration(history).get("filterVerb"):
+        return not_claimed("no filterVerb is configured")
+    made = calls(history, "filterVerb", case)
+    for call in made:
+        asked, answered = call.asked or [], call.answered or []
+        if invented := sorted(set(answered) - set(asked)):
+            return failed(
+                "unasked-node",
+                f"filter for {call.pod} answered with {', '.join(invented[:3])}, which it was not asked about"
+                + (": kube-scheduler binds the pod there" if call.answered_mode == "nodes" else ""),
+                **shown(history, case),
+            )
+        if len(set(answered)) < len(answered):
+            return failed("duplicate-node", f"filter for {call.pod} answered with a node twice", **shown(history, case))
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not made:
+        return invalid("not-called", never_called(history, "filterVerb"), **shown(history, case))
+    if not any(call.answered for call in made):
+        return invalid("empty-answers", "no filter call answered with nodes", **shown(history, case))
+    return passed(f"{len(made)} filter answers within what was asked", **shown(history, case))
+
+
+def judge_failed_reasons(history: History, _case: str) -> Finding:
+    """In the whole run, each node that a filter left out has a reason."""
+    if not configuration(history).get("filterVerb"):
+        return not_claimed("no filterVerb is configured")
+    left_out, made = 0, calls(history, "filterVerb")
+    for call in made:
+        if flaw(call, "filterVerb") or call.error or call.failed is None:
+            continue
+        left = sorted({*(call.asked or ())} - {*(call.answered or ())})
+        left_out += len(left)
+        if silent := [node for node in left if not call.failed.get(node.lower())]:
+            return failed(
+                "no-failed-reason",
+                f"filter for {call.pod} left out {silent[0]} and gave no reason: the pod's condition cannot "
+                "say why it is not scheduled",
+                timeline=[f"{call.at:8.3f}s  {described(call)}"],
+            )
+    if not made:
+        return invalid("not-called", never_called(history, "filterVerb"))
+    if not left_out:
+        return not_claimed("its filter left out no node in this run")
+    return passed(f"nodes were left out {left_out} times, each with a reason")
+
+
+def judge_idempotent(history: History, case: str) -> Finding:
+    """Filter was asked the same question three times, and no node was lost for having been asked about before."""
+    if not configuration(history).get("filterVerb"):
+        return not_claimed("no filterVerb is configured")
+    if (finding := _answered(history, case)) is not None:
+        return finding
+    made = _own_calls(history, case)
+    if len(made) > 1:
+        first, *others = ({*(call.answered or ())} for call in made)
+        # Once more may be chance: a reading that came and went.
+        if lost := sorted(first.difference(*others)):
+            return failed(
+                "answers-differ",
+                f"filter for {made[0].pod} passed {', '.join(lost)} when it was asked first, and not when it was "
+                f"asked the same again ({len(others)} times)",
+                **shown(history, case),
+            )
+    return _unless_placement_fails(history, case, "questions, all the same,")
+
+
+def judge_malformed(history: History, case: str) -> Finding:
+    """Each malformed call was answered with an error status, or 200 with Error; and it went on serving.
+
+    What is valid JSON and lacks a field may be answered in any way: only a connection that is dropped is wrong.
+    """
+    made = [record for record in history.of(ExtenderCall, case) if record.by == "harness"]
+    if not made:
+        return invalid("not-tried", "no malformed call was made", **shown(history, case))
+    for call in made:
+        where = f"{call.what} in place of the arguments of {call.verb}: {described(call)}"
+        if call.what.startswith(_INCOMPLETE):
+            if unanswered(call):
+                return failed("call-unanswered", f"{where}; expected any answer", **shown(history, case))
+            continue
+        refused = call.status >= HTTPStatus.BAD_REQUEST and not unanswered(call)
+        if not refused and not call.error:
+            return failed(
+                "malformed-call-accepted",
+                f"{where}; expected an error status, or 200 with Error",
+                **shown(history, case),
+            )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    return passed(f"{len(made)} malformed calls refused, and pods were scheduled after", **shown(history, case))
+
+
+def judge_managed_resources(history: History, case: str) -> Finding:
+    """Pods that ask for what it manages were sent to it and bound; others were bound without it."""
+    config = configuration(history)
+    if not config.get("managedResources"):
+        return invalid("not-configured", "no managedResources are configured: its extender is called for every pod")
+    names = cycle_verbs(history)
+    if not names:
+        return not_claimed(ONLY_PREEMPT)
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    put = {call.pod for name in names for call in calls(history, name, case)}
+    asking = [pod.name for pod in history.test_pods(case, "probe")]
+    others = [pod.name for pod in history.test_pods(case, "unmanaged")]
+    if not asking or not others:
+        return invalid("not-tried", "the trial did not have pods of both kinds", **shown(history, case))
+    if left := [pod for pod in asking if pod not in put]:
+        return invalid("not-called", f"kube-scheduler did not ask it about {left[0]}", **shown(history, case))
+    if asked := [pod for pod in others if pod in put]:
+        return invalid(
+            "unmanaged-pod-asked",
+            f"kube-scheduler asked it about {asked[0]}, which asks for nothing that it manages",
+            **shown(history, case),
+        )
+    managed = ", ".join(resource["name"] for resource in config["managedResources"])
+    return passed(
+        f"{len(asking)} pods that ask for {managed} were sent to the extender, {len(others)} others were not",
+        **shown(history, case),
+    )
+
+
+def judge_unknown_fields(history: History, case: str) -> Finding:
+    """Questions with fields that no version has yet were answered as others are."""
+    return _answered(history, case) or _unless_placement_fails(history, case, "questions with an unknown field")
+
+
+def judge_empty_nodes(history: History, case: str) -> Finding:
+    """Questions about no node had some answer, in which there was no node; and it went on."""
+    if not asking_verbs(history):
+        return not_claimed(NOTHING_ASKED)
+    for call in _own_calls(history, case):
+        named = [*(call.answered or ()), *(host for host, _ in call.scores or ())]
+        if unanswered(call):
+            return failed(
+                "call-unanswered",
+                f"asked about no node, {described(call)}; expected any answer",
+                **shown(history, case),
+            )
+        if call.status == HTTPStatus.OK and named:
+            return failed(
+                "unasked-node",
+                f"asked about no node, {call.request} answered with {', '.join(map(str, named[:3]))}",
+                **shown(history, case),
+            )
+    return _unless_placement_fails(history, case, "questions about no node")
+
+
+def judge_both_cache_modes(history: History, case: str) -> Finding:
+    """Whichever way nodes were given, it answered about the same ones, in the same way."""
+    if (finding := _answered(history, case)) is not None:
+        return finding
+    filtered = [call for call in _own_calls(history, case) if verb(history, call) == "filterVerb"]
+    for call in filtered:
+        if call.answered_mode != call.mode and not _passed_none(call):
+            answered = call.answered_mode or "no nodes"
+            return failed(
+                "wrong-cache-mode",
+                f"asked with {call.mode}, filter answered with {answered}",
+                **shown(history, case),
+            )
+    for one, other in itertools.pairwise(filtered):
+        if differ := sorted({*(one.answered or ())} ^ {*(other.answered or ())}):
+            return failed(
+                "answers-differ",
+                f"filter passed {', '.join(differ)} only where it was asked with one of {one.mode} and "
+                f"{other.mode}", **shown(history, case),
+            )  # fmt: skip
+    return _unless_placement_fails(history, case, "questions in both modes")
+
+
+def judge_concurrent(history: History, case: str) -> Finding:
+    """Questions that came at the same time were all answered, each with nodes that it was about."""
+    if (finding := _answered(history, case)) is not None:
+        return finding
+    made = _own_calls(history, case)
+    for call in made:
+        named = {*(call.answered or ()), *(host for host, _ in call.scores or ())}
+        if others := sorted(named - {*(call.asked or ())}):
+            return failed(
+                "unasked-node",
+                f"{call.request} for {call.pod} was asked about {', '.join(sorted(call.asked or ()))}, and answered "
+                f"with {', '.join(map(str, others))}, which another question was about at that time",
+                **shown(history, case),
+            )
+    begins = sorted((call.at - call.seconds, call.at) for call in made)
+    if not any(second < ended for (_, ended), (second, _) in itertools.pairwise(begins)):
+        return invalid("not-tried", "no two questions were under way at the same time", **shown(history, case))
+    return _unless_placement_fails(history, case, "questions at the same time")
+
+
+def judge_large(history: History, case: str) -> Finding:
+    """A question about many nodes was answered in time, once at least, where one about two of them was."""
+    if not asking_verbs(history):
+        return not_claimed(NOTHING_ASKED)
+    calls_by_verb: dict[str, list[ExtenderCall]] = {}
+    for call in _own_calls(history, case):
+        calls_by_verb.setdefault(call.verb, []).append(call)
+    for name, made in calls_by_verb.items():
+        few, many = ([call for call in made if call.what == what] for what in ("few nodes", "many nodes"))
+        if any(flaw(call, verb(history, call)) or call.error for call in few):
+            return not_claimed(f"{described(few[0])}: the extender answers only about nodes that it knows from the API")
+        wrong = [call for call in many if flaw(call, verb(history, call)) or call.error]
+        if wrong:
+            return failed(
+                "call-failed",
+                f"{name} about {len(wrong[0].asked or ())} nodes: {described(wrong[0])}",
+                **shown(history, case),
+            )
+        if many and not any(answered_in_time(history, call) for call in many):
+            soonest = min(call.seconds for call in many)
+            return failed(
+                "call-too-slow",
+                f"{name} about {len(many[0].asked or ())} nodes took {soonest:.1f} s, which is beyond its httpTimeout",
+                **shown(history, case),
+            )
+    return _unless_placement_fails(history, case, "questions about few and many nodes")
+
+
+def judge_healthz(history: History, case: str) -> Finding:
+    """Its health was asked for before and after a pod was scheduled: by `ready`, or /healthz where that is null."""
+    asked = _own_calls(history, case)
+    if not asked:
+        return invalid("not-tried", "its health was not asked for", **shown(history, case))
+    for call in asked:
+        if not HTTPStatus.OK <= call.status < HTTPStatus.MULTIPLE_CHOICES:
+            how = f"answers {call.status}" if call.status else "does not answer"
+            return failed(
+                "not-healthy", f"{call.verb} {how}: a kubelet cannot tell whether it works", **shown(history, case)
+            )
+    return _unless_placement_fails(history, case, "questions about its health")
+
+
+def _own_calls(history: History, case: str) -> list[ExtenderCall]:
+    return [record for record in history.of(ExtenderCall, case) if record.by == "harness"]
+
+
+def _answered(history: History, case: str) -> Finding | None:
+    """A finding where a question of the harness's own had no answer of the verb's shape, or where none is asked."""
+    if not asking_verbs(history):
+        return not_claimed(NOTHING_ASKED)
+    for call in _own_calls(history, case):
+        if text := flaw(call, verb(history, call)):
+            return failed("call-failed", f"{call.what}: {text}", **shown(history, case))
+        if call.error:
+            return failed("call-failed", f"{call.what}: {described(call)}", **shown(history, case))
+    return None
+
+
+def _unless_placement_fails(history: History, case: str, what: str) -> Finding:
+    finding = judge_placement(history, case)
+    made = _own_calls(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not made:
+        return invalid("not-tried", "no question was asked", **shown(history, case))
+    return passed(f"{len(made)} {what} answered", **shown(history, case))
+
+
+CLAUSES = (
+    Clause(
+        "extender/verbs-served", "Every configured verb answers.",
+        "extender API: a 404 on prioritize is ignored by kube-scheduler", judge_verbs_served, needs=SEVERAL_NODES,
+    ),
+    Clause(
+        "extender/filter-subset", "Filter answers only with nodes that were asked about.",
+        "extender API: ExtenderFilterResult", judge_filter_subset, needs=CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "extender/cache-capable",
+        "It answers in the mode that its configuration claims: names where nodeCacheCapable, else nodes.",
+        "extender API: nodeCacheCapable", judge_cache_mode,
+    ),
+    Clause(
+        "extender/malformed",
+        "Malformed input is answered with an error status, or 200 with Error; what only lacks a field is answered "
+        "in any way; and it keeps serving.",
+        "extender API: ExtenderFilterResult.Error", judge_malformed,
+    ),
+    Clause(
+        "extender/unknown-fields", "Fields that it does not know change nothing: a newer Kubernetes sends more.",
+        "Kubernetes: API conventions, unknown fields", judge_unknown_fields, stands_on=STEERED,
+    ),
+    Clause(
+        "extender/empty-nodes", "A question about no node is answered, with no node; and it keeps serving.",
+        "extender API: ExtenderArgs, whose lists may be empty", judge_empty_nodes, stands_on=STEERED,
+    ),
+    Clause(
+        "extender/both-cache-modes", "Asked with names of nodes or with whole nodes, it answers in the same way.",
+        "extender API: nodeCacheCapable, which each deployment configures", judge_both_cache_modes,
+        needs=SEVERAL_NODES, features=frozenset({"both-cache-modes"}), stands_on=STEERED,
+    ),
+    Clause(
+        "extender/idempotent", "Filter takes nothing down: the same question has the same answer when it comes again.",
+        "kube-scheduler: a pod is tried again after each failure", judge_idempotent, stands_on=STEERED,
+    ),
+    Clause(
+        "extender/failed-reasons", "Each node that filter leaves out has a reason.",
+        "extender API: ExtenderFilterResult.FailedNodes", judge_failed_reasons, level="recommended", whole_run=True,
+    ),
+    Clause(
+        "extender/healthz", "It answers positively on the path that tells its health, while it serves.",
+        "Kubernetes: liveness and readiness probes", judge_healthz, level="recommended",
+    ),
+    Clause(
+        "extender/concurrent", "Questions at the same time are all answered, each with the nodes that it is about.",
+        "extender API: net/http, several schedulers and profiles", judge_concurrent, needs=SEVERAL_NODES,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "extender/large", "A question about 5,000 nodes is answered within its httpTimeout.",
+        "Kubernetes: considerations for large clusters; Extender.httpTimeout", judge_large, stands_on=STEERED,
+    ),
+    Clause(
+        "extender/managed-resources",
+        "Pods that ask for what it manages are sent to it and bound; others are bound without it.",
+        "kubescheduler.config.k8s.io: Extender.managedResources", judge_managed_resources,
+        features=frozenset({"managed-resources"}), needs=CHANGE_NODES,
+    ),
+)  # fmt: skip

@@ -1,0 +1,127 @@
+"""extender: what a verb that binds owes kube-scheduler, which takes an answer without Error for a bound pod.
+
+Source: `Bind` in pkg/scheduler/extender.go. kube-scheduler then assumes the pod on its node, and never tries it again.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.judge.clause import AUDIT, HOLD_BINDINGS, SEVERAL_NODES, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.extender_calls import calls, configuration, described, never_called, unanswered
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+
+if TYPE_CHECKING:
+    from schedproof.history.history import Attempt, History
+    from schedproof.history.observations import ExtenderCall
+
+__all__ = ["CLAUSES", "judge_bind_again", "judge_bind_binds", "judge_bind_error"]
+
+_NAME = "bindVerb"
+_MARGIN = 1.0
+"""Seconds: the audit log and the tap see one event at different moments."""
+
+
+def judge_bind_binds(history: History, _case: str) -> Finding:
+    """In the whole run, each pod of which bind answered without an error was bound to the node that was asked for."""
+    if (finding := _unconfigured(history)) is not None:
+        return finding
+    # (Recorded before the uid was, there is none.)
+    made = [call for call in calls(history, _NAME) if _says_bound(call) and call.uid is not None]
+    if not made:
+        return invalid(
+            "not-called", never_called(history, _NAME) if not calls(history, _NAME) else "no call of bind succeeded"
+        )
+    for call in made:
+        binding = history.bindings.get(call.uid or "")
+        if binding is None or binding.node != call.node:
+            where = f"it was bound to {binding.node}" if binding is not None else "it never was"
+            return failed(
+                "false-bind-success",
+                f"bind for {call.pod} was asked for {call.node}, and answered without an error: {where}",
+                timeline=[f"{call.at:8.3f}s  {described(call)}"],
+            )
+    return passed(f"{len(made)} pods were bound to the node that was asked for")
+
+
+def judge_bind_error(history: History, case: str) -> Finding:
+    """Each bind whose Binding was refused, and not made by another attempt, was answered with an error."""
+    if (finding := _unconfigured(history)) is not None:
+        return finding
+    attempted = [(call, _attempts(history, call)) for call in calls(history, _NAME, case)]
+    refused = [(call, made) for call, made in attempted if any(not attempt.succeeded for attempt in made)]
+    for call, attempts in refused:
+        if _says_bound(call) and not any(attempt.succeeded for attempt in attempts):
+            return failed(
+                "false-bind-success",
+                f"bind for {call.pod} answered without an error, although its Binding to {attempts[-1].node} was "
+                f"refused ({attempts[-1].code}): kube-scheduler takes the pod as bound, and never tries it again",
+                **shown(history, case),
+            )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not refused:
+        return invalid("no-binding-refused", "no Binding of a call of bind was refused", **shown(history, case))
+    return passed(f"{len(refused)} refused Bindings were reported, or tried again at once", **shown(history, case))
+
+
+def judge_bind_again(history: History, case: str) -> Finding:
+    """A pod that was bound was asked to be bound again: it was answered, and to another node with an error."""
+    if (finding := _unconfigured(history)) is not None:
+        return finding
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    made = calls(history, _NAME, case, by="harness")
+    bound = {pod.uid: history.bindings[pod.uid].node for pod in history.test_pods(case) if pod.uid in history.bindings}
+    asked = [(call, bound[call.uid]) for call in made if call.uid in bound]
+    if {call.node == node for call, node in asked} != {True, False}:
+        return invalid(
+            "not-tried", "no bound pod was asked to be bound to its node, and to another", **shown(history, case)
+        )
+    for call, node in asked:
+        where = f"bind for {call.pod}, which is on {node}, to {call.node}: {described(call)}"
+        if unanswered(call):
+            return failed("call-unanswered", f"{where}; expected any answer", **shown(history, case))
+        if call.node != node and _says_bound(call):
+            return failed(
+                "false-bind-success", f"{where}; expected an error: it is not on that node", **shown(history, case)
+            )
+    return passed(f"{len(asked)} repeated calls of bind changed nothing, and were answered", **shown(history, case))
+
+
+def _unconfigured(history: History) -> Finding | None:
+    return None if configuration(history).get(_NAME) else not_claimed("no bindVerb is configured")
+
+
+def _says_bound(call: ExtenderCall) -> bool:
+    """Whether kube-scheduler takes the pod for bound."""
+    return call.status == HTTPStatus.OK and not call.error and not call.unreadable
+
+
+def _attempts(history: History, call: ExtenderCall) -> list[Attempt]:
+    """The Bindings that a call led to."""
+    begin, end = call.begun - _MARGIN, call.at + _MARGIN
+    return [one for one in history.attempts_at(call.pod) if one.received <= end and one.completed >= begin]
+
+
+CLAUSES = (
+    Clause(
+        "extender/bind-binds", "A pod of which bind answers without an error is bound to the node that was asked for.",
+        "extender API: ExtenderBindingResult", judge_bind_binds, whole_run=True,
+    ),
+    Clause(
+        "extender/bind-error", "Where a Binding is refused, the answer to bind says so.",
+        "extender API: ExtenderBindingResult.Error", judge_bind_error, needs=HOLD_BINDINGS | AUDIT,
+    ),
+    Clause(
+        "extender/bind-again",
+        "To bind a bound pod again changes nothing, and is answered; to bind it to another node, with an error.",
+        "Kubernetes: a second Binding is refused with 409 (pods/binding, assignPod)", judge_bind_again,
+        needs=SEVERAL_NODES,
+    ),
+)  # fmt: skip

@@ -1,0 +1,116 @@
+"""extender: what becomes of pods while kube-scheduler cannot reach the extender, or gets no answer from it.
+
+Source: pkg/scheduler/extender.go and schedule_one.go. An error of filter or bind fails the pod's attempt, but for an
+extender that is `ignorable`; an error of prioritize is ignored. Beyond httpTimeout an answer is an error.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import LineFault
+from schedproof.judge.clause import Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.extender_calls import (
+    ONLY_PREEMPT,
+    calls,
+    configuration,
+    cycle_verbs,
+    flaw,
+    is_needed,
+    never_called,
+    unanswered,
+)
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.history.history import History, TestPod
+
+__all__ = ["CLAUSES", "judge_ignorable", "judge_outage", "judge_required"]
+
+
+def judge_required(history: History, case: str) -> Finding:
+    """As `judge_outage`, where pods have to wait for the extender."""
+    if not is_needed(configuration(history)):
+        return not_claimed(
+            "by its configuration pods do not wait: it is ignorable, or has neither filterVerb nor bindVerb"
+        )
+    return judge_outage(history, case)
+
+
+def judge_ignorable(history: History, case: str) -> Finding:
+    """As `judge_outage`, where pods are claimed not to wait for the extender."""
+    if is_needed(configuration(history)):
+        return failed(
+            "claim-contradicts-config",
+            "the feature ignorable is claimed, and by its configuration pods wait while it is down: ignorable "
+            "is not true",
+        )
+    return judge_outage(history, case)
+
+
+def judge_outage(history: History, case: str) -> Finding:
+    """While the extender was broken, pods waited or were bound, as configured; afterwards it was asked again."""
+    names = cycle_verbs(history)
+    if not names:
+        return not_claimed(ONLY_PREEMPT)
+    needed = is_needed(configuration(history))
+    faults = [record for record in history.of(LineFault, case) if record.line == "extender"]
+    outages = [(on.at, off.at) for on, off in itertools.pairwise(faults) if on.on and not off.on]
+    pods = history.test_pods(case, "outage")
+    for pod in pods if needed else ():
+        binding = history.bindings.get(pod.uid)
+        if binding is not None and any(begin <= binding.at < end for begin, end in outages):
+            return failed(
+                "bound-during-outage",
+                f"{pod.name} was bound to {binding.node} while the extender was broken, and it is not ignorable",
+                **shown(history, case),
+            )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not outages or not pods:
+        return invalid("no-outage", "the extender was not broken while pods waited", **shown(history, case))
+    healed = outages[-1][1]
+    again = [(call, flaw(call, name)) for name in names for call in calls(history, name, case) if call.begun > healed]
+    # A Binding of its own is seen before the answer to bind comes, which may be on record after the case only.
+    if not again and not _bound_by_itself(history, pods, healed):
+        return invalid("not-called", never_called(history, "it again"), **shown(history, case))
+    if again and all(wrong for _, wrong in again):  # pods that do not wait for it do not show that it is gone for good
+        last, wrong = again[-1]
+        code = "call-unanswered" if unanswered(last) else "call-failed"
+        return failed(code, f"asked again after the outage, no call of it succeeded: {wrong}", **shown(history, case))
+    became = "waited, and were bound afterwards" if needed else "were bound all the same"
+    return passed(f"{len(pods)} pods {became}, and it was asked again", **shown(history, case))
+
+
+def _bound_by_itself(history: History, pods: Sequence[TestPod], since: float) -> bool:
+    """Whether an extender that binds has bound one of these pods since some moment."""
+    own = history.run.users.candidate[:1]
+    return bool(configuration(history).get("bindVerb")) and any(
+        attempt.succeeded and attempt.user in own and attempt.received > since
+        for pod in pods
+        for attempt in history.attempts_on(pod.name, pod.uid)
+    )
+
+
+CLAUSES = (
+    Clause(
+        "extender/required-down", "While it is down pods wait; once it is back they are scheduled.",
+        "kubescheduler.config.k8s.io: Extender.ignorable (false)", judge_required,
+    ),
+    Clause(
+        "extender/ignorable-down",
+        "While it is down pods are scheduled without it; once it is back it is asked again, and answers.",
+        "kubescheduler.config.k8s.io: Extender.ignorable", judge_ignorable, features=frozenset({"ignorable"}),
+    ),
+    Clause(
+        "extender/slow",
+        "Where no answer comes within httpTimeout it counts as down; once it answers again, pods are scheduled.",
+        "kubescheduler.config.k8s.io: Extender.httpTimeout", judge_outage,
+    ),
+)  # fmt: skip

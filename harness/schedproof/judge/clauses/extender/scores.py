@@ -1,0 +1,226 @@
+"""extender: what prioritize answers, as kube-scheduler adds it up.
+
+Source: prioritizeNodes in pkg/scheduler/schedule_one.go. A host that is left out counts 0, one that is given twice
+counts twice, one that was not asked about is ignored; nothing is clamped; and an answer that cannot be read scores
+nothing.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import NodesLoad
+from schedproof.judge.clause import IDLE_NODES, SEVERAL_NODES, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.extender_calls import calls, configuration, described, flaw, never_called
+from schedproof.judge.rulings.late import LATE, LateDecisions
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from schedproof.history.history import History
+    from schedproof.history.observations import ExtenderCall
+
+__all__ = ["CLAUSES", "judge_complete", "judge_integers", "judge_no_duplicates", "judge_score_range"]
+
+_HIGHEST = 10
+"""MaxExtenderPriority. Nothing checks it: a score of 1000 wins outright."""
+_NAME = "prioritizeVerb"
+_UNCONFIGURED = "no prioritizeVerb is configured"
+
+
+def judge_score_range(history: History, case: str) -> Finding:
+    """All scores were integers from 0 to 10, also for more nodes than there are scores."""
+    if not configuration(history).get(_NAME):
+        return not_claimed(_UNCONFIGURED)
+    made = calls(history, _NAME, case)
+    for call in made:
+        if call.scores is None and not _unread(call):
+            return failed("call-failed", f"{described(call)}: that is no HostPriorityList", **shown(history, case))
+        for host, score in call.scores or ():
+            if score is not None and not (_is_integer(score) and 0 <= score <= _HIGHEST):
+                return failed(
+                    "score-out-of-range",
+                    f"{host} got the score {score} for {call.pod}; expected an integer from 0 to {_HIGHEST}: "
+                    "kube-scheduler takes what is beyond as it is, and one number that is no integer voids the answer",
+                    **shown(history, case),
+                )
+    if (finding := _unproved(history, case, made)) is not None:
+        return finding
+    most = max(len(call.asked or ()) for call in made)
+    if most <= _HIGHEST + 1:
+        return invalid("too-few", f"it never scored more than {most} nodes at once", **shown(history, case))
+    return passed(f"{_counted(made)}, of up to {most} nodes, within 0 and {_HIGHEST}", **shown(history, case))
+
+
+def judge_complete(history: History, case: str) -> Finding:
+    """Nodes had a score, or were left out as those that have none: no node that is left out deserved one.
+
+    To leave out nodes that would have 0 is the same to kube-scheduler. Where readings are claimed, a node that is left
+    out is not quieter than one with a score above 0; and where readings differ, something has one.
+    """
+    if not configuration(history).get(_NAME):
+        return not_claimed(_UNCONFIGURED)
+    made, late = calls(history, _NAME, case), LateDecisions(history)
+    in_time = [call for call in made if not late.why_between(call.begun, call.at)]
+    if made and not in_time:
+        return invalid(LATE, late.why_between(made[0].begun, made[0].at), **shown(history, case))
+    for call in in_time:
+        if wrong := _wrongly_left_out(history, case, call):
+            return failed("node-left-out", wrong, **shown(history, case))
+    if (finding := _unproved(history, case, made)) is not None:
+        return finding
+    return passed(_counted(made), **shown(history, case))
+
+
+def judge_integers(history: History, _case: str) -> Finding:
+    """All scores of the run were integers."""
+    made = calls(history, _NAME)
+    for call in made:
+        for host, score in call.scores or ():
+            if score is not None and not _is_integer(score):
+                return failed(
+                    "score-not-integer",
+                    f"{host} got the score {score!r} for {call.pod}: kube-scheduler cannot read it, and drops all "
+                    f"{len(call.scores or ())} scores of the answer",
+                    **_evidence(call),
+                )
+    return _of_the_run(history, made)
+
+
+def judge_no_duplicates(history: History, _case: str) -> Finding:
+    """No answer of the run scored a node twice."""
+    made = calls(history, _NAME)
+    for call in made:
+        hosts = [host for host, _ in call.scores or ()]
+        if twice := sorted({str(host) for host in hosts if hosts.count(host) > 1}):
+            return failed(
+                "duplicate-node",
+                f"{twice[0]} is scored {hosts.count(twice[0])} times for {call.pod}: kube-scheduler adds that up",
+                **_evidence(call),
+            )
+    return _of_the_run(history, made)
+
+
+def _is_integer(score: Any) -> bool:
+    return isinstance(score, int) and not isinstance(score, bool)
+
+
+def _unread(call: ExtenderCall) -> bool:
+    """Whether its status alone keeps kube-scheduler from reading an answer."""
+    return call.status != HTTPStatus.OK
+
+
+def _wrongly_left_out(history: History, case: str, call: ExtenderCall) -> str:
+    """Which node an answer has left out although it deserved a score; "" where none."""
+    traffic, claims = _traffic(history, case, call), history.claims.network
+    if flaw(call, _NAME) or claims is None or not traffic:
+        return ""
+    # What it has just placed may count as load of a node until readings can show it.
+    used = _just_used(history, call)
+    asked = [node for node in call.asked or () if node in traffic and node not in used]
+    scored = {host: score for host, score in call.scores or () if score}
+    left = sorted((node for node in asked if node not in scored), key=traffic.__getitem__)
+    above = sorted((node for node in asked if scored.get(node, 0) > 0), key=traffic.__getitem__)
+    if not left or len(set(traffic.values())) < 2:
+        return ""
+    if not scored.keys() & traffic.keys():
+        return f"{described(call)}: none of {len(asked)} nodes has a score, although their traffic differs"
+    if not above:
+        return ""
+    quiet, loud = left[0], above[-1]
+    if traffic[quiet] * (1 + claims.resolution) < traffic[loud]:
+        return (
+            f"prioritize for {call.pod} scored {len(above)} of {len(asked)} nodes, and not {quiet} "
+            f"({traffic[quiet]:,.0f} B/s), but {loud} ({traffic[loud]:,.0f} B/s): what is left out counts 0"
+        )
+    return ""
+
+
+def _traffic(history: History, case: str, call: ExtenderCall) -> Mapping[str, float]:
+    loads = [record.traffic for record in history.of(NodesLoad, case) if record.at <= call.at]
+    return loads[-1] if loads else {}
+
+
+def _just_used(history: History, call: ExtenderCall) -> set[str]:
+    """Nodes whose score may count pods that no reading could show yet when it was asked.
+
+    An extender is not told where a pod went: it may take the node for it that it scored highest.
+    """
+    network = history.claims.network
+    if network is None or network.own_placements == "ignored":
+        return set()
+    since = call.at - network.counting
+    favoured = {host for other in calls(history, _NAME) if since <= other.at < call.at for host in _favoured(other)}
+    return favoured | {node for at, node in history.placements if since <= at <= call.at}
+
+
+def _favoured(call: ExtenderCall) -> set[str]:
+    points = {host: score for host, score in call.scores or () if isinstance(score, int | float)}
+    most = max(points.values(), default=0)
+    return {host for host, score in points.items() if score == most}
+
+
+def _unproved(history: History, case: str, made: list[ExtenderCall]) -> Finding | None:
+    """What keeps a case from showing anything about scores: no questions, or no answers that count."""
+    flaws = [text for call in made if (text := flaw(call, _NAME))]
+    if flaws:
+        return failed(
+            "call-failed",
+            f"{flaws[0]}: kube-scheduler ignores that silently ({len(flaws)} of {len(made)} calls)",
+            **shown(history, case),
+        )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not made:
+        return invalid("not-called", never_called(history, _NAME), **shown(history, case))
+    asked = {call.pod for call in made}
+    if missing := [pod.name for pod in history.test_pods(case, "probe") if pod.name not in asked]:
+        return invalid("not-called", f"kube-scheduler asked for no scores for {missing[0]}", **shown(history, case))
+    return None
+
+
+def _of_the_run(history: History, made: list[ExtenderCall]) -> Finding:
+    if not configuration(history).get(_NAME):
+        return not_claimed(_UNCONFIGURED)
+    if not made:
+        return invalid("not-called", never_called(history, _NAME))
+    return passed(_counted(made))
+
+
+def _counted(made: list[ExtenderCall]) -> str:
+    asked = sum(len(call.asked or ()) for call in made)
+    scored = sum(len({host for host, _ in call.scores or ()} & set(call.asked or ())) for call in made)
+    left = f"; {asked - scored} were left out, which counts 0" if scored < asked else ""
+    return f"{len(made)} answers with scores for {scored} of {asked} nodes{left}"
+
+
+def _evidence(call: ExtenderCall) -> dict[str, Any]:
+    return {"timeline": [f"{call.at:8.3f}s  {described(call)}"]}
+
+
+CLAUSES = (
+    Clause(
+        "extender/prioritize-range", "Scores are integers from 0 to 10.",
+        "extender API: MaxExtenderPriority", judge_score_range, needs=IDLE_NODES,
+    ),
+    Clause(
+        "extender/prioritize-complete",
+        "Every node that deserves one has a score. Nodes may be left out where they would have 0.",
+        "extender API: HostPriorityList; kube-scheduler takes a host that is left out for 0", judge_complete,
+        needs=IDLE_NODES,
+    ),
+    Clause(
+        "extender/prioritize-integers", "All scores are integers: one float voids an answer.",
+        "extender API: HostPriority.Score is an int64", judge_integers, needs=SEVERAL_NODES, whole_run=True,
+    ),
+    Clause(
+        "extender/prioritize-no-duplicates", "No node is scored twice in an answer: scores would add up.",
+        "extender API: HostPriorityList", judge_no_duplicates, needs=SEVERAL_NODES, whole_run=True,
+    ),
+)  # fmt: skip

@@ -1,0 +1,78 @@
+"""Whether an extender that is configured with HTTPS speaks nothing else: extender/tls.
+
+Source: `enableHTTPS` and `tlsConfig` of kubescheduler.config.k8s.io, makeTransport in pkg/scheduler/extender.go. An
+extender sees whole pods and, with a bindVerb, binds them: reaching its port must not be enough to get an answer.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import TransportTried
+from schedproof.judge.clause import Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.extender_calls import NOTHING_ASKED, asking_verbs, configuration
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+
+if TYPE_CHECKING:
+    from schedproof.history.history import History
+
+__all__ = ["AS_CONFIGURED", "CLAUSES", "PLAIN", "WITHOUT_CERTIFICATE", "judge_tls"]
+
+AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE = "as configured", "over plain HTTP", "without a certificate"
+"""How the harness has asked the extender a question."""
+_MUTUAL = "mutual-tls"
+
+
+def judge_tls(history: History, case: str) -> Finding:
+    """A question was answered over HTTPS, by the configured certificates, and not over plain HTTP.
+
+    Where `mutual-tls` is claimed, it was not answered to a client without a certificate either.
+    """
+    if not asking_verbs(history):
+        return not_claimed(f"{NOTHING_ASKED}: there is no question that changes nothing")
+    asked = {record.how: record for record in history.of(TransportTried, case)}
+    if not asked:
+        return invalid("not-tried", "no question was asked past kube-scheduler", **shown(history, case))
+    if not configuration(history).get("enableHTTPS"):
+        return failed(
+            "not-configured",
+            "the feature tls is claimed, and enableHTTPS is not set: kube-scheduler speaks plain HTTP to it",
+        )
+    if not _answered(asked[AS_CONFIGURED]):
+        code = "call-failed" if asked[AS_CONFIGURED].status else "call-unanswered"
+        said = _said(asked[AS_CONFIGURED])
+        return failed(code, f"a question over HTTPS, by its tlsConfig, had {said}", **shown(history, case))
+    refused = [PLAIN, WITHOUT_CERTIFICATE] if _MUTUAL in history.claims.features else [PLAIN]
+    for how in refused:
+        if _answered(asked[how]):
+            return failed(
+                "insecure-call-answered",
+                f"a question {how} was answered ({_said(asked[how])})",
+                **shown(history, case),
+            )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    return passed(f"answered over HTTPS; refused: questions {', '.join(refused)}", **shown(history, case))
+
+
+def _answered(record: TransportTried) -> bool:
+    return record.status == HTTPStatus.OK
+
+
+def _said(record: TransportTried) -> str:
+    return f"status {record.status}" if record.status else f"no answer: {record.error}"
+
+
+CLAUSES = (
+    Clause(
+        "extender/tls",
+        "Configured with HTTPS, it answers over HTTPS alone; where mutual-tls is claimed, no client without a "
+        "certificate.",
+        "kubescheduler.config.k8s.io: Extender.enableHTTPS, tlsConfig", judge_tls, features=frozenset({"tls"}),
+        also=frozenset({_MUTUAL}),
+    ),
+)  # fmt: skip

@@ -1,0 +1,74 @@
+"""Does the quietest node get the pod where something competes with traffic: free room, preferences, many other nodes?
+
+`claims.network.priority` says whether traffic comes first. A candidate that claims so is held to it on nodes that
+differ in what kube-scheduler's default plugins score as well: what is free (NodeResourcesFit,
+NodeResourcesBalancedAllocation), PreferNoSchedule taints (TaintToleration), preferred node and pod affinity, spread,
+images (ImageLocality).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, Clause
+from schedproof.judge.clauses.core.placement import rule_binding
+from schedproof.judge.clauses.network.preference import judge_probes
+from schedproof.judge.rulings.evidence import ruled_table, shown
+from schedproof.judge.verdict import Finding, invalid
+
+if TYPE_CHECKING:
+    from schedproof.candidates.claims import Claims
+    from schedproof.history.history import History
+
+__all__ = ["CLAUSES", "MANY", "judge_before_others", "judge_many_nodes"]
+
+MANY = 24
+"""Nodes: more than schedulers commonly look at before they choose (5, 10, 16, 20)."""
+
+
+def judge_before_others(history: History, case: str) -> Finding:
+    """All probes landed on the quietest node, which two nodes were in turn, whatever else spoke for the others."""
+    return judge_probes(history, case, distinct=2, alike=False)
+
+
+def judge_many_nodes(history: History, case: str) -> Finding:
+    """All probes landed on the quietest of many feasible nodes, which a third of these were in turn at least."""
+    finding = judge_probes(history, case, distinct=MANY // 3)
+    if finding.outcome != "passed":
+        return finding
+    for pod in history.test_pods(case, "probe"):
+        ruling = rule_binding(history, history.bindings[pod.uid])
+        if (found := len(ruling.feasible)) < MANY:
+            return invalid(
+                "too-few", f"{pod.name} fitted on {found} nodes, and {MANY} are meant",
+                decisions=[ruled_table(ruling)], **shown(history, case),
+            )  # fmt: skip
+    return finding
+
+
+def only_breaks_ties(claims: Claims) -> str:
+    """Why traffic need not decide against anything else; empty where it is claimed to come first."""
+    assert claims.network is not None
+    first = claims.network.priority == "first"
+    return "" if first else "traffic is claimed to break ties only (network.priority: tie-breaker)"
+
+
+CLAUSES = (
+    Clause(
+        "network/before-capacity",
+        "Where nodes differ in what is free, the quietest gets the pod, be it the fullest or the emptiest.",
+        "the candidate's own claim (network.priority: first)", judge_before_others,
+        needs=SCRIPTED_METRICS | CHANGE_NODES, unclaimed=only_breaks_ties,
+    ),
+    Clause(
+        "network/before-preferences",
+        "The quietest node gets the pod also where it is the least preferred for its taints, labels, images and pods.",
+        "the candidate's own claim (network.priority: first)", judge_before_others,
+        needs=SCRIPTED_METRICS | CHANGE_NODES, unclaimed=only_breaks_ties,
+    ),
+    Clause(
+        "network/many-nodes",
+        f"Of {MANY} nodes the quietest gets the pod, wherever it is among them.",
+        "the candidate's own claim", judge_many_nodes, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
+    ),
+)  # fmt: skip

@@ -1,0 +1,58 @@
+"""Whether a burst of pods is spread, before any reading can show where the first ones went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.judge.clause import SCRIPTED_METRICS, Clause
+from schedproof.judge.clauses.core.placement import judge_placement, rule_binding
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.late import LATE, LateDecisions
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+
+if TYPE_CHECKING:
+    from schedproof.candidates.claims import Claims
+    from schedproof.history.history import History
+
+__all__ = ["CLAUSES", "judge_herd", "not_counting"]
+
+
+def not_counting(claims: Claims) -> str:
+    """Why a candidate is not held to spreading bursts."""
+    assert claims.network is not None
+    counts = claims.network.own_placements == "counted"
+    return "" if counts else "that its own placements count is not claimed (network.own-placements: counted)"
+
+
+def judge_herd(history: History, case: str) -> Finding:
+    """Of pods that were bound within one window of readings, and fit on several nodes, not all went to one."""
+    assert history.claims.network is not None
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    pods = [pod for pod in history.test_pods(case, "herd") if pod.uid in history.bindings]
+    bound = [history.bindings[pod.uid] for pod in pods]
+    window = history.claims.network.window
+    bursts = ([one for one in bound if 0.0 <= one.at - first.at <= window] for first in bound)
+    burst = max(bursts, key=len, default=[])
+    nodes = {binding.node for binding in burst}
+    choices = {len(rule_binding(history, binding).feasible) for binding in burst}
+    if len(burst) < 2 or min(choices) < 2:
+        return invalid("no-choice", "there was no burst of pods that fit on several nodes", **shown(history, case))
+    if len(nodes) == 1:
+        late = LateDecisions(history)
+        if why := late.why_between(min(pod.at for pod in pods), max(binding.at for binding in burst)):
+            return invalid(LATE, why, **shown(history, case))
+        return failed(
+            "burst-on-one-node", f"all {len(burst)} pods of a burst went to {nodes.pop()}", **shown(history, case)
+        )
+    return passed(f"{len(burst)} pods of a burst went to {len(nodes)} nodes", **shown(history, case))
+
+
+CLAUSES = (
+    Clause(
+        "network/herd",
+        "A burst of pods, of which no reading shows anything yet, does not all go to one node.",
+        "the candidate's own claim", judge_herd, needs=SCRIPTED_METRICS, unclaimed=not_counting,
+    ),
+)  # fmt: skip

@@ -1,0 +1,200 @@
+"""What becomes of nodes without readings, where others have some."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import NodesLoad
+from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, STEERED, Clause
+from schedproof.judge.clauses.core.placement import Ruling, judge_placement, rule_binding
+from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, excused_pods, placements_may_explain, quietest_of
+from schedproof.judge.rulings.evidence import ruled_table, shown
+from schedproof.judge.rulings.late import LATE, LateDecisions
+from schedproof.judge.rulings.outweighed import outweighed, tie_broken
+from schedproof.judge.rulings.scored import scores_of, unscored
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+from schedproof.normalization.policies import unlike_avoided, unlike_median
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from schedproof.candidates.claims import OnMissing
+    from schedproof.history.history import History, TestPod
+
+__all__ = ["CLAUSES", "judge_missing_node"]
+
+
+_SQUEEZED = 0.01
+"""Of the loudest reading: what is less apart may have the same score on a scale of 0 to 100 (network/outlier)."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Decision:
+    pod: TestPod
+    ruling: Ruling
+    traffic: Mapping[str, float]
+    """Of the nodes that had a reading."""
+    known: tuple[str, ...]
+    """The feasible ones of these."""
+    resolution: float
+    """The claimed one."""
+
+    def is_louder(self, reading: float) -> bool:
+        """Than the quietest of the known ones, by enough to be told from it beside the loudest one."""
+        readings = [self.traffic[node] for node in self.known]
+        return reading - min(readings) > min(_SQUEEZED, self.resolution) * max(readings)
+
+    @property
+    def chosen(self) -> str:
+        return self.ruling.binding.node
+
+    def at(self, node: str) -> _Decision:
+        """The same, had the pod gone to `node`."""
+        binding = dataclasses.replace(self.ruling.binding, node=node)
+        return dataclasses.replace(self, ruling=dataclasses.replace(self.ruling, binding=binding))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        return tuple(node for node in self.ruling.feasible if node not in self.known)
+
+
+def judge_missing_node(history: History, case: str) -> Finding:
+    """Nodes without samples blocked no pod, and were treated as the claimed policy says.
+
+    `neutral`: as the median of those known, so never before two known ones. `avoid`: only where no known node fits.
+    `reject`: never.
+    """
+    assert history.claims.network is not None
+    policy = history.claims.network.on_missing
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if wrong := unscored(history, case):
+        return failed("call-failed", wrong, **shown(history, case))
+    probes = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
+    decisions = [_decision(history, pod) for pod in probes]
+    tried = [one for one in decisions if one.known and one.missing]
+    late = LateDecisions(history)
+    judged = [one for one in tried if not late.why(one.pod)]
+    excused = excused_pods(history, probes)
+    scores = scores_of(history, case)
+    for one in judged:
+        quietest, _ = quietest_of(one.traffic, one.known)
+        wrong = _against_policy(policy, one, quietest)
+        if wrong and not (one.pod.uid in excused and _placements_may_explain(history, policy, one)):
+            first, why = outweighed(history, one.ruling)
+            if first and not any(_against_policy(policy, one.at(node), quietest) for node in first):
+                return invalid("outweighed", f"{one.pod.name}: {why}", **shown(history, case))
+            text = f"{one.pod.name} went to {one.chosen}; claimed on-missing {policy}: a node without samples {wrong}"
+        elif one.pod.uid not in excused and (wrong := _scored_against(policy, one, scores.get(one.pod.name, {}))):
+            text = f"{one.pod.name}: claimed on-missing {policy}: {wrong}"
+        else:
+            continue
+        table = ruled_table(one.ruling, expected=quietest)
+        return failed("against-on-missing", text, decisions=[table], **shown(history, case))
+    if (late_one := _missed(policy, tried, judged)) is not None:
+        return invalid(LATE, f"{late_one.pod.name}: {late.why(late_one.pod)}", **shown(history, case))
+    if not judged:
+        return invalid(
+            "no-choice", "no pod was placed while a node that it fits on had no samples", **shown(history, case)
+        )
+    undecided = [one for one in judged if not any(tie_broken(history, one.ruling, node) for node in one.missing)]
+    if policy == "neutral" and (wrong := _always_avoided(undecided)):
+        return failed("against-on-missing", f"claimed on-missing neutral: {wrong}", **shown(history, case))
+    return passed(f"{len(judged)} decisions with a node that has no samples; claimed: {policy}", **shown(history, case))
+
+
+def _decision(history: History, pod: TestPod) -> _Decision:
+    ruling = rule_binding(history, history.bindings[pod.uid])
+    loads = (dict(r.traffic) for r in history.of(NodesLoad, pod.case) if r.phase == pod.phase)
+    traffic: dict[str, float] = next(loads, {})
+    assert history.claims.network is not None
+    known = tuple(node for node in ruling.feasible if node in traffic)
+    return _Decision(pod, ruling, traffic, known, history.claims.network.resolution)
+
+
+def _placements_may_explain(history: History, policy: OnMissing | None, one: _Decision) -> bool:
+    """Whether a choice that is not in line with the policy may be due to placements before it.
+
+    What is avoided, or rejected, for want of a reading, is so whatever has been placed on the other nodes.
+    """
+    if one.ruling.reasons or (one.chosen in one.missing and policy != "neutral"):
+        return False
+    median = statistics.median(one.traffic[node] for node in one.known)
+    return placements_may_explain(history, one.pod, one.ruling, {**dict.fromkeys(one.missing, median), **one.traffic})
+
+
+def _against_policy(policy: OnMissing | None, one: _Decision, quietest: str) -> str:
+    """What the policy says of a node without samples that this choice is not in line with; "" where it is."""
+    if policy is None:
+        return ""
+    if one.chosen in one.known:
+        louder = one.is_louder(one.traffic[one.chosen])
+        return f"does not change that {quietest} is the quietest of those known" if louder else ""
+    if policy == "reject":
+        return "is never chosen"
+    if policy == "avoid":
+        return "is chosen only where no known node fits"
+    louder = one.is_louder(statistics.median(one.traffic[node] for node in one.known))
+    return "competes as the median of those known" if louder else ""
+
+
+def _scored_against(policy: OnMissing | None, one: _Decision, scores: Mapping[str, float]) -> str:
+    """What is wrong with the scores that an extender gave nodes without samples; "" if nothing, or it gave none."""
+    judge = {"avoid": unlike_avoided, "neutral": unlike_median}.get(policy or "")
+    known = [(one.traffic[node], scores[node]) for node in one.known if node in scores]
+    if judge is None or len(known) < len(one.known):
+        return ""
+    for node in one.missing:
+        if node in scores and (wrong := judge(scores[node], known)):
+            return f"{node} has no sample, {wrong}: {scores[node]:g}; those that have score " + ", ".join(
+                f"{score:g}" for _, score in sorted(known)
+            )
+    return ""
+
+
+def _missed(policy: OnMissing | None, tried: Sequence[_Decision], judged: Sequence[_Decision]) -> _Decision | None:
+    """The first decision that is not judged, because it was late, where too few are left; None where enough are."""
+    kept = {one.pod.uid for one in judged}
+    left_out = [one for one in tried if one.pod.uid not in kept]
+    unproved = any(map(_is_pair, left_out)) and 0.5 ** sum(map(_is_pair, judged)) >= RANDOM_LIMIT
+    return left_out[0] if 2 * len(judged) < len(tried) or (policy == "neutral" and unproved) else None
+
+
+def _is_pair(one: _Decision) -> bool:
+    return len(one.known) == len(one.missing) == 1
+
+
+def _always_avoided(judged: Sequence[_Decision]) -> str:
+    """Beside one known node, one without samples is as good as that or better: hardly ever to get a pod is not chance.
+
+    A scheduler with a fixed order among equals prefers one of the two, and that one was without samples as well.
+    """
+    pairs = [one for one in judged if _is_pair(one)]
+    if len({one.missing for one in pairs}) < 2:
+        return ""
+    to_missing = sum(one.chosen in one.missing for one in pairs)
+    chance = sum(math.comb(len(pairs), number) for number in range(to_missing + 1)) / 2 ** len(pairs)
+    if chance >= RANDOM_LIMIT:
+        return ""
+    return (
+        f"of {len(pairs)} pods that fit on one known node, the loudest, and on one without samples, {to_missing} went "
+        f"to the latter: it is avoided (by chance with probability {chance:.1e})"
+    )
+
+
+CLAUSES = (
+    Clause(
+        "network/missing-node",
+        "A node without samples blocks no pod, and is treated as the candidate claims (on-missing).",
+        "the candidate's own claim", judge_missing_node, needs=SCRIPTED_METRICS | CHANGE_NODES, stands_on=STEERED,
+    ),
+    Clause(
+        "network/some-without",
+        "Nodes that lost their samples are treated as claimed (on-missing): an old reading of theirs is not used.",
+        "the candidate's own claim", judge_missing_node, needs=SCRIPTED_METRICS,
+    ),
+)  # fmt: skip

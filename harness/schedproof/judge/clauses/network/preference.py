@@ -1,0 +1,543 @@
+"""Did the quietest node get the pod, whichever node that was?"""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import math
+import operator
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from schedproof.history.acts import LineFault, NodesLoad, Reading, Unseen
+from schedproof.history.observations import Admission
+from schedproof.judge.clause import CHANGE_NODES, HOLD_BINDINGS, IDLE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
+from schedproof.judge.clauses.core.placement import Ruling, judge_placement, rule_binding
+from schedproof.judge.rulings.configuration import not_all_scored
+from schedproof.judge.rulings.evidence import ruled_table, shown, timeline
+from schedproof.judge.rulings.late import LATE, LateDecisions
+from schedproof.judge.rulings.outweighed import outweighed
+from schedproof.judge.rulings.scored import found_something, queries
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from schedproof.candidates.claims import Claims
+    from schedproof.history.acts import RunCluster
+    from schedproof.history.history import History, TestPod
+
+__all__ = [
+    "CLAUSES", "RANDOM_LIMIT", "ROTATIONS", "STAGED", "chance_of_all", "excused_pods",
+    "judge_bind_refused", "judge_flip", "judge_least_traffic", "judge_probes", "judge_ranking", "judge_recovery",
+    "no_other_direction", "no_packets_for", "no_third_node", "placements_may_explain", "quietest_of", "used_before",
+]  # fmt: skip
+
+ROTATIONS = 8
+"""In clusters of more nodes than this, so many of them are the quietest in turn."""
+
+Pattern = Literal["one-node", "inverted", "ignored", "partly", "outweighed"]
+"""All on one node, whichever is the quietest; all on the loudest; as by chance; right more often than that; wrong where
+nodes differ in more than their traffic.
+"""
+
+_CHANCE = 1.5
+"""Times the hits that a random chooser has on average: so many are taken for chance."""
+
+RANDOM_LIMIT = 1e-6
+"""A chooser that picks among the feasible nodes at random must pass with a probability below this."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Probe:
+    pod: TestPod
+    ruling: Ruling
+    quietest: str
+    problem: str = ""
+    """The code of why the environment cannot judge this probe; empty where it can."""
+    why: str = ""
+    """The same in words."""
+    late: bool = False
+    """Whether it came late: `problem` says so where it is also wrong."""
+
+    @property
+    def right(self) -> bool:
+        return not self.ruling.reasons and self.ruling.binding.node == self.quietest
+
+
+def judge_least_traffic(history: History, case: str) -> Finding:
+    """All probes landed on the quietest feasible node, and that node was each of the nodes in turn.
+
+    Of two nodes that differ by less than the claimed resolution, either is right.
+    """
+    finding = judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS))
+    return (_beyond_resolution(history, case) or finding) if finding.outcome == "passed" else finding
+
+
+def _beyond_resolution(history: History, case: str) -> Finding | None:
+    """A finding where a pod with two right nodes went to a third one, or nowhere."""
+    assert history.claims.network is not None
+    pods = history.test_pods(case, "undecided")
+    excused, late = excused_pods(history, pods), LateDecisions(history)
+    for pod in pods:
+        if (binding := history.bindings.get(pod.uid)) is None:
+            return failed("not-bound-in-time", f"{pod.name} was never bound", **shown(history, case))
+        if late.why(pod):
+            continue
+        load = _load(history, pod)
+        limit = min(load.values()) * (1 + history.claims.network.resolution)
+        if load.get(binding.node, math.inf) <= limit:
+            continue
+        ruling = rule_binding(history, binding)
+        if not (pod.uid in excused and placements_may_explain(history, pod, ruling, load)):
+            first, why = outweighed(history, ruling)
+            if first and all(load.get(node, math.inf) <= limit for node in first):
+                return invalid("outweighed", f"{pod.name}: {why}", **shown(history, case))
+            right = " or ".join(sorted(node for node, rate in load.items() if rate <= limit))
+            return failed(
+                "probe-not-on-quietest",
+                f"{pod.name} went to {binding.node}, expected {right}: the two quietest nodes differ by less than the "
+                "claimed resolution, and all others differ from the quietest by more",
+                decisions=[ruled_table(ruling, expected=right)], **shown(history, case),
+            )  # fmt: skip
+    return None
+
+
+def judge_flip(history: History, case: str) -> Finding:
+    """All probes landed on the quietest node before the load was swapped, and on the new one after."""
+    return judge_probes(history, case, distinct=2)
+
+
+def judge_ranking(history: History, case: str) -> Finding:
+    """As one node after the other became infeasible, all probes landed on the quietest of those left."""
+    return judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS) - 1)
+
+
+def judge_bind_refused(history: History, case: str) -> Finding:
+    """All pods whose Bindings had been refused landed on the node that was the quietest when they were let go."""
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed":
+        # Of some pods no Binding came that could be refused, so that they were never let go.
+        return finding
+    finding = judge_probes(history, case, distinct=2)
+    refused = {record.pod for record in history.of(Admission, case) if record.code}
+    if finding.outcome == "passed" and any(pod.name not in refused for pod in history.released(case)):
+        return invalid("no-binding-refused", "no Binding was refused of some of the probes", **shown(history, case))
+    return finding
+
+
+def judge_recovery(history: History, case: str) -> Finding:
+    """All probes after an outage landed on the quietest node, which was one node after the other."""
+    return judge_probes(history, case, distinct=2, controlled=False)
+
+
+def no_packets_for(claims: Claims, cluster: RunCluster) -> str:
+    """Why packets cannot make the claimed metric move."""
+    assert claims.network is not None
+    metric = f"node_network_{claims.network.direction}_bytes_total"
+    if claims.network.metric != metric:
+        return f"packets move {metric}, and {claims.network.metric} is claimed"
+    device = claims.network.device.format(device=cluster.device)
+    if device != cluster.device:
+        return f"the nodes' traffic interface is {cluster.device}, and {device} is claimed"
+    return ""
+
+
+def no_third_node(_claims: Claims, cluster: RunCluster) -> str:
+    """Why no node can be much busier than two others."""
+    return "" if len(cluster.nodes) > 2 else "there is no third node beside two that are to be told apart"
+
+
+def no_other_direction(claims: Claims) -> str:
+    """Why there is nothing that could be taken for the claimed direction."""
+    assert claims.network is not None
+    told = f"_{claims.network.direction}_" in claims.network.metric
+    return "" if told else f"the name of {claims.network.metric} does not contain a direction"
+
+
+def judge_probes(history: History, case: str, *, distinct: int, controlled: bool = True, alike: bool = True) -> Finding:
+    """Whether all probes landed on the quietest feasible node, and so many different nodes were that in turn.
+
+    Args:
+        history: the record.
+        case: the clause.
+        distinct: how many nodes must have been the quietest.
+        controlled: whether the control must have failed the same probes.
+        alike: whether the nodes are meant to differ in their traffic alone. Then a probe for which kube-scheduler's own
+            plugins outweighed the candidate's scores proves nothing; else it is wrong like any other.
+    """
+    assert history.claims.network is not None
+    pods = (*history.test_pods(case, "probe"), *history.released(case))
+    if any(history.of(Unseen, case)):
+        # It did not bind the pod that was to show what it has seen: the probes are not all there.
+        return judge_placement(history, case)
+    if reason := not_all_scored(history):
+        return invalid("not-all-nodes-scored", reason, timeline=timeline(history, case))
+    if not pods:
+        return invalid("not-tried", "nothing was tried", timeline=timeline(history, case))
+    evidence = shown(history, case)
+    unbound = [pod.name for pod in pods if pod.uid not in history.bindings]
+    if unbound:
+        return failed(
+            "not-bound-in-time", f"{unbound[0]} was never bound ({len(unbound)} of {len(pods)} probes)", **evidence
+        )
+    excused, late = excused_pods(history, pods), LateDecisions(history)
+    tried = [_probe(history, pod, late, alike=alike) for pod in pods]
+    # One that breaks a rule is excused by nothing; nor need one that is right.
+    left_out = [
+        probe for probe in tried
+        if not (probe.right or probe.ruling.reasons)
+        and probe.pod.uid in excused
+        and placements_may_explain(history, probe.pod, probe.ruling, _load(history, probe.pod))
+    ]  # fmt: skip
+    probes = [probe for probe in tried if probe not in left_out]
+    probes = _in_time(history, case, probes, left_out, distinct)
+    chance = _chance(probes, left_out)
+    measured = {"probes": len(probes), "chance_of_a_random_chooser": chance}
+    # A probe that the environment cannot judge does not hide the others.
+    if wrong := [probe for probe in probes if not probe.right and not probe.problem]:
+        first, pattern = wrong[0], _pattern_of(history, wrong, probes) if alike else "outweighed"
+        expected = f"expected {first.quietest}, chose {first.ruling.binding.node}"
+        return failed(
+            "probe-not-on-quietest",
+            f"{_headline(pattern, wrong, probes)}; {first.pod.name}: {expected}"
+            + (_query_trouble(history, case, first.pod) or _others_decide(history, first)),
+            pattern=pattern,
+            decisions=[_table(probe) for probe in wrong[:3]], measured=measured,
+            timeline=timeline(history, case, first.pod.name), logs=evidence["logs"],
+        )  # fmt: skip
+    if broken := [probe for probe in probes if probe.problem]:
+        return invalid(
+            broken[0].problem, f"{broken[0].pod.name}: {broken[0].why} ({len(broken)} of {len(probes)} probes)",
+            decisions=[_table(probe) for probe in broken[:3]], **evidence,
+        )  # fmt: skip
+    quietest = {probe.quietest for probe in probes}
+    if len(quietest) < distinct:
+        return invalid(
+            "best-node-unchanged",
+            f"only {len(quietest)} of {distinct} nodes were the quietest in turn",
+            measured=measured,
+            **evidence,
+        )
+    if chance >= RANDOM_LIMIT:
+        return invalid(
+            "random-chooser-passes",
+            f"a random chooser would pass with probability {chance:.1e}",
+            measured=measured,
+            **evidence,
+        )
+    if controlled and (problem := _control_problem(history, case)):
+        return invalid("control-inconclusive", problem, measured=measured, **evidence)
+    return passed(
+        f"{len(probes)} of {len(probes)} probes on the quietest of the feasible nodes, which was each of "
+        f"{len(quietest)} in turn; a random chooser passes with probability {chance:.1e}" + _counts(len(left_out)),
+        decisions=[_table(probes[0])], measured=measured, timeline=evidence["timeline"],
+    )  # fmt: skip
+
+
+def _in_time(
+    history: History, case: str, probes: list[_Probe], left_out: Sequence[_Probe], distinct: int
+) -> list[_Probe]:
+    """The probes without those for which packets or answers came late, as on a busy machine, if the rest suffices.
+
+    The right ones are left out as well: whose answers are late, and who is right by chance, must not be asked until
+    that has come true often enough.
+    """
+    packets = any(load.source == "packets" for load in history.of(NodesLoad, case))
+    found = [probe for probe in probes if not (probe.late or (packets and probe.problem))]
+    suffices = _chance(found, left_out) < RANDOM_LIMIT and len({probe.quietest for probe in found}) >= distinct
+    return found if suffices else probes
+
+
+def _chance(probes: Sequence[_Probe], left_out: Sequence[_Probe]) -> float:
+    """How likely it is that a chooser at random is right in all these probes."""
+    odds = [(probe.pod, 1 / len(probe.ruling.feasible)) for probe in probes if probe.ruling.feasible]
+    return chance_of_all(odds, [probe.pod for probe in left_out])
+
+
+def chance_of_all(odds: Sequence[tuple[TestPod, float]], left_out: Sequence[TestPod]) -> float:
+    """How likely it is that all these pods are where they belong by chance, given how likely each is.
+
+    Those count that came after the last one of their phase that was left out: with it all was begun anew, which can
+    happen once, in each of the phases, after any number of right answers.
+    """
+    anew = {pod.phase: pod.at for pod in left_out}
+    chance = math.prod(its for pod, its in odds if pod.at > anew.get(pod.phase, -1.0))
+    return chance * 2 * len({pod.phase for pod, _ in odds}) if left_out else chance
+
+
+def excused_pods(history: History, pods: Sequence[TestPod]) -> set[str]:
+    """Uids of pods whose place may be due to placements before them, which no reading could show yet.
+
+    A scheduler may count these, so as not to send a whole burst to one node, unless it claims that it does not. Then
+    others of the same phase, later and further apart, show what it prefers: where there are none, nothing is excused.
+    Pods with the role `together` could all be placed from the same time on: none of them is apart.
+    """
+    network = history.claims.network
+    if network is None or network.own_placements == "ignored":
+        return set()
+    apart = {pod.uid for pod in pods if pod.role != "together" and _is_apart(history, pod, network.look_back)}
+    return {
+        pod.uid
+        for pod in pods
+        if pod.uid not in apart
+        and any(other.uid in apart and other.phase == pod.phase and other.at > pod.at for other in pods)
+    }
+
+
+def placements_may_explain(history: History, pod: TestPod, ruling: Ruling, traffic: Mapping[str, float]) -> bool:
+    """Whether a pod may be where it is because of placements before it, given what the nodes' traffic was.
+
+    They only ever add to a node's load. So none explains it where a feasible node that got no pod of late has less
+    traffic than the chosen one, by more than the claimed resolution. One without a reading counts as infinitely loud.
+    """
+    network = history.claims.network
+    assert network is not None
+    used = used_before(history, pod, ruling)
+    chosen = traffic.get(ruling.binding.node, math.inf)
+    return not any(
+        traffic.get(node, math.inf) * (1 + network.resolution) < chosen for node in ruling.feasible if node not in used
+    )
+
+
+def used_before(history: History, pod: TestPod, ruling: Ruling) -> set[str]:
+    """Nodes that got pods so shortly before this one was bound that no reading may have shown them yet."""
+    assert history.claims.network is not None
+    since = pod.at - history.claims.network.counting
+    # One that could be placed together with others may have been decided after them, and bound before.
+    until = math.inf if pod.role == "together" else ruling.binding.at
+    return {node for at, node in history.placements if since <= at <= until}
+
+
+def _is_apart(history: History, pod: TestPod, look_back: float) -> bool:
+    """Whether nothing was placed for so many seconds before a pod was created."""
+    before = bisect.bisect_left(history.placements, pod.at, key=operator.itemgetter(0))
+    return not before or pod.at - history.placements[before - 1][0] >= look_back
+
+
+def _counts(excused: int) -> str:
+    if not excused:
+        return ""
+    return f"; {excused} probes soon after others went elsewhere: it counts its own placements (network.own-placements)"
+
+
+def _headline(pattern: Pattern, wrong: Sequence[_Probe], probes: Sequence[_Probe]) -> str:
+    """What the probes have in common: one cause is one headline."""
+    text = f"{len(wrong)} of {len(probes)} probes did not land on the quietest node"
+    if pattern == "one-node":
+        return f"{text}: all landed on {probes[0].ruling.binding.node}, whichever node was the quietest"
+    return f"{text}: all landed on the loudest" if pattern == "inverted" else text
+
+
+def _others_decide(history: History, probe: _Probe) -> str:
+    """What kube-scheduler's own plugins made of the candidate's scores, where they decided against these."""
+    _, why = outweighed(history, probe.ruling)
+    return f"; {why}" if why else ""
+
+
+def _pattern_of(history: History, wrong: Sequence[_Probe], probes: Sequence[_Probe]) -> Pattern:
+    """What the probes' nodes have in common."""
+    if len({probe.ruling.binding.node for probe in probes}) == 1 and len({probe.quietest for probe in probes}) > 1:
+        return "one-node"
+    loads = [(probe, _load(history, probe.pod)) for probe in probes]
+    if all(load and probe.ruling.binding.node == _loudest(load, probe.ruling.feasible) for probe, load in loads):
+        return "inverted"
+    expected = sum(1 / len(probe.ruling.feasible) for probe in probes if probe.ruling.feasible)
+    return "ignored" if len(probes) - len(wrong) <= _CHANCE * expected else "partly"
+
+
+def _loudest(load: Mapping[str, float], feasible: Collection[str]) -> str:
+    return max((node for node in feasible if node in load), key=lambda node: load[node], default="")
+
+
+def _load(history: History, pod: TestPod) -> Mapping[str, float]:
+    """The load that was on when a pod was created; empty where none was chosen."""
+    none: Mapping[str, float] = {}
+    return next((r.traffic for r in history.of(NodesLoad, pod.case) if r.phase == pod.phase), none)
+
+
+def _probe(history: History, pod: TestPod, late: LateDecisions, *, alike: bool) -> _Probe:
+    assert history.claims.network is not None
+    resolution = history.claims.network.resolution
+    ruling = rule_binding(history, history.bindings[pod.uid])
+    none: dict[str, float] = {}
+    asked = _load(history, pod)
+    readings = [r.traffic for r in history.of(Reading, pod.case) if r.pod == pod.name] or [none]
+    quietest, gap = quietest_of(asked, ruling.feasible)
+    seen = [quietest_of(reading, ruling.feasible) for reading in readings]
+    if not quietest or gap <= resolution:
+        why = f"the requested traffic of the nodes does not differ by more than the claimed {resolution:.0%}"
+        return _Probe(pod, ruling, quietest, "load-not-distinct", why)
+    if other := [r for r, (node, its) in zip(readings, seen, strict=True) if node != quietest or its <= resolution]:
+        why = f"Prometheus showed {other[0]} where {asked} was asked for"
+        return _Probe(pod, ruling, quietest, "load-not-shown", why)
+    if ruling.unmodelled:
+        why = f"the oracle does not model {', '.join(ruling.unmodelled)}"
+        return _Probe(pod, ruling, quietest, "oracle-gap", why)
+    if not ruling.reasons and (why := late.why(pod)):
+        wrong = ruling.binding.node != quietest
+        return _Probe(pod, ruling, quietest, LATE if wrong else "", why, late=True)
+    first, why = outweighed(history, ruling)
+    if alike and first == {quietest}:
+        return _Probe(pod, ruling, quietest, "outweighed", why)
+    return _Probe(pod, ruling, quietest)
+
+
+def quietest_of(traffic: Mapping[str, float], feasible: tuple[str, ...]) -> tuple[str, float]:
+    """The quietest of the feasible nodes, and the relative difference to the next; "" where one has no reading."""
+    # Prometheus can answer NaN, which is no number of bytes, and which nothing can be sorted by.
+    known = sorted((traffic[node], node) for node in feasible if not math.isnan(traffic.get(node, math.nan)))
+    if len(known) < len(feasible) or len(known) < 2:
+        return "", 0.0
+    (least, node), (second, _) = known[:2]
+    return node, math.inf if least == 0 < second else (second - least) / least if least else 0.0
+
+
+def _table(probe: _Probe) -> dict[str, object]:
+    return ruled_table(probe.ruling, expected=probe.quietest)
+
+
+STAGED: Mapping[str, str] = MappingProxyType(
+    {
+        "down": "nothing listened", "reset": "connections were reset", "hang": "requests were not answered",
+        "slow": "answers were late", "503": "answers had status 503", "malformed": "answers were cut off",
+        "empty": "it had no series", "no node": "it had no series of the nodes", "NaN": "all samples were NaN",
+        "stale": "the nodes' series had ended",
+    }
+)  # fmt: skip
+"""What the harness has done to Prometheus, by the name of the fault."""
+
+
+def _query_trouble(history: History, case: str, pod: TestPod) -> str:
+    """What the candidate's own queries met, where that explains why it did not see any traffic.
+
+    What the harness has staged is no trouble of theirs: after an outage only those count that it did not meet.
+    """
+    begin, _ = history.span(case)
+    asked = queries(history, case)
+    if asked and asked[-1].fault == "hang":
+        return "; it asked Prometheus nothing more after a request that was never answered, which needs a time-out"
+    faults = [fault for fault in history.of(LineFault, case) if fault.line == "prometheus" and fault.at <= pod.at]
+    loads = [load.at for load in history.of(NodesLoad, case) if load.phase == pod.phase]
+    whole = max([begin, *(fault.at for fault in faults), *(loads if faults else ())])
+    for query in asked if not (faults and faults[-1].on) else ():
+        if query.fault or query.begun < whole:
+            continue
+        if query.status >= HTTPStatus.BAD_REQUEST:
+            return f"; Prometheus answered {query.status} to its query {query.request}"
+        if not found_something(query):
+            return f"; its query finds no series: {query.request}"
+    if staged := [fault for fault in faults if fault.on]:
+        what = STAGED.get(staged[-1].fault, staged[-1].fault)
+        until = "" if faults[-1].on else f" until {pod.at - faults[-1].at:.1f} s before that pod"
+        return f"; the harness had staged an outage of Prometheus{until}: {what}"
+    return ""
+
+
+def _control_problem(history: History, case: str) -> str:
+    """A scheduler that ignores traffic must fail the same probes, or they prove nothing."""
+    controls = history.test_pods(case, "control")
+    if not controls:
+        return "no control ran beside the candidate"
+    for pod in controls:
+        load = _load(history, pod)
+        binding = history.bindings.get(pod.uid)
+        if binding is None:
+            return f"the control did not schedule {pod.name}"
+        if not load:
+            return f"no load was on when the control placed {pod.name}"
+        # What is out of its reach too, it cannot choose: that shows nothing of what it knows.
+        reach = [node for node in rule_binding(history, binding).feasible if node in load]
+        if reach and binding.node != min(reach, key=lambda node: load[node]):
+            return ""
+    return f"the control, which ignores traffic, also placed all {len(controls)} of its probes on the quietest node"
+
+
+CLAUSES = (
+    Clause(
+        "network/least-traffic",
+        "Among feasible nodes, the one with the least traffic gets the pod, whichever node that is.",
+        "the candidate's own claim", judge_least_traffic, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/flip", "When the load is swapped, the preference follows within window plus refresh.",
+        "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/waiting",
+        "A pod that has waited is placed by the traffic of the time at which it can be, and not of an earlier one.",
+        "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS | CHANGE_NODES,
+    ),
+    Clause(
+        "network/bind-refused",
+        "A pod whose Binding was refused is placed by the traffic of the time at which it is tried again.",
+        "the candidate's own claim", judge_bind_refused, needs=SCRIPTED_METRICS | HOLD_BINDINGS,
+    ),
+    Clause(
+        "network/ranking",
+        "Where the quietest node is infeasible, the second-quietest gets the pod, and so on down.",
+        "the candidate's own claim", judge_ranking, needs=SCRIPTED_METRICS | CHANGE_NODES,
+    ),
+    Clause(
+        "network/large-counters", "Counters near 2^60, and rates to match, rank correctly.",
+        "Prometheus: samples are float64; scores are int64", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/near-zero", "Rates of a few bytes per second, and of none, rank correctly.",
+        "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/window", "Traffic older than the claimed window does not affect placement.",
+        "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/burst", "Traffic counts by its mean over the claimed window: a burst within it counts by its share.",
+        "Prometheus: rate() is a mean over its range, irate() is not", judge_flip, level="recommended",
+        needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/outlier", "One node that is very busy does not hide what the others differ by.",
+        "schedproof; of scores the feature strict promises it (normalize/strict)",
+        judge_flip, level="recommended", needs=SCRIPTED_METRICS, obstacle=no_third_node,
+    ),
+    Clause(
+        "network/rate-not-total", "A node that is busy now loses to one that is idle now, whatever their totals.",
+        "Prometheus: counters are read as rates", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/counter-reset",
+        "A rebooted node is neither the quietest nor the loudest because its counter started over.",
+        "Prometheus: rate() adjusts for counter resets", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/duplicate-series", "A node whose series are there twice, from two replicas, has no more traffic.",
+        "Prometheus: replicas with external labels", judge_flip, level="recommended", needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/interface", "Only the claimed device counts.",
+        "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/joins",
+        "Whichever usual way leads from a series to its node, names and addresses that begin alike are kept apart, and "
+        "an address is that of the node that has it now.",
+        "Prometheus: vector matching; node_exporter: node_uname_info", judge_flip,
+        needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
+    ),
+    Clause(
+        "network/node-names", "Names are compared as they are: with dots, of 253 characters, and as no expression.",
+        "Kubernetes: names of objects (RFC 1123 subdomains)", judge_flip,
+        needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
+    ),
+    Clause(
+        "network/direction", "Only the claimed direction counts.",
+        "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS, unclaimed=no_other_direction,
+    ),
+    Clause(
+        "network/real-traffic",
+        "The quietest node gets the pod end to end: real packets, a real exporter, a real scrape.",
+        "the candidate's own claim", judge_flip, needs=frozenset({"load"}) | SEVERAL_NODES,
+        obstacle=no_packets_for,
+    ),
+)  # fmt: skip

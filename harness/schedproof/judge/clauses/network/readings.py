@@ -1,0 +1,305 @@
+"""What a candidate does where readings are zero, missing or not to be had; and what its readings cost."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import LineFault, NodesLoad
+from schedproof.history.observations import PrometheusQuery
+from schedproof.history.world import RESERVED
+from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, STEERED, Clause
+from schedproof.judge.clauses.core.placement import judge_placement, rule_binding
+from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, judge_recovery
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.scored import found_something, queries, unscored
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from schedproof.candidates.claims import Claims, OnOutage
+    from schedproof.history.history import History
+
+__all__ = ["CLAUSES",
+    "judge_no_readings", "judge_outage", "judge_query_cost", "judge_stale_series", "judge_zero_traffic",
+    "no_outage_policy",
+]  # fmt: skip
+
+
+def no_outage_policy(claims: Claims) -> str:
+    """Why a candidate cannot be held to a policy for outages."""
+    assert claims.network is not None
+    return "" if claims.network.on_outage is not None else "no policy for outages is claimed (network.on-outage)"
+
+
+def judge_zero_traffic(history: History, case: str) -> Finding:
+    """Pods were scheduled while no node had any traffic, with at least two nodes to choose from."""
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if wrong := unscored(history, case):
+        return failed("call-failed", wrong, **shown(history, case))
+    loads = [record.traffic for record in history.of(NodesLoad, case)]
+    if not all(loads) or not loads or any(any(load.values()) for load in loads):
+        return invalid("load-not-shown", "the nodes were not without traffic", **shown(history, case))
+    if not all(_has_read(history, case, record) for record in history.of(NodesLoad, case)):
+        return invalid("no-samples-seen", _why_nothing_was_read(history, case), **shown(history, case))
+    bound = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
+    if not any(len(rule_binding(history, history.bindings[pod.uid]).feasible) > 1 for pod in bound):
+        return invalid(
+            "no-choice", "there never were two nodes to choose from, so nothing was scored", **shown(history, case)
+        )
+    return finding
+
+
+def _has_read(history: History, case: str, load: NodesLoad) -> bool:
+    """Whether a query found something from when this load was put on until the last pod was bound under it."""
+    network = history.claims.network
+    assert network is not None
+    end = next((record.at for record in history.of(NodesLoad, case) if record.at > load.at), math.inf)
+    # The load is on record once readings from before it are too old to be used.
+    begin = load.at - network.staleness
+    bound = [history.bindings[pod.uid].at for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
+    last = max((at for at in bound if load.at <= at < end), default=-math.inf)
+    return any(begin <= query.at <= last and found_something(query) for query in history.of(PrometheusQuery))
+
+
+def _why_nothing_was_read(history: History, case: str) -> str:
+    asked = queries(history, case)
+    if not asked:
+        return "it sent no query to Prometheus"
+    if asked[-1].status != HTTPStatus.OK:
+        return f"Prometheus answered {asked[-1].status or 'nothing'} to its query {asked[-1].request}"
+    return f"none of its queries found a value while pods were placed, such as {asked[-1].request}"
+
+
+def judge_outage(history: History, case: str) -> Finding:
+    """During the outage pods were scheduled, or waited, as claimed; after it the preference came back in time.
+
+    Pods that were scheduled once the last readings were older than window and refresh did not follow them.
+    """
+    assert history.claims.network is not None
+    policy = history.claims.network.on_outage
+    finding = _outage(history, case, policy)
+    return finding if policy != "schedule" else _unless_outdated(history, case, finding)
+
+
+def judge_no_readings(history: History, case: str) -> Finding:
+    """The same while Prometheus answers, but has no reading of any node: that is an outage too."""
+    assert history.claims.network is not None
+    wrong = unscored(history, case)
+    return (
+        failed("call-failed", wrong, **shown(history, case))
+        if wrong
+        else _outage(history, case, history.claims.network.without_readings)
+    )
+
+
+def judge_stale_series(history: History, case: str) -> Finding:
+    """The same where readings have ended; and pods that are scheduled all the same do not follow the last of them."""
+    assert history.claims.network is not None
+    finding = judge_no_readings(history, case)
+    if history.claims.network.without_readings != "schedule":
+        return finding
+    return _unless_outdated(history, case, finding)
+
+
+def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
+    """The finding on an outage; another one where it passed, and the pods of the outage followed the last readings.
+
+    They did if all went where it was quietest before, on one node and then on another: chance does not do that.
+    """
+    pods = [pod for pod in history.test_pods(case, "outage") if pod.phase >= 0]
+    # (Histories of earlier versions have no phase with the pods of an outage of Prometheus itself.)
+    if finding.outcome != "passed" or not pods:
+        return finding
+    loads = {record.phase: record.traffic for record in history.of(NodesLoad, case)}
+    quietest, right, chance = set(), True, 1.0
+    for pod in pods:
+        last = next(loads[phase] for phase in range(pod.phase, -1, -1) if loads[phase])
+        ruling = rule_binding(history, history.bindings[pod.uid])
+        old = min(last, key=lambda node: last[node])
+        quietest.add(old)
+        right = right and ruling.binding.node == old
+        chance /= max(1, len(ruling.feasible))
+    measured = {"chance_of_a_random_chooser": chance}
+    if len(quietest) < 2 or chance >= RANDOM_LIMIT:
+        return invalid(
+            "random-chooser-passes",
+            f"a random chooser would look like one that keeps old readings with probability {chance:.1e}",
+            measured=measured, **shown(history, case),
+        )  # fmt: skip
+    if right:
+        return failed(
+            "old-readings-used",
+            f"all pods went to the node that was the quietest before its readings ended ({', '.join(sorted(quietest))} "
+            f"in turn; by chance with probability {chance:.1e}): readings older than the claimed window are used",
+            measured=measured, **shown(history, case),
+        )  # fmt: skip
+    return finding
+
+
+def _outages(history: History, case: str) -> Iterator[tuple[float, float]]:
+    """When each outage that has ended began and ended; of faults that follow each other, the first and the last."""
+    begin = None
+    for fault in history.of(LineFault, case):
+        if fault.on:
+            begin = fault.at if begin is None else begin
+        elif begin is not None:
+            yield begin, fault.at
+            begin = None
+
+
+def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
+    assert history.claims.network is not None
+    outages = list(_outages(history, case))
+    finding = judge_placement(history, case)
+    if finding.outcome == "failed" or not outages:
+        return (
+            finding
+            if finding.outcome == "failed"
+            else invalid("no-outage", "there was no outage", **shown(history, case))
+        )
+    ends = {
+        pod: end for pod in history.test_pods(case, "outage") for begin, end in outages if begin <= pod.at < end
+    }  # fmt: skip
+    if not ends:
+        return invalid("no-outage", "no pod was created during the outage", **shown(history, case))
+    bound = {uid: binding.at for uid, binding in history.bindings.items()}
+    early = [pod for pod, end in ends.items() if bound.get(pod.uid, math.inf) < end]
+    late = [pod for pod in ends if pod not in early]
+    if policy == "wait" and early:
+        node = history.bindings[early[0].uid].node
+        return failed(
+            "bound-during-outage",
+            f"{early[0].name} was bound to {node} during the outage; claimed on-outage: wait",
+            **shown(history, case),
+        )
+    if finding.outcome != "passed":
+        return finding
+    if policy == "schedule" and late:
+        return failed(
+            "not-bound-during-outage",
+            f"{late[0].name} was bound only after the outage; claimed on-outage: schedule",
+            **shown(history, case),
+        )
+    what = {"wait": "waited for its end", "schedule": "were scheduled during it"}.get(
+        policy or "", f"were scheduled, {len(late)} of them after it"
+    )
+    broken = ", ".join(dict.fromkeys(r.fault for r in history.of(LineFault, case) if r.on))
+    summary = f"Prometheus {broken}: {len(ends)} pods {what}"
+    if history.claims.network.recovers_within is None:
+        return passed(f"{summary}; no time to recover is claimed", **shown(history, case))
+    recovery = judge_recovery(history, case)
+    if recovery.outcome != "passed":
+        return recovery
+    return passed(f"{summary}; then {recovery.summary}", **recovery.evidence)
+
+
+def judge_query_cost(history: History, case: str) -> Finding:
+    """What is asked of Prometheus while a pod is decided on does not grow with the number of nodes.
+
+    Counted from a pod's creation to its Binding. A candidate that asks once per node, be it each node that is feasible
+    or each that there is, asks for each node more once more; half of that is the limit, so that a poll that happens to
+    fall into a decision is not mistaken for it.
+    """
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    costs = {role: _queries(history, case, role) for role in ("few", "all")}
+    if not any(history.of(PrometheusQuery)):
+        return invalid("no-samples-seen", "it sent no query to Prometheus", **shown(history, case))
+    if not all(costs.values()):
+        return invalid("not-tried", "no decisions to compare", **shown(history, case))
+    feasible = {role: max(cost.feasible for cost in costs[role]) for role in costs}
+    nodes = {role: max(cost.nodes for cost in costs[role]) for role in costs}
+    means = {role: sum(cost.queries for cost in costs[role]) / len(costs[role]) for role in costs}
+    if feasible["all"] <= feasible["few"]:
+        return invalid("no-choice", "all decisions were between equally many nodes", **shown(history, case))
+    among = {role: f"{feasible[role]} of {nodes[role]} nodes" for role in costs}
+    measured = {f"queries per pod between {among[role]}": means[role] for role in costs}
+    text = f"{means['few']:.1f} queries per pod between {among['few']}, {means['all']:.1f} between {among['all']}"
+    more = min(grown for counts in (feasible, nodes) if (grown := counts["all"] - counts["few"]) > 0)
+    if means["all"] - means["few"] >= more / 2:
+        return failed(
+            "queries-grow-with-nodes",
+            f"{text}: they grow with the number of nodes",
+            measured=measured,
+            **shown(history, case),
+        )
+    return passed(text, measured=measured, **shown(history, case))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Cost:
+    """Of one decision: how many nodes were feasible, how many there were, and how many queries it took."""
+
+    feasible: int
+    nodes: int
+    queries: int
+
+
+def _queries(history: History, case: str, role: str) -> list[_Cost]:
+    asked = [record.begun for record in history.of(PrometheusQuery)]
+    costs = []
+    for pod in history.test_pods(case, role):
+        binding = history.bindings[pod.uid]
+        ruling = rule_binding(history, binding)
+        queries = sum(pod.at <= at <= binding.at for at in asked)
+        costs.append(_Cost(len(ruling.feasible), len(ruling.per_node.keys() - {RESERVED}), queries))
+    return costs
+
+
+CLAUSES = (
+    Clause(
+        "network/zero-traffic", "With no traffic anywhere, pods are scheduled.",
+        "scheduler framework: NormalizeScore must not divide by zero", judge_zero_traffic, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/missing-all",
+        "While Prometheus has samples of no node, pods are scheduled or wait, as claimed; then it prefers again.",
+        "the candidate's own claim", judge_no_readings, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/no-samples",
+        "While Prometheus answers with nothing, as after its restart, pods are scheduled or wait, as claimed.",
+        "Prometheus: a query that finds nothing is answered 200", judge_no_readings, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/prometheus-down",
+        "While Prometheus is down, pods go anywhere (not by old readings) or wait, as claimed; then it prefers again.",
+        "the candidate's own claim", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "network/prometheus-slow",
+        "While Prometheus does not answer, pods go anywhere (not by old readings) or wait, as claimed; then it prefers "
+        "again, although what was asked is never answered.",
+        "the candidate's own claim", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "network/prometheus-error",
+        "While Prometheus answers 503 or nonsense, pods go anywhere (not by old readings) or wait, as claimed; then it "
+        "prefers again.",
+        "Prometheus: HTTP API, status codes", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
+        stands_on=STEERED,
+    ),
+    Clause(
+        "network/nan",
+        "While every reading is NaN, pods are scheduled or wait, as claimed; then it prefers again.",
+        "Prometheus: samples are float64", judge_no_readings, needs=SCRIPTED_METRICS,
+    ),
+    Clause(
+        "network/stale-series",
+        "Where all readings have ended, pods are scheduled or wait, as claimed, and old readings are not used.",
+        "the candidate's own claim", judge_stale_series, needs=SCRIPTED_METRICS, stands_on=STEERED,
+    ),
+    Clause(
+        "network/query-cost", "The queries that a decision takes do not grow with the number of nodes.",
+        "schedproof", judge_query_cost, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES, stands_on=STEERED,
+    ),
+)  # fmt: skip

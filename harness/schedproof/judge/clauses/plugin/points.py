@@ -1,0 +1,132 @@
+"""What a plugin claims to decide at its extension points, by its own worked examples (`claims.points`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import decision_table, shown
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from schedproof.candidates.claims import Claims
+    from schedproof.history.history import History
+
+__all__ = ["CLAUSES", "judge_queue_sort", "judge_score"]
+
+
+def judge_queue_sort(history: History, case: str) -> Finding:
+    """Of two pods that waited for the same room, the one that is claimed to come first got it, older or younger.
+
+    One that was bound, and then evicted for the other, had been decided on first.
+    """
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    pods = [*history.test_pods(case, "first"), *history.test_pods(case, "then")]
+    phases = sorted({pod.phase for pod in pods})
+    for phase in phases:
+        bound = [pod for pod in pods if pod.phase == phase and pod.uid in history.bindings]
+        if not bound:
+            return invalid("not-tried", "neither of two pods was bound", **shown(history, case))
+        winner = min(bound, key=lambda pod: history.bindings[pod.uid].rv)
+        if winner.role != "first":
+            (other,) = (pod for pod in pods if pod.phase == phase and pod.role == "first")
+            return failed(
+                "against-claimed-order",
+                f"{winner.name} was bound before {other.name}, which waited for the same room, and which it claims to "
+                "decide on first",
+                **shown(history, case),
+            )
+    if not phases:
+        return invalid("not-tried", "no pods waited for the same room", **shown(history, case))
+    return passed(f"{len(phases)} times the pod came first that is claimed to")
+
+
+def judge_score(history: History, case: str) -> Finding:
+    """Each pod went to a node with the labels that it prefers by its example, while there was one."""
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    pods = [pod for pod in history.test_pods(case, "scored") if pod.uid in history.bindings]
+    # The first one that is wrong: it may have taken another's place.
+    for pod in sorted(pods, key=lambda pod: history.bindings[pod.uid].rv):
+        example, binding = history.claims.points.score[pod.phase], history.bindings[pod.uid]
+        nodes = history.world.at(binding.rv).nodes
+        better = sorted(name for name, node in nodes.items() if _has(node, example.better))
+        if not better:
+            return invalid("no-choice", f"no node had the labels that {pod.name} prefers", **shown(history, case))
+        if binding.node not in better:
+            return failed(
+                "preference-ignored",
+                f"{pod.name} was bound to {binding.node}, and prefers {', '.join(better)} by its example: "
+                f"{_told(example.better)} to {_told(example.worse)}",
+                decisions=[decision_table(history, binding, dict.fromkeys(nodes, ()), expected=better[0])],
+                **shown(history, case),
+            )
+    if not pods:
+        return invalid("not-tried", "no pod had a preference", **shown(history, case))
+    return passed(f"{len(pods)} pods went to the nodes that they prefer by their examples")
+
+
+def _has(node: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
+    there = node["metadata"].get("labels") or {}
+    return all(there.get(name) == value for name, value in labels.items())
+
+
+def _told(labels: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in labels.items()) or "none"
+
+
+def _no_score(claims: Claims) -> str:
+    return "" if claims.points.score else "claims.points.score is not given"
+
+
+def _no_opposed_scores(claims: Claims) -> str:
+    if claims.points.opposed is not None:
+        return ""
+    return "claims.points.score has no two examples of different pods, one of which prefers what the other does not"
+
+
+def _no_filter(claims: Claims) -> str:
+    return "" if claims.points.filter else "claims.points.filter is not given"
+
+
+def _no_prefilter(claims: Claims) -> str:
+    return "" if claims.points.prefilter else "claims.points.prefilter is not given"
+
+
+def _no_queue_sort(claims: Claims) -> str:
+    return "" if claims.points.queue_sort else "claims.points.queue-sort is not given"
+
+
+CLAUSES = (
+    Clause(
+        "plugin/filter", "Its Filter plugins keep pods off nodes, and let them on, as its worked examples say.",
+        "scheduler framework: Filter, EventsToRegister; the candidate's claim", judge_placement, needs=CHANGE_NODES,
+        unclaimed=_no_filter,
+    ),
+    Clause(
+        "plugin/prefilter", "Its PreFilter plugins keep pods off nodes, and let them on, as its worked examples say.",
+        "scheduler framework: PreFilter, EventsToRegister; the candidate's claim", judge_placement,
+        needs=CHANGE_NODES, unclaimed=_no_prefilter,
+    ),
+    Clause(
+        "plugin/score", "Of nodes that are alike otherwise, pods go to those that its worked examples call better.",
+        "scheduler framework: Score; the candidate's claim", judge_score, needs=CHANGE_NODES | SEVERAL_NODES,
+        unclaimed=_no_score,
+    ),
+    Clause(
+        "plugin/batching-safe", "Pods that prefer different nodes get them also where they wait one behind the other.",
+        "scheduler framework: SignPlugin; KEP-5598, opportunistic batching", judge_score,
+        needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"signs-pods"}), unclaimed=_no_opposed_scores,
+    ),
+    Clause(
+        "plugin/queue-sort", "Of two pods that wait, its QueueSort plugin has that one first which its examples name.",
+        "scheduler framework: QueueSort; the candidate's claim", judge_queue_sort, unclaimed=_no_queue_sort,
+    ),
+)  # fmt: skip

@@ -1,0 +1,113 @@
+"""A compiled scheduler among other schedulers: replicas of its own, the cluster's, or in the place of that."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.deploy.scheduler_config import DEFAULT_SCHEDULER, SHARED_LEASE, elects_by_shared_lease
+from schedproof.history.acts import Halted
+from schedproof.history.observations import ApiRequest, LeaseHolder
+from schedproof.judge.clause import AUDIT, Clause
+from schedproof.judge.clauses.core.conditions import judge_binds
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+
+if TYPE_CHECKING:
+    from schedproof.history.history import History
+
+__all__ = ["CLAUSES", "judge_leader_election", "judge_replaces_default", "judge_second_scheduler"]
+
+
+def judge_leader_election(history: History, case: str) -> Finding:
+    """With leader election it took its lease before it scheduled, and without it schedules as well."""
+    leases = list(history.of(LeaseHolder, case))
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed":
+        return finding
+    if not leases:
+        return invalid("not-tried", "it was not started with leader election", **finding.evidence)
+    if not leases[-1].holder and not _wrote_lease(history, case):
+        return failed(
+            "lease-not-taken",
+            f"with leaderElect: true it schedules, and does not take its lease {leases[-1].name}: each of two "
+            "replicas would schedule; fix: leave leader election to its configuration",
+            **shown(history, case),
+        )
+    return passed("it schedules without leader election, and with it once its lease is its own")
+
+
+def _wrote_lease(history: History, case: str) -> bool:
+    """Whether it wrote a Lease of another name since it was started anew; then it elects its leader by that."""
+    since = min((record.at for record in history.of(Halted, case)), default=0.0)
+    return any(
+        request.resource == "leases" and request.verb in _WRITING and request.user in history.candidate_users
+        for request in history.of(ApiRequest)
+        if request.code < HTTPStatus.BAD_REQUEST and history.order.times(request)[1] >= since
+    )
+
+
+_WRITING = frozenset({"create", "update", "patch"})
+
+
+def judge_second_scheduler(history: History, case: str) -> Finding:
+    """Beside the stock scheduler, each scheduled its own pods, and tried to schedule no other's.
+
+    The lease of a cluster's own scheduler is held meanwhile, as it is in every cluster. A candidate whose configuration
+    elects a leader does so by what is written there.
+    """
+    if DEFAULT_SCHEDULER in history.scheduler_names:
+        return not_claimed("it serves default-scheduler: it is to be a cluster's own scheduler, not a second one")
+    others = {pod.name: pod for pod in history.test_pods(case, "other")}
+    for attempt in history.attempts:
+        if attempt.pod in others and attempt.user in history.candidate_users:
+            return failed(
+                "foreign-pod", f"it tried to bind {attempt.pod}, which is the stock scheduler's", **shown(history, case)
+            )
+    finding = judge_binds(history, case)
+    written = history.run.candidate.scheduler_config or {}
+    # Without any leaderElection it is tried as with `--leader-elect=false`, which overrides what is written.
+    if finding.outcome == "failed" and written.get("leaderElection") and elects_by_shared_lease(written):
+        return failed(
+            finding.code,
+            f"{finding.summary}; its leader election is by {SHARED_LEASE}, which the cluster's own scheduler holds: it "
+            "waits for that one's end; fix: leaderElect: false, or a resourceName of its own, with the rights on that "
+            "Lease",
+            **finding.evidence,
+        )
+    if finding.outcome != "passed":
+        return finding
+    if not others or any(pod.uid not in history.bindings for pod in others.values()):
+        return invalid("harness-trouble", "the stock scheduler did not schedule its own pods", **shown(history, case))
+    return passed(f"each scheduled its own: it {finding.summary.split(' ')[0]} pods, the stock one {len(others)}")
+
+
+def judge_replaces_default(history: History, case: str) -> Finding:
+    """Pods that name no scheduler were bound by it, and so was one of a DaemonSet on a node that is cordoned.
+
+    That is what a cluster relies on: the pods of its control plane and of its nodes' daemons name no scheduler.
+    """
+    if not history.configuration:
+        return invalid("nothing-started", "no scheduler was started")
+    if DEFAULT_SCHEDULER not in history.scheduler_names:
+        return not_claimed("its configuration has no profile for default-scheduler")
+    return judge_binds(history, case)
+
+
+CLAUSES = (
+    Clause(
+        "plugin/leader-election-off-on", "It schedules without leader election, and with it, and takes its lease then.",
+        "KubeSchedulerConfiguration.leaderElection; client-go: leaderelection", judge_leader_election,
+    ),
+    Clause(
+        "plugin/second-scheduler",
+        "Beside the cluster's own scheduler each schedules its own pods, and no other's.",
+        "Kubernetes: configure multiple schedulers; PodSpec.schedulerName", judge_second_scheduler, needs=AUDIT,
+    ),
+    Clause(
+        "plugin/replaces-default",
+        "Where it serves default-scheduler, it schedules the pods that name no scheduler, daemons of nodes among them.",
+        "Kubernetes: PodSpec.schedulerName, whose default is default-scheduler", judge_replaces_default, needs=AUDIT,
+    ),
+)  # fmt: skip

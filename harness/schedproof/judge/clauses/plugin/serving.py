@@ -1,0 +1,102 @@
+"""What a compiled scheduler serves to kubelets and to Prometheus: its health, and its metrics."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from schedproof.history.acts import Expect
+from schedproof.history.observations import EndpointAnswer
+from schedproof.judge.clause import PROCESSES, Clause
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.verdict import Finding, failed, invalid, passed
+
+if TYPE_CHECKING:
+    from schedproof.history.history import History
+
+__all__ = ["CLAUSES", "judge_healthz_readyz", "judge_metrics"]
+
+
+def judge_healthz_readyz(history: History, case: str) -> Finding:
+    """Its health was asked for without credentials, as a kubelet does, before and after it had scheduled a pod.
+
+    /livez and /readyz may be missing (404) where a binary is given, which may be of an older Kubernetes than 1.31.
+    """
+    asked = list(history.of(EndpointAnswer, case))
+    for answer in asked:
+        if _is_positive(answer) or _is_older(history, answer):
+            continue
+        fix = ""
+        if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            fix = "; fix: answer these paths without credentials, for the probes of a kubelet have none"
+        return failed(
+            "not-healthy",
+            f"{_told(answer)}: a kubelet would end it, or give it no traffic{fix}",
+            **shown(history, case),
+        )
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed" or not asked:
+        return finding if finding.outcome != "passed" else invalid("not-tried", "its health was not asked for")
+    return passed(f"{', '.join(sorted({answer.path for answer in asked}))}: healthy before and after it scheduled")
+
+
+def _is_positive(answer: EndpointAnswer) -> bool:
+    return HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
+
+
+def _is_older(history: History, answer: EndpointAnswer) -> bool:
+    given = (history.run.candidate.plugin or {}).get("binary")
+    return bool(given) and answer.path != "/healthz" and answer.status == HTTPStatus.NOT_FOUND
+
+
+def _told(answer: EndpointAnswer) -> str:
+    how = f"answered {answer.status}" if answer.status else "did not answer"
+    return f"{answer.path} {how} ({answer.answer.strip()[:100]})"
+
+
+def judge_metrics(history: History, case: str) -> Finding:
+    """A client with the rights of a Prometheus read its metrics, and they counted the pods that it had scheduled."""
+    answers = list(history.of(EndpointAnswer, case))
+    if refused := next((answer for answer in answers if not _is_positive(answer)), None):
+        return failed("metrics-refused", f"{_told(refused)} to a client that may get it", **shown(history, case))
+    finding = judge_placement(history, case)
+    if finding.outcome != "passed" or len(answers) < _READINGS:
+        return (
+            finding
+            if finding.outcome != "passed"
+            else invalid("not-tried", "its metrics were not read before and after")
+        )
+    bound = sum(expected.outcome == "bound" for expected in history.of(Expect, case))
+    before, after = answers[0].counted or 0, answers[-1].counted
+    if after is None:
+        return failed(
+            "pods-not-counted",
+            f"its metrics have no {_COUNTER}, although it scheduled {bound} pods",
+            **shown(history, case),
+        )
+    if after - before < bound:
+        return failed(
+            "pods-not-counted",
+            f"it scheduled {bound} pods, and {_COUNTER} with result=scheduled went from {before:g} to {after:g}",
+            **shown(history, case),
+        )
+    return passed(f"{_COUNTER} counted the {bound} pods that it scheduled")
+
+
+_COUNTER = "scheduler_schedule_attempts_total"
+_READINGS = 2
+
+
+CLAUSES = (
+    Clause(
+        "plugin/healthz-readyz",
+        "While it schedules, /healthz, /livez and /readyz answer positively, and ask for no credentials.",
+        "kube-scheduler: health endpoints; probes of the control plane's static pod", judge_healthz_readyz,
+        needs=PROCESSES,
+    ),
+    Clause(
+        "plugin/metrics", "It serves kube-scheduler's metrics to clients with the right, and they count what it does.",
+        "kube-scheduler: /metrics, stable metrics", judge_metrics, needs=PROCESSES,
+    ),
+)  # fmt: skip

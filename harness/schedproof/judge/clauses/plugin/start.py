@@ -1,0 +1,268 @@
+"""How a compiled scheduler starts, and what of its configuration never arrives."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.deploy.scheduler_config import DEFAULT_PLUGINS, SERVED_VERSION, enabled_names, own_args
+from schedproof.candidates.plugin_build.start_errors import NAME_TAKEN, QUEUE_SORTS, UNREGISTERED
+from schedproof.history.acts import Tried
+from schedproof.history.observations import StartFailed
+from schedproof.judge.clause import AUDIT, SCRIPTED_METRICS, Clause
+from schedproof.judge.clauses.core.conditions import judge_binds
+from schedproof.judge.clauses.network.preference import judge_flip
+from schedproof.judge.rulings.evidence import log_tails
+from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.candidates.claims import Claims
+    from schedproof.history.history import History
+
+__all__ = [
+    "CLAUSES",
+    "judge_args_defaults",
+    "judge_args_typed",
+    "judge_args_unknown",
+    "judge_config_version",
+    "judge_duplicate_name_rejected",
+    "judge_profile_args",
+    "judge_profiles",
+    "judge_registered_name",
+]
+
+
+_ONE_PROFILE = "its configuration has one profile"
+_PANIC = re.compile(r"panic: |fatal error: ")
+
+
+def _names(log: Sequence[str], arg: str) -> bool:
+    """Whether an error names an arg. That kube-scheduler lists its own flags at its start says nothing."""
+    said = "\n".join(line for line in log if " FLAG: " not in line)
+    return re.search(rf"(?<![\w-]){re.escape(arg)}(?![\w-])", said, re.IGNORECASE) is not None
+
+
+def judge_config_version(history: History, case: str) -> Finding:
+    """Its configuration is of an API version that this Kubernetes serves."""
+    version = history.configuration.get("apiVersion", "")
+    if not version:
+        return invalid("nothing-started", "no scheduler was started")
+    if version != SERVED_VERSION:
+        return failed(
+            "config-version-not-served",
+            f"its configuration is of {version}, and Kubernetes {history.run.versions.get('kubernetes', '')} "
+            f"serves {SERVED_VERSION} only; fix: use that version, and check its fields",
+            logs=log_tails(history, case),
+        )
+    return passed(f"its configuration is of {version}")
+
+
+def judge_registered_name(history: History, case: str) -> Finding:
+    """Every name in its configuration is that of a registered plugin, so that its args arrive.
+
+    kube-scheduler refuses to enable a plugin that is not registered, but ignores pluginConfig for a name that is not
+    enabled (pkg/scheduler/framework/runtime, NewFramework).
+    """
+    failure = next(history.of(StartFailed), None)
+    if failure is not None and (found := UNREGISTERED.search(failure.text)):
+        return failed(
+            "plugin-not-registered",
+            f"its configuration enables the plugin {found['name']}, and none is registered under that name; "
+            f"fix: {failure.fix}",
+            logs=log_tails(history, case),
+        )
+    for profile in history.configuration.get("profiles") or ():
+        enabled = enabled_names(profile)
+        for entry in profile.get("pluginConfig") or ():
+            if entry.get("name") not in enabled | DEFAULT_PLUGINS:
+                named = ", ".join(sorted(enabled - DEFAULT_PLUGINS)) or "none"
+                return failed(
+                    "plugin-not-enabled",
+                    f"pluginConfig names {entry.get('name')}, which no profile enables (enabled: {named}): "
+                    "kube-scheduler ignores it silently, and the plugin does not get these args; "
+                    "fix: use the name that the plugin is registered as",
+                )
+    if failure is not None:
+        return invalid("does-not-start", "the candidate does not start (see core/alive)")
+    if not history.configuration:
+        return invalid("nothing-started", "no scheduler was started")
+    return passed("every name in its configuration is that of an enabled plugin")
+
+
+def judge_args_typed(history: History, case: str) -> Finding:
+    """Its own args are taken; an arg of another type fails the start, with a message that names it."""
+    failure = next(history.of(StartFailed), None)
+    if not history.configuration:
+        return invalid("nothing-started", "no scheduler was started")
+    if not any(args for _, _, args in own_args(history.configuration)):
+        return not_claimed("its configuration has no args for a plugin of its own")
+    if failure is not None:
+        blame = "its own args" if "cannot read its args" in failure.text else ""
+        if not blame:
+            return invalid("does-not-start", "the candidate does not start (see core/alive)")
+        return failed("args-refused", f"it does not take its own args: {failure.text}", logs=log_tails(history, case))
+    tried = list(history.of(Tried, case))
+    if not tried:
+        return invalid("not-tried", "no arg was tried")
+    for attempt in tried:
+        arg, code, what = attempt.arg, attempt.code, f"{attempt.arg}: {attempt.value!r}"
+        logs = {"logs": {what: attempt.log}}
+        if code is None:
+            return failed(
+                "wrong-arg-accepted", f"it starts with {what}, which is of another type than its own value", **logs
+            )
+        if not _names(attempt.log, arg):
+            return failed("arg-not-named", f"with {what} it ends with code {code}, but does not name {arg}", **logs)
+    return passed(f"{', '.join(attempt.arg for attempt in tried)}: a value of another type fails the start by name")
+
+
+def judge_args_unknown(history: History, case: str) -> Finding:
+    """An arg that its plugin does not know fails the start, with a message that names it."""
+    if not history.configuration:
+        return invalid("nothing-started", "no scheduler was started")
+    if not any(args for _, _, args in own_args(history.configuration)):
+        return not_claimed("its configuration has no args for a plugin of its own")
+    if any(history.of(StartFailed)):
+        return invalid("does-not-start", "the candidate does not start (see core/alive)")
+    tried = list(history.of(Tried, case))
+    if not tried:
+        return invalid("not-tried", "no arg was tried")
+    for attempt in tried:
+        arg, status = attempt.arg, attempt.code
+        if status is None:
+            code, text = (
+                "wrong-arg-accepted",
+                "it starts with an arg that it does not know: one that is misspelled is left at its default",
+            )
+        elif not _names(attempt.log, arg):
+            code, text = (
+                "arg-not-named",
+                f"with {arg}, which it does not know, it ends with code {status}, and does not name it",
+            )
+        else:
+            continue
+        return failed(code, text, logs={arg: attempt.log})
+    return passed("an arg that it does not know fails the start by name")
+
+
+def judge_args_defaults(history: History, case: str) -> Finding:
+    """Without an arg, or without any, it starts with defaults, or ends with an error: it does not crash.
+
+    kube-scheduler tells which plugin's factory has returned an error. A factory is called with nil where there is no
+    pluginConfig for its plugin.
+    """
+    if not history.configuration:
+        return invalid("nothing-started", "no scheduler was started")
+    if not any(True for _ in own_args(history.configuration)):
+        return not_claimed("its configuration has no args for a plugin of its own")
+    if any(history.of(StartFailed)):
+        return invalid("does-not-start", "the candidate does not start (see core/alive)")
+    tried = list(history.of(Tried, case))
+    if not tried:
+        return invalid("not-tried", "no arg was left out")
+    for attempt in tried:
+        crash = next((line for line in attempt.log if _PANIC.match(line)), "")
+        code = attempt.code or 0
+        if crash or code < 0:
+            without = attempt.arg or "a pluginConfig"
+            end = crash or f"signal {-code}"
+            return failed(
+                "crash-without-args",
+                f"without {without} it crashes: {end}",
+                logs={f"without {without}": attempt.log},
+            )
+    return passed(f"started {len(tried)} times with something left out: it used defaults, or ended with an error")
+
+
+def judge_profiles(history: History, case: str) -> Finding:
+    """All profiles of its configuration start in one process, and each schedules the pods that name it.
+
+    They share one queue, and so its one queueSort plugin (pkg/scheduler/profile, NewMap).
+    """
+    failure = next(history.of(StartFailed), None)
+    if not history.configuration:
+        return invalid("nothing-started", "no scheduler was started")
+    if failure is not None and QUEUE_SORTS.search(failure.text):
+        return failed("queue-sorts-differ", f"{failure.text}; fix: {failure.fix}", logs=log_tails(history, case))
+    if len(history.scheduler_names) < 2:
+        return not_claimed(_ONE_PROFILE)
+    if failure is not None:
+        return invalid("does-not-start", "the candidate does not start (see core/alive)")
+    return judge_binds(history, case)
+
+
+def judge_profile_args(history: History, case: str) -> Finding:
+    """With its profiles in the opposite order, all probes landed on the node that was the quietest by its claim."""
+    if not history.configuration:
+        return invalid("nothing-started", "no scheduler was started")
+    if len(history.scheduler_names) < 2:
+        return not_claimed(_ONE_PROFILE)
+    return judge_flip(history, case)
+
+
+def judge_duplicate_name_rejected(history: History, case: str) -> Finding:
+    """No plugin of its own is registered under a name that is taken, which ends the start.
+
+    No plugin takes the place of another by its name: to register a name twice is an error, whether or not a
+    configuration enables it (pkg/scheduler/framework/runtime, Registry.Register).
+    """
+    failure = next(history.of(StartFailed), None)
+    if failure is not None and (found := NAME_TAKEN.search(failure.text)):
+        return failed(
+            "plugin-name-taken",
+            f"it registers a plugin as {found['name']}, and that name is taken: it does not start; fix: {failure.fix}",
+            logs=log_tails(history, case),
+        )
+    if failure is not None:
+        return invalid("does-not-start", "the candidate does not start (see core/alive)")
+    if not history.configuration:
+        return invalid("nothing-started", "no scheduler was started")
+    return passed("it starts: the names of its plugins are their own")
+
+
+def _no_preference(claims: Claims) -> str:
+    """Why nothing shows which profile's args a plugin has."""
+    return "" if claims.network is not None else "claims.network is not given: nothing shows which args are used"
+
+
+CLAUSES = (
+    Clause(
+        "plugin/config-version", "Its configuration is of an API version that this Kubernetes serves.",
+        "kubescheduler.config.k8s.io: v1 alone since 1.29", judge_config_version, at_start=True,
+    ),
+    Clause(
+        "plugin/registered-name",
+        "Every name in its configuration is that of a registered plugin, so that its args arrive.",
+        "scheduler framework: NewFramework", judge_registered_name, at_start=True,
+    ),
+    Clause(
+        "plugin/args-typed", "Ill-typed args fail at the start, with a message that names them.",
+        "scheduler framework: PluginFactory", judge_args_typed, at_start=True,
+    ),
+    Clause(
+        "plugin/args-unknown", "An arg that its plugin does not know fails the start, with a message that names it.",
+        "scheduler framework: PluginFactory; frameworkruntime.DecodeInto is lenient", judge_args_unknown,
+        level="recommended", at_start=True,
+    ),
+    Clause(
+        "plugin/args-defaults", "Where args are left out, it starts with defaults, or ends with an error: no crash.",
+        "scheduler framework: PluginFactory, whose configuration is nil without pluginConfig", judge_args_defaults,
+        at_start=True,
+    ),
+    Clause(
+        "plugin/duplicate-name-rejected", "No plugin of its own is registered under a name that is taken already.",
+        "scheduler framework: Registry.Register, Registry.Merge", judge_duplicate_name_rejected, at_start=True,
+    ),
+    Clause(
+        "plugin/profiles", "All profiles of its configuration start, and each schedules the pods that name it.",
+        "scheduler framework: profiles share one queue; KubeSchedulerConfiguration.profiles", judge_profiles,
+        needs=AUDIT, at_start=True,
+    ),
+    Clause(
+        "plugin/profile-args", "Its plugins have the args of their own profile, whichever profile stands first.",
+        "scheduler framework: NewFramework makes the plugins of each profile", judge_profile_args,
+        needs=SCRIPTED_METRICS, unclaimed=_no_preference,
+    ),
+)  # fmt: skip

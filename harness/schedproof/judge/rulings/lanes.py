@@ -1,0 +1,257 @@
+"""What happened in a case, by what it happened to: a lane for each pod, each line to a partner, and the harness."""
+
+from __future__ import annotations
+
+import collections
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from schedproof.history.acts import Accepted, Halted, Lift, LineFault, NodesLoad, Resumed, Tolerates
+from schedproof.history.audit_order import BINDINGS, READING
+from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent, PrometheusQuery
+from schedproof.judge.rulings.timeline import describe_process, node_changes
+from schedproof.judge.verdict import Later
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from schedproof.history.history import Attempt, History, TestPod
+
+__all__ = ["lanes"]
+
+_PODS = 12
+"""Lanes of pods, at most."""
+_EVENTS = 60
+"""In a lane, at most."""
+_REQUESTS = 12
+"""Kinds of requests, at most."""
+_TEXT = 120
+"""Characters about an event."""
+_FENCING = frozenset({"sentinel", "settle", "control"})
+"""Roles of pods that the harness creates for itself: they have a lane where they waited in vain or were refused."""
+_ENDS = frozenset({"exited", "replaced", "listener-replaced"})
+
+_Event = dict[str, Any]
+
+
+def lanes(history: History, case: str) -> Later:
+    """The case as a picture: times are seconds since its begin.
+
+    `seconds` (its length), `load` (`at`, `traffic`: bytes per second by node), `requests` (of the candidate to the
+    apiserver, counted: `request`, `code`, `count`, refusals first), `lanes`, and how many pods have none (`more`).
+
+    A lane: `name`, `kind` (`pod`, `requests` or `harness`), `text` (what it came to), `events`, `more` (how many events
+    are left out). An event: `at`, `until` (the same, where it has no length), `kind` (`waits`, `bound`, `answered`,
+    `refused` for all that did not come to what was asked for, or `done`), `text`.
+    """
+    return Later(lambda: _picture(history, case))
+
+
+def _picture(history: History, case: str) -> dict[str, Any]:
+    begin, end = history.span(case)
+    clock = _Clock(begin, end)
+    pods = [pod for pod in history.test_pods(case) if pod.role not in _FENCING or _troubled(history, pod)]
+    shown = _telling(history, pods)
+    found = [
+        *(_lane(_short(pod), "pod", _pod(history, pod, end), clock, _fate(history, pod, end)) for pod in shown),
+        *(_lane(name, "requests", events, clock) for name, events in _requests(history, case).items()),
+        *(_lane(name, "harness", events, clock) for name, events in _harness(history, case, end).items()),
+    ]
+    return {
+        "seconds": round(end - begin, 3),
+        "load": [{"at": clock.at(load.at), "traffic": load.traffic} for load in history.of(NodesLoad, case)],
+        "lanes": [lane for lane in found if lane["events"]],
+        "requests": _counted(history, begin, end),
+        "more": len(pods) - len(shown),
+    }
+
+
+class _Clock:
+    """Seconds since the begin of a case, not beyond its end."""
+
+    def __init__(self, begin: float, end: float) -> None:
+        self._begin, self._end = begin, end
+
+    def at(self, moment: float) -> float:
+        return round(min(max(moment, self._begin), self._end) - self._begin, 3)
+
+    def meets(self, event: _Event) -> bool:
+        return bool(event["until"] >= self._begin and event["at"] <= self._end)
+
+
+def _lane(name: str, kind: str, events: Iterable[_Event], clock: _Clock, text: str = "") -> dict[str, Any]:
+    within = sorted((event for event in events if clock.meets(event)), key=lambda event: event["at"])
+    kept = {id(event) for event in sorted(within, key=lambda event: event["kind"] != "refused")[:_EVENTS]}
+    return {
+        "name": name, "kind": kind, "text": text, "more": len(within) - len(kept),
+        "events": [
+            {**event, "at": clock.at(event["at"]), "until": clock.at(event["until"])}
+            for event in within if id(event) in kept
+        ],
+    }  # fmt: skip
+
+
+def _event(at: float, kind: str, text: str, until: float | None = None) -> _Event:
+    return {"at": at, "until": at if until is None else until, "kind": kind, "text": text[:_TEXT]}
+
+
+# -- pods
+
+
+def _telling(history: History, pods: Sequence[TestPod]) -> list[TestPod]:
+    """The pods that have a lane, in the order of their creation: rather those that waited in vain, or were refused."""
+
+    def turn(pod: TestPod) -> tuple[bool, bool]:
+        return bool(_home(history, pod)), not _troubled(history, pod)
+
+    kept = {pod.uid for pod in sorted(pods, key=turn)[:_PODS]}
+    return [pod for pod in pods if pod.uid in kept]
+
+
+def _troubled(history: History, pod: TestPod) -> bool:
+    return _bound_at(history, pod) is None or any(not one.succeeded for one in _attempts(history, pod))
+
+
+def _attempts(history: History, pod: TestPod) -> Sequence[Attempt]:
+    return history.attempts_on(pod.name, pod.uid)
+
+
+def _short(pod: TestPod) -> str:
+    """Its name, without what the names of all pods of its case begin with."""
+    return pod.name.rpartition("/")[2].removeprefix(f"{pod.case.replace('/', '-')}-")
+
+
+def _home(history: History, pod: TestPod) -> str:
+    """The node that it was created on, past every scheduler; "" for all others."""
+    if pod.uid in history.bindings:
+        return ""
+    return str(history.manifests.get(pod.uid, {}).get("spec", {}).get("nodeName") or "")
+
+
+def _bound_at(history: History, pod: TestPod) -> float | None:
+    placed = next((one.completed for one in _attempts(history, pod) if one.succeeded), None)
+    binding = history.bindings.get(pod.uid)
+    return placed if placed is not None or binding is None else binding.at
+
+
+def _pod(history: History, pod: TestPod, end: float) -> Iterator[_Event]:
+    bound, ending = _bound_at(history, pod), history.endings.get(pod.uid)
+    gone = ending.at if ending is not None else end
+    if home := _home(history, pod):
+        yield _event(pod.at, "bound", f"{pod.role} pod, created on {home}", max(pod.at, gone))
+        return
+    yield _event(pod.at, "waits", f"{pod.role} pod waits", bound if bound is not None else gone)
+    if bound is not None:
+        yield _event(bound, "bound", f"on {_node(history, pod)}", max(bound, gone))
+    for attempt in _attempts(history, pod):
+        if not attempt.succeeded:
+            yield _event(attempt.completed, "refused", f"Binding to {attempt.node}: {attempt.code}")
+    changes: tuple[tuple[type[Lift | Tolerates | Accepted], str], ...] = (
+        (Lift, "its scheduling gates are removed"), (Tolerates, "it gets a toleration"),
+        (Accepted, "its Bindings are refused no more"),
+    )  # fmt: skip
+    for kind, text in changes:
+        yield from (_event(one.at, "done", text) for one in history.of(kind, pod.case) if one.uid == pod.uid)
+
+
+def _node(history: History, pod: TestPod) -> str:
+    binding = history.bindings.get(pod.uid)
+    if binding is not None:
+        return binding.node
+    return next((one.node for one in _attempts(history, pod) if one.succeeded), "")
+
+
+def _fate(history: History, pod: TestPod, end: float) -> str:
+    if home := _home(history, pod):
+        return f"created on {home}"
+    bound = _bound_at(history, pod)
+    return f"bound to {_node(history, pod)}" if bound is not None and bound <= end else "not bound"
+
+
+# -- requests
+
+
+def _requests(history: History, case: str) -> dict[str, list[_Event]]:
+    """By line: what the candidate, or kube-scheduler for it, asked for."""
+    found: dict[str, list[_Event]] = collections.defaultdict(list)
+    for record in history.records_since(case):
+        if isinstance(record, PrometheusQuery):
+            found["asks Prometheus"].append(_query(record))
+        elif isinstance(record, ExtenderCall) and record.case in (None, case):
+            name, event = _call(record)
+            found[name].append(event)
+        elif isinstance(record, ApiRequest):
+            for name, event in _api(history, record):
+                found[name].append(event)
+    return dict(sorted(found.items()))
+
+
+def _query(query: PrometheusQuery) -> _Event:
+    answered = query.status == HTTPStatus.OK and not query.fault
+    text = f"{_answer(query.status, query.fault)}: {query.request}"
+    return _event(query.begun, "answered" if answered else "refused", text, query.at)
+
+
+def _call(call: ExtenderCall) -> tuple[str, _Event]:
+    wrong = call.fault or call.unreadable or call.error
+    answered = call.status == HTTPStatus.OK and not wrong
+    by = "the harness" if call.by == "harness" else "kube-scheduler"
+    text = f"{_answer(call.status, call.fault)}: {call.pod or call.what}" + (f": {wrong}" if wrong else "")
+    return f"{by} calls {call.request}", _event(call.begun, "answered" if answered else "refused", text, call.at)
+
+
+def _answer(status: int, fault: str) -> str:
+    return (str(status) if status else "no answer") + (f" (harness: {fault})" if fault else "")
+
+
+def _api(history: History, request: ApiRequest) -> Iterator[tuple[str, _Event]]:
+    """What a candidate writes, and whatever it is refused."""
+    refused = request.code >= HTTPStatus.BAD_REQUEST
+    if request.user not in history.candidate_users or (request.verb in READING and not refused):
+        return
+    if request.resource == "leases" and not refused:
+        return
+    what = f"{request.verb} {request.resource or request.path} {request.name}".rstrip()
+    target = request.fields.get("target", {}).get("name") if request.resource in BINDINGS else None
+    text = f"{what}{f' to {target}' if target else ''}: {request.code}"
+    received, completed = history.order.times(request)
+    kind = "refused" if refused else "answered"
+    yield "binds" if request.resource in BINDINGS else "writes", _event(received, kind, text, completed)
+
+
+def _counted(history: History, begin: float, end: float) -> list[dict[str, Any]]:
+    counts: collections.Counter[tuple[str, int]] = collections.Counter()
+    for request in history.of(ApiRequest):
+        if request.user in history.candidate_users and begin <= history.order.times(request)[1] <= end:
+            counts[f"{request.verb} {request.resource or request.path}", request.code] += 1
+    ordered = sorted(counts.items(), key=lambda item: (item[0][1] < HTTPStatus.BAD_REQUEST, -item[1], item[0]))
+    return [{"request": what, "code": code, "count": count} for (what, code), count in ordered[:_REQUESTS]]
+
+
+# -- the harness
+
+
+def _harness(history: History, case: str, end: float) -> Mapping[str, list[_Event]]:
+    found = {
+        f"the line to {line} is broken": list(_faults(history, case, line, end))
+        for line in sorted({fault.line for fault in history.of(LineFault, case)})
+    }
+    stops = [one.at for one in history.of(Halted, case)]
+    starts = [one.at for one in history.of(Resumed, case)]
+    found["the candidate is stopped"] = [
+        _event(stop, "waits", "stopped by the harness", next((start for start in starts if start >= stop), end))
+        for stop in stops
+    ]
+    found["processes end"] = [
+        _event(one.at, "refused", describe_process(one)) for one in history.of(ProcessEvent) if one.event in _ENDS
+    ]
+    found["nodes change"] = [_event(at, "done", text) for at, text in node_changes(history)]
+    return found
+
+
+def _faults(history: History, case: str, line: str, end: float) -> Iterator[_Event]:
+    faults = [fault for fault in history.of(LineFault, case) if fault.line == line]
+    for place, fault in enumerate(faults):
+        if fault.on:
+            until = next((later.at for later in faults[place + 1 :]), end)
+            yield _event(fault.at, "waits", fault.fault, until)

@@ -1,0 +1,77 @@
+"""Whether kube-scheduler's own plugins decided against the candidate's scores, or between equal ones.
+
+On nodes that are alike but for their traffic these plugins say the same of all. On others, as in a cluster that exists,
+they may count more than an extender of a small weight: each of its scores of 0 to 10 adds ten times as many points,
+times its weight, and each plugin up to 100, times its own (prioritizeNodes in pkg/scheduler/schedule_one.go; weights:
+pkg/scheduler/apis/config/v1/default_plugins.go). What kube-scheduler has logged of a pod tells.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from schedproof.candidates.deploy.scheduler_config import DEFAULT_PLUGINS, own_plugin, profile_of
+from schedproof.candidates.kinds import weighed_beyond_int64
+from schedproof.judge.rulings.evidence import pod_scores
+from schedproof.judge.rulings.extender_calls import configuration as extender_configuration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from schedproof.history.history import History
+    from schedproof.judge.rulings.ruling import Ruling
+
+__all__ = ["outweighed", "tie_broken"]
+
+_EXTENDER, _TOTAL = "extender", "total"
+_OF_EXTENDERS = 10
+"""MaxNodeScore / MaxExtenderPriority. An extender's scores are logged as it gave them, a plugin's times its weight."""
+
+
+def outweighed(history: History, ruling: Ruling) -> tuple[frozenset[str], str]:
+    """The nodes that the candidate's own scores put first, where kube-scheduler's put another one, and that in words.
+
+    No nodes and "", where it is not so, or not on record.
+    """
+    own, others = _scores(history, ruling)
+    chosen = ruling.binding.node
+    first = frozenset(node for node, score in own.items() if score == max(own.values()))
+    if chosen not in own or chosen in first:
+        return frozenset(), ""
+    node = max(first, key=others.__getitem__)
+    if own[node] + others[node] > own[chosen] + others[chosen]:
+        return frozenset(), ""  # it was not for its points that the node was chosen
+    return first, (
+        f"its own scores put {node} before {chosen} ({own[node]:g} to {own[chosen]:g} points), and kube-scheduler's "
+        f"plugins the other way round ({others[node]:g} to {others[chosen]:g}): nodes differ in more than their "
+        "traffic, which its weight does not outweigh"
+    )
+
+
+def tie_broken(history: History, ruling: Ruling, node: str) -> bool:
+    """Whether a node was as good as the chosen one by the candidate's own scores, and worse by kube-scheduler's."""
+    own, others = _scores(history, ruling)
+    chosen = ruling.binding.node
+    return {node, chosen} <= own.keys() and own[node] == own[chosen] and others[node] < others[chosen]
+
+
+def _scores(history: History, ruling: Ruling) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Points of the feasible nodes by the candidate's own scores, and by all others; none, where others are not
+    kube-scheduler's, or where the candidate's wrap around (`weight-overflows` of `judge.symptoms`).
+    """
+    metadata = ruling.binding.manifest["metadata"]
+    logged = pod_scores(history, f"{metadata['namespace']}/{metadata['name']}")
+    extender = extender_configuration(history)
+    weight = extender.get("weight") or 1
+    if extender and weighed_beyond_int64(weight):
+        return {}, {}
+    scorer, factor = _EXTENDER, _OF_EXTENDERS * weight
+    if not extender:
+        name = ruling.binding.manifest["spec"].get("schedulerName", "")
+        scorer, factor = own_plugin(profile_of(history.configuration, name)), 1
+    scores = {node: logged[node] for node in ruling.feasible if _TOTAL in logged.get(node, {})}
+    scorers = {one for its in scores.values() for one in its}
+    if scorer not in scorers or scorers - {scorer, _TOTAL} - DEFAULT_PLUGINS:
+        return {}, {}
+    own = {node: factor * its.get(scorer, 0) for node, its in scores.items()}
+    return own, {node: its[_TOTAL] - own[node] for node, its in scores.items()}

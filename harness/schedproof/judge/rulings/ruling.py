@@ -1,0 +1,205 @@
+"""Was a binding feasible in some view of the world that the candidate may have decided in?"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import TYPE_CHECKING, Any
+
+from schedproof.judge.rulings.configuration import as_configured
+from schedproof.oracle.coverage import rules_about_others
+from schedproof.oracle.feasibility import check, rooms, unmodelled
+from schedproof.oracle.preferences import wishes
+from schedproof.oracle.reason import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from schedproof.history.history import History
+    from schedproof.history.watched import Binding
+    from schedproof.oracle.preferences import Wishes
+    from schedproof.oracle.resources import Room
+
+__all__ = ["Ruling", "rule_binding"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Ruling:
+    """On one binding. `reasons` is empty where it was feasible.
+
+    `nodes` and `pods` are the revisions of the view ruled by: the newest that allows the binding; where none does, the
+    newest of all.
+    """
+
+    history: History = dataclasses.field(repr=False, compare=False)
+    binding: Binding
+    reasons: tuple[Reason, ...]
+    nodes: int
+    pods: int
+
+    @functools.cached_property
+    def per_node(self) -> dict[str, tuple[Reason, ...]]:
+        """Each node's name in that view, with why the pod cannot run there."""
+        return _check(self.history, self.binding, self.nodes, self.pods)
+
+    @functools.cached_property
+    def room(self) -> dict[str, dict[str, Room]]:
+        """What each node has of what the pod asks for, in that view."""
+        view, at_bind = self.history.world.view(self.nodes, self.pods), self.history.world.at(self.binding.rv - 1)
+        others = {**view.pods, **_own_placements(self.history, self.binding, at_bind.pods)}
+        return rooms(self.binding.manifest, view.nodes.values(), others.values())
+
+    @functools.cached_property
+    def feasible(self) -> tuple[str, ...]:
+        """The nodes on which the pod could run, in that view."""
+        return tuple(sorted(node for node, why in self.per_node.items() if not why))
+
+    @functools.cached_property
+    def wishes(self) -> dict[str, Wishes]:
+        """How well each node meets the pod's preferences, in that view."""
+        view = self.history.world.view(self.nodes, self.pods)
+        others = {**view.pods, **_own_placements(self.history, self.binding, view.pods)}
+        pod = as_configured(self.history, self.binding.manifest)
+        return wishes(pod, view.nodes.values(), others.values(), view.namespaces)
+
+    @functools.cached_property
+    def unmodelled(self) -> tuple[str, ...]:
+        """What was in use at the bind that the oracle does not model."""
+        state = self.history.world.at(self.binding.rv - 1)
+        return unmodelled(
+            self.binding.manifest, state.pods.values(), state.nodes.values(), state.namespaces, state.storage,
+            state.inventory,
+        )  # fmt: skip
+
+    @property
+    def guessed(self) -> bool:
+        """Whether the oracle does not know all the rules: what it holds against a node that exists is a guess."""
+        return bool(self.unmodelled) and self.binding.node in self.per_node
+
+
+def rule_binding(history: History, binding: Binding) -> Ruling:
+    """Whether a binding was feasible in some view of the world that the candidate may have had.
+
+    Caches lag, each on its own: every revision of the nodes counts from the newest that the candidate can be shown to
+    have seen up to the bind, with every revision of the pods from the newest that it can be shown to have seen. Its
+    own earlier bindings are no news to it: they are part of each of those views as long as the pods exist.
+    (A pod that was created on its node is news, whatever schedulerName it bears.)
+
+    Claims, volumes and devices are those at the bind: where the candidate has to bind or to allocate a claim, it must
+    have done so by then.
+
+    Its bindings may take effect in another order than it decided on them in: pods that waited at this bind, and that it
+    bound later, may have been decided on earlier. Affinity and spread count them where that favours the pod.
+    """
+    last = binding.rv - 1
+    for nodes, pods, reasons in _views(history, binding, last):
+        if not reasons:
+            return Ruling(history, binding, (), nodes, pods)
+        if (nodes, pods) == (last, last):
+            newest = reasons
+    return Ruling(history, binding, newest, last, last)
+
+
+def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int, int, tuple[Reason, ...]]]:
+    """Revisions of nodes and of pods, and why the pod could not run on its node as of those; newest first."""
+    seen = history.seen_before(binding.rv)
+    first_nodes, first_pods = min(seen.nodes, last), min(seen.pods, last)
+    if rules_about_others(binding.manifest, history.guards(first_pods, last)):
+        yield from _views_of_all(history, binding, (first_nodes, first_pods), last)
+        return
+    # What other nodes are like has no part in it.
+    world, node = history.world, binding.node
+    placed = _own_placements(history, binding, world.company(node, last))
+    pod = as_configured(history, binding.manifest)
+    versions = _distinct(world.node_versions(node, first_nodes, last))
+    companies = world.company_changes(node, first_pods, last)
+    storage, inventory = world.storage(last), world.inventory(last)
+    for nodes, manifest in versions:
+        for pods in companies:
+            if manifest is None:
+                yield nodes, pods, _gone(node)
+                continue
+            company = {**world.company(node, pods), **placed}
+            found = check(pod, [manifest], company.values(), storage=storage, inventory=inventory)
+            yield nodes, pods, found[node]
+
+
+def _views_of_all(
+    history: History, binding: Binding, first: tuple[int, int], last: int
+) -> Iterator[tuple[int, int, tuple[Reason, ...]]]:
+    """The same for a pod to which it matters what is on other nodes."""
+    world = history.world
+    for nodes in _changed(world.revisions("nodes", first[0], last), lambda rv: _nodes_at(history, rv)):
+        for pods in _changed(world.revisions("pods", first[1], last), lambda rv: _placed_at(history, rv)):
+            yield nodes, pods, _check(history, binding, nodes, pods).get(binding.node, _gone(binding.node))
+
+
+def _check(history: History, binding: Binding, nodes: int, pods: int) -> dict[str, tuple[Reason, ...]]:
+    """Every node's reasons against a pod that was bound, in a view of the world."""
+    view, at_bind = history.world.view(nodes, pods), history.world.at(binding.rv - 1)
+    return check(
+        as_configured(history, binding.manifest),
+        view.nodes.values(),
+        {**view.pods, **_own_placements(history, binding, at_bind.pods)}.values(),
+        view.namespaces,
+        under_way=_under_way(history, binding, at_bind.pods),
+        storage=at_bind.storage,
+        inventory=at_bind.inventory,
+    )
+
+
+def _gone(node: str) -> tuple[Reason, ...]:
+    return (Reason(f"node {node!r} does not exist", rule="existence"),)
+
+
+def _under_way(history: History, binding: Binding, at_bind: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The candidate's pods that waited at the bind and were bound after it, as they were then."""
+    own = history.own_pods()
+    bindings = (history.bindings.get(uid) for pod in at_bind.values() if (uid := pod["metadata"]["uid"]) in own)
+    return [later.manifest for later in bindings if later is not None and later.rv > binding.rv]
+
+
+def _own_placements(history: History, binding: Binding, pods: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of these pods that the candidate itself has bound."""
+    own = history.own_pods()
+    return {
+        name: pod
+        for name, pod in pods.items()
+        if (uid := pod["metadata"]["uid"]) in own and uid in history.bindings and uid != binding.uid
+    }
+
+
+def _changed(revisions: list[int], content: Callable[[int], object]) -> Iterator[int]:
+    """Those at which the content differs from that at the one before."""
+    before: object = None
+    for rv in revisions:
+        if (now := content(rv)) != before:
+            yield rv
+        before = now
+
+
+def _nodes_at(history: History, rv: int) -> object:
+    return {name: _what_counts(node) for name, node in history.world.view(rv, rv).nodes.items()}
+
+
+def _placed_at(history: History, rv: int) -> object:
+    """Where pods are, and what others see of them there."""
+    return {
+        name: (pod["spec"]["nodeName"], metadata["uid"], metadata.get("labels"), "deletionTimestamp" in metadata,
+               pod["status"])
+        for name, pod in history.world.view(rv, rv).pods.items()
+        if pod["spec"].get("nodeName") and (metadata := pod["metadata"])
+    }  # fmt: skip
+
+
+def _distinct(versions: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
+    """Without those that differ from the next newer one in nothing that a scheduler looks at, such as a heartbeat."""
+    kept: list[tuple[int, Any]] = []
+    for rv, manifest in versions:
+        if not kept or _what_counts(kept[-1][1]) != _what_counts(manifest):
+            kept.append((rv, manifest))
+    return kept
+
+
+def _what_counts(node: Mapping[str, Any] | None) -> object:
+    return node and (node["metadata"].get("labels"), node["spec"], node["status"].get("allocatable"))

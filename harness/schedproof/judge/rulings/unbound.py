@@ -1,0 +1,152 @@
+"""Why a pod that fits was not bound, as far as the record tells: in its status, in refusals, in what was asked."""
+
+from __future__ import annotations
+
+import collections
+import json
+from http import HTTPStatus
+from typing import TYPE_CHECKING, TypeVar
+
+from schedproof.history.audit_order import BINDINGS
+from schedproof.history.observations import ApiRequest, ExtenderCall, PrometheusQuery, Tapped
+from schedproof.judge.rulings.other_ways import not_done_otherwise
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from schedproof.history.history import History, TestPod
+
+__all__ = ["refusals", "refused_requests", "why_unbound"]
+
+_Tapped = TypeVar("_Tapped", bound=Tapped)
+
+_REFUSED = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+)
+
+_QUOTED = 240
+"""Characters that are quoted of a message, query or answer."""
+
+
+def why_unbound(history: History, pod: TestPod, until: float) -> str:
+    """What is on record about a pod from its creation to a moment, as one phrase; "" where there is nothing."""
+    return "; ".join(
+        [
+            *_condition(history, pod),
+            *_refusals(history, pod, until),
+            *_strays(history, pod, until),
+            *_answers(history, pod, until),
+        ]
+        or [_nothing(history, pod, until)]
+    )
+
+
+def _condition(history: History, pod: TestPod) -> Iterator[str]:
+    manifest = history.manifests.get(pod.uid, {})
+    for condition in manifest.get("status", {}).get("conditions") or ():
+        if condition["type"] == "PodScheduled" and condition["status"] == "False":
+            said = f"{condition.get('reason', '')}: {condition.get('message', '')}".strip(": ")
+            yield f"its condition PodScheduled says {_quoted(said)}"
+
+
+def _refusals(history: History, pod: TestPod, until: float) -> Iterator[str]:
+    """The answer to its Bindings, by how often it was given; or to those that name no pod, and may be of this one.
+
+    A Binding that is posted to a namespace bears its pod's name in the body, which is not read where it is refused.
+    """
+    own = [a for a in history.attempts_on(pod.name, pod.uid) if not a.succeeded]
+    unnamed = [
+        a for a in history.attempts_at(f"{pod.name.partition('/')[0]}/") if pod.at <= a.completed <= until
+    ]  # fmt: skip
+    codes = collections.Counter((a.code, a.legacy) for a in own or unnamed)
+    for (code, legacy), times in codes.most_common(1):
+        resource = "bindings" if legacy else "pods/binding"
+        need = f": declare `create {resource}` in spec.rbac" if code == HTTPStatus.FORBIDDEN else ""
+        whose = "its Binding" if own else "a Binding in its namespace, which names no pod,"
+        yield f"{whose} was answered with {code}{f' {times} times' if times > 1 else ''}{need}"
+
+
+def _strays(history: History, pod: TestPod, until: float) -> Iterator[str]:
+    """Bindings of its name, or its uid, in another namespace."""
+    namespace, _, name = pod.name.partition("/")
+    codes: collections.Counter[tuple[str, int]] = collections.Counter()
+    for attempt in history.attempts:
+        place, _, what = attempt.pod.partition("/")
+        about = attempt.uid == pod.uid if attempt.uid else what == name
+        if place != namespace and about and attempt.user in history.candidate_users and attempt.completed <= until:
+            codes[place, attempt.code] += 1
+    for (place, code), times in codes.most_common(1):
+        yield (
+            f"a Binding of it was sent to namespace {place or '(none)'}, and it is in {namespace}: answered with {code}"
+            + (f" {times} times" if times > 1 else "")
+        )
+
+
+def _answers(history: History, pod: TestPod, until: float) -> Iterator[str]:
+    """Errors that the candidate was given, or gave, meanwhile; the most frequent of each kind."""
+    yield from refused_requests(history, pod.at, until)
+    yield from _most(
+        f"Prometheus{_staged(r)} answered {r.status or 'nothing'} to {_quoted(r.request)}"
+        for r in _between(history, PrometheusQuery, pod, until)
+        if r.status >= HTTPStatus.BAD_REQUEST or not r.status
+    )
+    yield from _most(
+        f"its extender{_staged(r)} answered {r.request} with {r.status or 'nothing'} {_quoted(r.error or r.answer)}"
+        for r in _between(history, ExtenderCall, pod, until)
+        if r.pod == pod.name and (r.status != HTTPStatus.OK or r.error)
+    )
+
+
+def _staged(record: Tapped) -> str:
+    return ", whose line the harness had broken," if record.fault else ""
+
+
+def refused_requests(history: History, begin: float, end: float, resources: Collection[str] = ()) -> Iterator[str]:
+    """What the apiserver has not allowed the candidate, or not taken as it was; the most frequent of these requests.
+
+    Those about `resources`, or all but Bindings, if none are given. A conflict, or an object that is gone, is usual and
+    no fault.
+    """
+    yield from _most(
+        f"the apiserver answered {r.code} to {r.verb} {r.resource}"
+        for r in refusals(history, begin, end)
+        if (r.resource in resources if resources else r.resource not in BINDINGS)
+    )
+
+
+def refusals(history: History, begin: float, end: float) -> list[ApiRequest]:
+    """The candidate's requests that the apiserver has not allowed, or not taken as they were, within a span; but for
+    what it then did in another way.
+    """
+    own = [request for request in history.of(ApiRequest) if request.user in history.candidate_users]
+    refused = (r for r in own if r.code in _REFUSED and begin <= history.order.times(r)[1] <= end)
+    return not_done_otherwise(refused, own)
+
+
+def _between(history: History, kind: type[_Tapped], pod: TestPod, until: float) -> Iterator[_Tapped]:
+    return (record for record in history.of(kind) if pod.at <= record.begun and record.at <= until)
+
+
+def _most(texts: Iterator[str]) -> Iterator[str]:
+    for text, times in collections.Counter(texts).most_common(1):
+        yield f"{text} ({times} times)" if times > 1 else text
+
+
+def _nothing(history: History, pod: TestPod, until: float) -> str:
+    """Where no error explains it: whether the candidate did anything at all."""
+    asked = sum(
+        r.user in history.candidate_users and pod.at <= history.order.times(r)[1] <= until
+        for r in history.of(ApiRequest)
+    )
+    return "" if asked or "audit" not in history.run.cluster.capabilities else (
+        "the candidate sent the apiserver no request meanwhile"
+    )  # fmt: skip
+
+
+def _quoted(text: str) -> str:
+    shown = " ".join(str(text).split())
+    return json.dumps(shown if len(shown) <= _QUOTED else f"{shown[:_QUOTED]}...", ensure_ascii=False)
