@@ -2,7 +2,7 @@
 
 Tried are the defective controllers of fixtures/defects.yaml that a clause about the choice of a node must catch, with
 one seed. What generated worlds cannot have is left out (`NOT_DRAWN`). Exits with 1 where fewer than nine of ten are
-found.
+found. `--write` puts the table into docs/trust.md.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from schedproof.judge.clauses.core.placement import judge_placement
 ROOT = Path(__file__).resolve().parent.parent
 CANDIDATES = ROOT / "fixtures" / "candidates"
 REPORT = ROOT / "build" / "worlds"
+PAGE = ROOT / "docs" / "trust.md"
+BEGIN, END = "<!-- begin: make worlds -->", "<!-- end: make worlds -->"
 CLAUSE = "core/random-worlds"
 ABOUT_NODES = (
     "fit-", "node-", "taint-", "toleration", "cordon", "host-port", "pod-affinity", "pod-anti-affinity",
@@ -93,6 +95,7 @@ def _cell(text: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of the worlds (default: 1)")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/trust.md")
     arguments = parser.parse_args()
     rows = defects()
     shutil.rmtree(REPORT, ignore_errors=True)
@@ -101,6 +104,10 @@ def main() -> int:
     subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
     worlds = found()
     sys.stdout.write(f"{table(rows, worlds)}{len(worlds)} of {counted(len(rows), 'defect')} found\n")
+    if arguments.write:
+        page = PAGE.read_text()
+        before, _, rest = page.partition(BEGIN)
+        PAGE.write_text(f"{before}{BEGIN}\n{table(rows, worlds)}{END}{rest.partition(END)[2]}")
     return 0 if len(worlds) >= FEWEST * len(rows) else 1
 
 
