@@ -27,7 +27,12 @@ if TYPE_CHECKING:
 FEATURES = ("pod-affinity", "topology-spread")
 BOUNDS = Bounds(worlds=50, seconds=1000, tries=500, smaller_seconds=1000)
 
-SPREAD = {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": {}}
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "zone",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
 TERM = {"topologyKey": "zone", "labelSelector": {"matchExpressions": [{"key": "app", "operator": "In"}]}}
 
 
@@ -136,6 +141,7 @@ def test_the_large_worlds(seed):
         {"nodeSelector": POOL, "initContainers": [{"resources": {"requests": {"cpu": "1"}}}]},
         {"nodeSelector": POOL, "topologySpreadConstraints": [{"maxSkew": 1}]},
         {"nodeSelector": POOL, "topologySpreadConstraints": [SPREAD, {**SPREAD, "maxSkew": 2}]},
+        {"nodeSelector": POOL, "topologySpreadConstraints": [{**SPREAD, "labelSelector": {}}]},
         {"nodeSelector": POOL, "affinity": {"podAffinity": {REQUIRED: [TERM]}}},
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from schedproof.foundation.deadlines import AGAIN
@@ -163,8 +164,11 @@ class WorldRuns:
         self._named[name] = pod
 
     def _namespace(self, elsewhere: str) -> str:
-        trial = self._trial
-        return trial.surroundings.namespace_beside(trial.namespace, "fillers") if elsewhere == BESIDE else elsewhere
+        return self._beside if elsewhere == BESIDE else elsewhere
+
+    @functools.cached_property
+    def _beside(self) -> str:
+        return self._trial.surroundings.namespace_beside(self._trial.namespace, "fillers")
 
     def _spec(self, pod: Manifest) -> dict[str, Any]:
         spec = pod_spec(pod, self._trial.cluster.workload_image)
