@@ -39,6 +39,8 @@ NOT_DRAWN = {
     "defects/keeps-first-namespace-labels", "defects/keeps-needed-namespace-labels",
     # pods that fit later: none is waited for
     "defects/finished-wakes-no-pod",
+    # the node that shows what a candidate has seen is cordoned: of this one nothing is shown, and the clause is invalid
+    "defects/cordon-is-absolute",
 }  # fmt: skip
 """Clauses and defects about what generated worlds do not have."""
 FEWEST = 0.9
