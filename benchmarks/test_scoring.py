@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.descriptor.descriptor import load_candidate
-from schedproof.candidates.kinds import ExtenderConfig
+from schedproof.candidate.descriptor.descriptor import load_candidate
+from schedproof.candidate.kinds import ExtenderConfig
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import CANDIDATE_READY

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.deploy.api_line import ApiLine
 from schedproof.foundation.ports import Ports
+from schedproof.proxies.api_line import ApiLine
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,9 +13,8 @@ from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import DeadlineExceededError, HostError
 from schedproof.history.observations import ApiRequest, AuditMark
-from schedproof.stimulus import audit
-from schedproof.stimulus.audit import AuditTail
-from schedproof.stimulus.binding_webhook import CALL_ANNOTATION
+from schedproof.recording import audit
+from schedproof.recording.audit import CALL_ANNOTATION, AuditTail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,7 +23,7 @@ ABOUT_CODES = ("codes.py", "possible_codes.py", "symptoms.py")
 JUDGES = [path for path in (PACKAGE / "judge").rglob("*.py") if path.name not in ABOUT_CODES]
 READERS = [
     path
-    for room in ("documents", "candidates", "clusters", "benchmark", "cli")
+    for room in ("documents", "candidate", "deploy", "proxies", "clusters", "benchmark", "cli")
     for path in (PACKAGE / room).rglob("*.py")
     if path.name != "problems.py"
 ]

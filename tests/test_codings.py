@@ -8,7 +8,7 @@ import zlib
 import cramjam
 import pytest
 
-from schedproof.candidates.deploy.codings import decoded, offered
+from schedproof.proxies.codings import decoded, offered
 
 TEXT = b'[{"Host": "a", "Score": 1}]' * 20
 MOST = 1 << 20

@@ -14,7 +14,7 @@ import yaml
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import Origin, Resolved
-from schedproof.candidates.shipped import find_candidate, shipped_names
+from schedproof.candidate.shipped import find_candidate, shipped_names
 from schedproof.cli import prefetch as prefetching
 from schedproof.cli.main import _COMMANDS, command_line, main
 from schedproof.documents.suggestions import did_you_mean_one_of

@@ -14,13 +14,13 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from schedproof.candidates.claims import PROFILES, Claims, NetworkClaims, claims_from_dict
-from schedproof.candidates.deploy.placeholders import PLACEHOLDERS, fill, placeholders_in
-from schedproof.candidates.descriptor.descriptor import Candidate, DescriptorError, load_candidate
-from schedproof.candidates.descriptor.features import FEATURES
-from schedproof.candidates.kinds import AttachedSpec, ControllerSpec, ExtenderSpec, PluginSpec
-from schedproof.candidates.shipped import find_candidate, shipped_names
-from schedproof.candidates.timing import TIMING_CLAIMS, Timing
+from schedproof.candidate.claims import PROFILES, Claims, NetworkClaims, claims_from_dict
+from schedproof.candidate.descriptor.descriptor import Candidate, DescriptorError, load_candidate
+from schedproof.candidate.descriptor.features import FEATURES
+from schedproof.candidate.kinds import AttachedSpec, ControllerSpec, ExtenderSpec, PluginSpec
+from schedproof.candidate.placeholders import PLACEHOLDERS, fill, placeholders_in
+from schedproof.candidate.shipped import find_candidate, shipped_names
+from schedproof.candidate.timing import TIMING_CLAIMS, Timing
 from schedproof.documents.durations import format_duration, parse_duration
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.claimable import CLAIMABLE

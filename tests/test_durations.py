@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.shipped import find_candidate
+from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.machine import Idleness
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.normalization.effort import Effort
@@ -18,7 +18,7 @@ from schedproof.parallel.plan import INSTANCE_MEMORY, expect, more_jobs
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
 
 SCORES = ["normalize/range", "normalize/order", "normalize/permutation"]
 

@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from schedproof.candidates.deploy.exchanges import describe_extender_call, describe_query
-from schedproof.candidates.deploy.taps import Exchange
+from schedproof.proxies.exchanges import describe_extender_call, describe_query
+from schedproof.proxies.taps import Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

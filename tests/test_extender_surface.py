@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.kinds import ExtenderConfig
+from schedproof.candidate.kinds import ExtenderConfig
 from schedproof.normalization.answer import Answer
 from schedproof.normalization.surfaces.extender import ExtenderSurface
 

@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from schedproof.candidates.descriptor.descriptor import Candidate
-from schedproof.candidates.kinds import AttachedSpec
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import AttachedSpec
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict
 from schedproof.report import templating

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.descriptor.descriptor import DescriptorError, load_candidate
-from schedproof.candidates.kinds import ControllerSpec, ExtenderSpec
+from schedproof.candidate.descriptor.descriptor import DescriptorError, load_candidate
+from schedproof.candidate.kinds import ControllerSpec, ExtenderSpec
 
 if TYPE_CHECKING:
     from pathlib import Path

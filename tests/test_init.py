@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from schedproof import suites
-from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.cli import init as scaffold
 from schedproof.cli import main as cli
 from schedproof.foundation.content import content

@@ -9,7 +9,7 @@ import gzip
 
 import pytest
 
-from schedproof.candidates.deploy.messages import AnswerReader, RequestReader
+from schedproof.proxies.messages import AnswerReader, RequestReader
 
 BODY = b'[{"Host": "a", "Score": 1}]'
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidates.claims import NetworkClaims
+from schedproof.candidate.claims import NetworkClaims
 from schedproof.history.observations import PrometheusQuery
 from schedproof.stimulus.news import await_news, takes_samples
 

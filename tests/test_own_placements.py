@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.claims import Example
-from schedproof.candidates.shipped import find_candidate
+from schedproof.candidate.claims import Example
+from schedproof.candidate.shipped import find_candidate
 from schedproof.history.acts import ScoringSearch
 from schedproof.history.observations import PrometheusQuery
 from schedproof.normalization.answer import Answer, readings_from_json

@@ -16,13 +16,13 @@ import pytest
 
 from schedproof.binaries import lock as locked
 from schedproof.binaries.cache import scheduler_path
-from schedproof.candidates.claims import Claims
-from schedproof.candidates.deploy.scheduler_config import PREFERENCE_WEIGHT, plugin_profile, scheduler_configuration
-from schedproof.candidates.kinds import PluginSpec
-from schedproof.candidates.plugin_build import plugin_build
-from schedproof.candidates.plugin_build.compiler_errors import explain
-from schedproof.candidates.plugin_build.plugin_build import build_probe, build_scheduler, has_probe, scheduler_binary
-from schedproof.candidates.plugin_build.plugin_module import (
+from schedproof.candidate.claims import Claims
+from schedproof.candidate.kinds import PluginSpec
+from schedproof.candidate.scheduler_config import PREFERENCE_WEIGHT, plugin_profile, scheduler_configuration
+from schedproof.deploy.plugin_build import plugin_build
+from schedproof.deploy.plugin_build.compiler_errors import explain
+from schedproof.deploy.plugin_build.plugin_build import build_probe, build_scheduler, has_probe, scheduler_binary
+from schedproof.deploy.plugin_build.plugin_module import (
     GENERATED,
     PROBE,
     importing_probe,
@@ -30,7 +30,7 @@ from schedproof.candidates.plugin_build.plugin_module import (
     merge_go_sum,
     scheduler_main,
 )
-from schedproof.candidates.plugin_build.plugin_sources import Sources
+from schedproof.deploy.plugin_build.plugin_sources import Sources
 from schedproof.foundation.errors import CandidateError, HostError
 from schedproof.foundation.progress import SilentProgress
 

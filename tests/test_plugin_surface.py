@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.claims import Claims, NetworkClaims
-from schedproof.candidates.descriptor.descriptor import Candidate
-from schedproof.candidates.kinds import PluginSpec
+from schedproof.candidate.claims import Claims, NetworkClaims
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import PluginSpec
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError, UsageError
 from schedproof.foundation.last_words import crash_text

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import CANDIDATE_STOP, Deadline
 from schedproof.foundation.errors import CandidateError
@@ -35,7 +35,7 @@ spec:
 """
 ASKS = """
 import pathlib, sys
-from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.normalization.surfaces.python import PythonSurface
 PythonSurface(load_candidate(pathlib.Path(sys.argv[1]))).ask((("a", 1.0),))
 """

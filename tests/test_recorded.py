@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from rich.console import Console
 
-from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.foundation.content import content
 from schedproof.report.run.rejudge import rejudge
 from schedproof.report.run.terminal import print_report

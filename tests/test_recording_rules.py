@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.claims import NetworkClaims
-from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.candidate.claims import NetworkClaims
+from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.documents.problems import DescriptorError
 
 if TYPE_CHECKING:

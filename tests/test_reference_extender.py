@@ -22,9 +22,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedproof.candidates.deploy.placeholders import fill
-from schedproof.candidates.descriptor.descriptor import load_candidate
-from schedproof.candidates.kinds import ExtenderSpec
+from schedproof.candidate.descriptor.descriptor import load_candidate
+from schedproof.candidate.kinds import ExtenderSpec
+from schedproof.candidate.placeholders import fill
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import CANDIDATE_READY, CANDIDATE_STOP
 from schedproof.foundation.waiting import NotYet, wait_for

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidates.deploy.scheduler_config import enabled_names, ill_typed
+from schedproof.candidate.scheduler_config import enabled_names, ill_typed
 
 PROFILE: dict[str, Any] = {
     "schedulerName": "tested",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from schedproof.candidates.kinds import ExtenderConfig
+from schedproof.candidate.kinds import ExtenderConfig
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.last_words import last_words
 from schedproof.normalization.answer import Answer

@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schedproof.benchmark.workloads.reader import load_workload
-from schedproof.candidates.descriptor.descriptor import Candidate, load_candidate
-from schedproof.candidates.kinds import AttachedSpec
+from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
+from schedproof.candidate.kinds import AttachedSpec
 from schedproof.cli import main as cli
 from schedproof.cli.schema import SCHEMAS
 from schedproof.clusters import spec as cluster_spec

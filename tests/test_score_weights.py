@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidates.deploy.scheduler_config import DEFAULT_PLUGINS, PREFERENCE_WEIGHT
-from schedproof.candidates.deploy.score_weights import score_weights
+from schedproof.candidate.scheduler_config import DEFAULT_PLUGINS, PREFERENCE_WEIGHT
+from schedproof.candidate.score_weights import score_weights
 
 ALL = score_weights({})
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from schedproof.history.observations import NodeScore
-from schedproof.stimulus.scores import ScoreTail, parse_score
+from schedproof.recording.scores import ScoreTail, parse_score
 
 if TYPE_CHECKING:
     from pathlib import Path

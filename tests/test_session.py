@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from schedproof.candidates.shipped import find_candidate
+from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import SilentProgress
 from schedproof.pytest_plugin import _from_ini

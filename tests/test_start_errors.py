@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.plugin_build.start_errors import REFUSED_VERSION, UNREGISTERED, explain_start
+from schedproof.candidate.start_errors import REFUSED_VERSION, UNREGISTERED, explain_start
 from schedproof.foundation.errors import CandidateError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from schedproof.candidates.kinds import ControllerSpec, WorldSpec
+from schedproof.candidate.kinds import ControllerSpec, WorldSpec
 from schedproof.clusters.api import NotFound
 from schedproof.stimulus.surroundings import Surroundings
 from schedproof.stimulus.variation import DEVICE, NODE_LABELS, STORAGE

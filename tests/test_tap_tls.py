@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.deploy.component import probe
-from schedproof.candidates.deploy.tap_tls import own_certificate, trust_of, unverified
 from schedproof.daemons.certificates import Authority, KeyPair
+from schedproof.deploy.component import probe
 from schedproof.foundation.waiting import NotYet
+from schedproof.proxies.tap_tls import own_certificate, trust_of, unverified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

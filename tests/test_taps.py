@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.deploy import messages
-from schedproof.candidates.deploy.exchange import NOT_PERMITTED
-from schedproof.candidates.deploy.exchanges import asks_of_targets, only_asks
-from schedproof.candidates.deploy.taps import HARNESS, Exchange, Fault, Tap
 from schedproof.daemons.certificates import Authority, KeyPair
 from schedproof.daemons.password import USER
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.ports import Ports
 from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.proxies import messages
+from schedproof.proxies.exchange import NOT_PERMITTED
+from schedproof.proxies.exchanges import asks_of_targets, only_asks
+from schedproof.proxies.taps import HARNESS, Exchange, Fault, Tap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.deploy.taps import Exchange, Tap
 from schedproof.foundation.ports import Ports
+from schedproof.proxies.taps import Exchange, Tap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidates.descriptor.descriptor import Candidate
-from schedproof.candidates.kinds import AttachedSpec, ControllerSpec, PluginSpec
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import AttachedSpec, ControllerSpec, PluginSpec
 from schedproof.cli import watch
 from schedproof.cli.main import main
 from schedproof.cli.watch import Changes, sources, to_try_again

@@ -27,13 +27,13 @@ from schedproof.benchmark.workloads.scheduler_perf import import_case
 from schedproof.binaries.cache import cache_dir
 from schedproof.binaries.lock import DEFAULT_KUBERNETES, load
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.deploy.scheduler_config import SERVED_VERSION
-from schedproof.candidates.shipped import find_candidate
+from schedproof.candidate.scheduler_config import SERVED_VERSION
+from schedproof.candidate.shipped import find_candidate
 from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
 from schedproof.foundation.progress import ConsoleProgress
 
 if TYPE_CHECKING:
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
 
 PACKAGE = "k8s.io/kubernetes/test/integration/scheduler_perf/misc"
 

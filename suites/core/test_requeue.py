@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.kinds import RbacSpec
+from schedproof.candidate.kinds import RbacSpec
 
 if TYPE_CHECKING:
     from schedproof.stimulus.case import Case

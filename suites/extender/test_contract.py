@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.deploy.taps import Fault
+from schedproof.proxies.taps import Fault
 
 if TYPE_CHECKING:
     from schedproof.stimulus.case import Case

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from schedproof.candidates.deploy.scheduler_config import own_configuration
-from schedproof.candidates.kinds import CommandSpec, ExtenderSpec, PluginSpec
-from schedproof.candidates.shipped import find_candidate, shipped_names
+from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, PluginSpec
+from schedproof.candidate.scheduler_config import own_configuration
+from schedproof.candidate.shipped import find_candidate, shipped_names
 from schedproof.foundation.content import content
 from schedproof.judge.claimable import CLAIMABLE
 

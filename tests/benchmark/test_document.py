@@ -7,7 +7,7 @@ from schedproof.benchmark.compare.gate import Gate
 from schedproof.benchmark.document import bench_document, exit_code, pod_rows
 from schedproof.benchmark.results import BrokenCandidate, Comparison, GateResult
 from schedproof.benchmark.workloads.reader import load_workload
-from schedproof.candidates.shipped import find_candidate
+from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.progress import SilentProgress
 
 from .rounds import a_round, drain, row, singles

@@ -7,7 +7,7 @@ import pytest
 
 from schedproof.benchmark.bench import contestants
 from schedproof.benchmark.request import Request, prepare
-from schedproof.candidates.shipped import find_candidate
+from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import HostError, UsageError
 from schedproof.foundation.progress import SilentProgress
 

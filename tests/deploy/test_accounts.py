@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.deploy.accounts import Accounts
 from schedproof.clusters.cluster import Identity
 from schedproof.daemons.kubeconfig import IN_CLUSTER, write_kubeconfig
+from schedproof.deploy.accounts import Accounts
 
 if TYPE_CHECKING:
     from pathlib import Path

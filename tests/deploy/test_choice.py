@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidates.deploy import control_plane
-from schedproof.candidates.deploy.choice import choose_deployer
-from schedproof.candidates.deploy.scheduler_config import scheduler_configuration, serving_all
-from schedproof.candidates.descriptor.descriptor import Candidate, load_candidate
+from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
+from schedproof.candidate.scheduler_config import scheduler_configuration, serving_all
 from schedproof.clusters.cluster import Identity
+from schedproof.deploy import control_plane
+from schedproof.deploy.choice import choose_deployer
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import stat
 from typing import TYPE_CHECKING, Any, cast
 
-from schedproof.candidates.deploy.container_log import ContainerLog
+from schedproof.deploy.container_log import ContainerLog
 from schedproof.foundation.sandbox_init import LOG_HEAD, LOG_TAIL
 
 if TYPE_CHECKING:

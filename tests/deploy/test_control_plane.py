@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidates.deploy.control_plane import restore_scheduler
-from schedproof.candidates.deploy.manifests import COMPONENT_LABEL, NODE_FILE
+from schedproof.deploy.control_plane import restore_scheduler
+from schedproof.deploy.manifests import COMPONENT_LABEL, NODE_FILE
 
 OURS = {"metadata": {"name": "kube-scheduler-n", "labels": {COMPONENT_LABEL: "p"}}}
 THEIRS = {"metadata": {"name": "kube-scheduler-n"}, "status": {"containerStatuses": [{"ready": True}]}}

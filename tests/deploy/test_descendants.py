@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.deploy.descendants import Descendants, Listener, OwnFiles, own_folders
+from schedproof.deploy.descendants import Descendants, Listener, OwnFiles, own_folders
 from schedproof.foundation.process_tree import SeenProcess
 
 if TYPE_CHECKING:

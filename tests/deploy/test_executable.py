@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.deploy.executable import why_not_started
+from schedproof.deploy.executable import why_not_started
 
 if TYPE_CHECKING:
     from pathlib import Path

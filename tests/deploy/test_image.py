@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.deploy import image
-from schedproof.candidates.descriptor.descriptor import Candidate, load_candidate
-from schedproof.candidates.kinds import CommandSpec
+from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
+from schedproof.candidate.kinds import CommandSpec
 from schedproof.clusters.kind.docker import DockerError
+from schedproof.deploy import image
 from schedproof.foundation.errors import CandidateError, UsageError
 
 if TYPE_CHECKING:

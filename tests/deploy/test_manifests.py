@@ -7,7 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from schedproof.candidates.deploy.manifests import (
+from schedproof.candidate.kinds import ControllerSpec, ExtenderConfig, ExtenderSpec
+from schedproof.deploy.manifests import (
     COMPONENT_LABEL,
     CONFIGURATION,
     KUBECONFIG,
@@ -20,7 +21,6 @@ from schedproof.candidates.deploy.manifests import (
     scheduler_probes,
     static_pod,
 )
-from schedproof.candidates.kinds import ControllerSpec, ExtenderConfig, ExtenderSpec
 
 LABELS = {"schedproof.dev/owned": "true"}
 COMMAND = {"command": ("python3",), "workdir": Path("/w")}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.deploy.pod_component import PodComponent
 from schedproof.clusters.api import ApiError
+from schedproof.deploy.pod_component import PodComponent
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.waiting import NotYet, wait_for

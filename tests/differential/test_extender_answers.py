@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
-from schedproof.candidates.deploy.exchanges import describe_extender_call
-from schedproof.candidates.deploy.taps import Exchange, Tap
 from schedproof.foundation.ports import Ports
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.rulings.extender_calls import flaw
+from schedproof.proxies.exchanges import describe_extender_call
+from schedproof.proxies.taps import Exchange, Tap
 
 from .programs import built
 

@@ -23,8 +23,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from schedproof.binaries import lock, toolchain
 from schedproof.binaries.goversion import GoVersion
-from schedproof.candidates.deploy.tap_tls import trust_of
 from schedproof.foundation.progress import ConsoleProgress
+from schedproof.proxies.tap_tls import trust_of
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

@@ -12,8 +12,8 @@ import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.claims import PROFILES, Claims, Example, NetworkClaims
-from schedproof.candidates.points import FilterExample, OrderExample, PointClaims, ScoreExample
+from schedproof.candidate.claims import PROFILES, Claims, Example, NetworkClaims
+from schedproof.candidate.points import FilterExample, OrderExample, PointClaims, ScoreExample
 from schedproof.clusters.spec import NodeSpec
 from schedproof.history.acts import (
     Accepted,

@@ -12,7 +12,7 @@ from .histories import CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
 
 VERBS, MODE, SUBSET = "extender/verbs-served", "extender/cache-capable", "extender/filter-subset"
 RANGE, MALFORMED = "extender/prioritize-range", "extender/malformed"

@@ -14,7 +14,7 @@ from schedproof.judge.rulings.scored import unscored
 from .histories import CAPABILITIES, CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
 
 if TYPE_CHECKING:
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
 
 ANSWERS = "extender/answers"
 BINDS = {**EXTENDER, "bindVerb": "bind", "preemptVerb": "preempt"}

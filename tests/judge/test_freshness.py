@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from schedproof.candidates.timing import Timing
+from schedproof.candidate.timing import Timing
 from schedproof.history.acts import Aged, Emptied
 from schedproof.history.observations import LogTail
 

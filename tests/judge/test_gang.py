@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from schedproof.candidates.claims import GangClaims
+from schedproof.candidate.claims import GangClaims
 from schedproof.history.acts import GroupCreated
 
 from .histories import CLAIMS, NODES, HistoryBuilder, told

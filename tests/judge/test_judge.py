@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.claims import CLAUSE_PROFILES
+from schedproof.candidate.claims import CLAUSE_PROFILES
 from schedproof.cli import main as cli
 from schedproof.history.acts import Broken, RunCluster, Selected
 from schedproof.judge.catalogue import BASICS, CATALOGUE

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from schedproof.candidates.timing import RECOVERY, Timing
+from schedproof.candidate.timing import RECOVERY, Timing
 from schedproof.history.acts import Missed
 
 from .histories import CLAIMS, HistoryBuilder, told

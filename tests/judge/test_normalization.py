@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from schedproof.candidates.claims import Claims, Example
+from schedproof.candidate.claims import Claims, Example
 from schedproof.history.acts import Surfaces
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.normalization.answer import Answer

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from schedproof.candidates.points import PointClaims
+from schedproof.candidate.points import PointClaims
 
 from .histories import CLAIMS, FAST, POINTS, SLOW, HistoryBuilder, told
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.claims import Claims
+from schedproof.candidate.claims import Claims
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, ROTATIONS
 
 from .histories import CLAIMS, CONTROL, CONTROL_USER, NETWORK, NODES, HistoryBuilder, told

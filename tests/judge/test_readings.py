@@ -13,7 +13,7 @@ from .probing import AFTER, BEFORE, quietest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
 
     from .probing import Choice
 

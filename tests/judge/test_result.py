@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from schedproof.candidates.descriptor.descriptor import Candidate
-from schedproof.candidates.kinds import AttachedSpec
-from schedproof.candidates.shipped import find_candidate
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import AttachedSpec
+from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Outcome, Verdict

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.deploy.scheduler_config import SERVED_VERSION
-from schedproof.candidates.plugin_build.start_errors import explain_start
+from schedproof.candidate.scheduler_config import SERVED_VERSION
+from schedproof.candidate.start_errors import explain_start
 from schedproof.foundation.errors import CandidateError
 from schedproof.history.acts import Tried
 from schedproof.history.observations import StartFailed

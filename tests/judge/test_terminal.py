@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from schedproof.candidates.descriptor.descriptor import Candidate
-from schedproof.candidates.kinds import AttachedSpec
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import AttachedSpec
 from schedproof.foundation.console import open_console
 from schedproof.foundation.errors import CandidateError
 from schedproof.judge.catalogue import CATALOGUE

@@ -24,7 +24,7 @@ from schedproof.benchmark.stage import Stage
 from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.shipped import find_candidate
+from schedproof.candidate.shipped import find_candidate
 from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
 from schedproof.foundation.content import content
 from schedproof.foundation.progress import ConsoleProgress

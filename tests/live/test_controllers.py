@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.deploy.attachment import Attachment
-from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.candidate.descriptor.descriptor import load_candidate
+from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for

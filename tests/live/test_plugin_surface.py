@@ -17,8 +17,8 @@ from urllib.parse import urlencode
 import pytest
 
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.descriptor.descriptor import load_candidate
-from schedproof.candidates.kinds import WorldSpec
+from schedproof.candidate.descriptor.descriptor import load_candidate
+from schedproof.candidate.kinds import WorldSpec
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import Deadline
@@ -32,7 +32,7 @@ from schedproof.traffic.readings import node_labels
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
@@ -339,7 +339,7 @@ def test_five_thousand_nodes_are_one_question(surface: Any) -> None:
 HOLDS = """\
 import os, pathlib, signal, sys
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.progress import SilentProgress
 from schedproof.normalization.surfaces.plugin import PluginSurface

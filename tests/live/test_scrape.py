@@ -13,11 +13,11 @@ import requests
 from prometheus_api_client import PrometheusConnect
 
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.deploy.attachment import Attachment
-from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.daemons.password import USER
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.daemons.scrape import RECEIVED, WHOLE
+from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import DAEMON_READY, FIRST_SCRAPE
 from schedproof.foundation.progress import ConsoleProgress, SilentProgress

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.foundation.content import content
 from schedproof.foundation.progress import SilentProgress
 from schedproof.session.launch import Settings

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from schedproof.candidates.descriptor.descriptor import load_candidate
+from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.foundation.content import content
 
 from .verdicts import others

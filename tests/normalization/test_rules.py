@@ -7,7 +7,7 @@ import math
 
 import pytest
 
-from schedproof.candidates.claims import Claims, NetworkClaims
+from schedproof.candidate.claims import Claims, NetworkClaims
 from schedproof.normalization.answer import Answer, readings_from_json, readings_to_json
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import RULES, rules_for

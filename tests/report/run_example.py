@@ -6,9 +6,9 @@ import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.claims import Claims, NetworkClaims
-from schedproof.candidates.descriptor.descriptor import Candidate
-from schedproof.candidates.kinds import AttachedSpec
+from schedproof.candidate.claims import Claims, NetworkClaims
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import AttachedSpec
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.result import CandidateResult, RunResult

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.candidates.descriptor.descriptor import Candidate
-from schedproof.candidates.kinds import AttachedSpec
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import AttachedSpec
 from schedproof.cli.main import main
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.verdict import Verdict

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidates.claims import Claims
-from schedproof.candidates.descriptor.descriptor import Candidate
-from schedproof.candidates.kinds import AttachedSpec
+from schedproof.candidate.claims import Claims
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import AttachedSpec
 from schedproof.foundation.console import open_console
 from schedproof.foundation.errors import CandidateError, HostError
 from schedproof.judge.verdict import Verdict

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.candidates.shipped import find_candidate
+from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR
 from schedproof.judge.verdict import Verdict

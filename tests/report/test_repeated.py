@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from schedproof.candidates.descriptor.descriptor import Candidate
-from schedproof.candidates.kinds import AttachedSpec
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import AttachedSpec
 from schedproof.foundation.console import open_console
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.report.run.repeated import Repeated

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import yaml
 from prose import ROOT, clause_page, escaped
 
-from schedproof.candidates.claims import PROFILES, profile_of
+from schedproof.candidate.claims import PROFILES, profile_of
 from schedproof.cli.explain import Explanation, explain
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES

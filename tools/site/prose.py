@@ -6,7 +6,7 @@ import posixpath
 import re
 from pathlib import Path
 
-from schedproof.candidates.claims import profile_of
+from schedproof.candidate.claims import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 
 __all__ = ["ROOT", "clause_page", "escaped", "linked", "section", "with_sections"]

@@ -16,10 +16,10 @@ from schedproof.benchmark.measure.phases import trace
 from schedproof.benchmark.results import BrokenCandidate
 from schedproof.benchmark.rounds import Order, measure
 from schedproof.benchmark.stage import Stage
-from schedproof.candidates.kinds import PluginSpec
-from schedproof.candidates.plugin_build.plugin_build import scheduler_binary
+from schedproof.candidate.kinds import PluginSpec
 from schedproof.clusters.embedded.minimal import LeanCluster
 from schedproof.clusters.kind.minimal import LeanKindCluster
+from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
 from schedproof.foundation.errors import CandidateError, UsageError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from schedproof.benchmark.results import Knee, Mode
     from schedproof.benchmark.round import Round
     from schedproof.benchmark.workloads.workload import Workload
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.clusters.embedded.minimal import Lean
     from schedproof.foundation.progress import Progress
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.deploy.attachment import Attachment, Recording, discard
+from schedproof.deploy.attachment import Attachment, Recording, discard
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from schedproof.benchmark.stage import Stage
-    from schedproof.candidates.deploy.component import Component
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
+    from schedproof.deploy.component import Component
 
 __all__ = ["Contestant"]
 

@@ -14,8 +14,8 @@ from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.benchmark.workloads.scheduler_perf import import_case
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.kinds import WorldSpec
-from schedproof.candidates.shipped import find_candidate
+from schedproof.candidate.kinds import WorldSpec
+from schedproof.candidate.shipped import find_candidate
 from schedproof.clusters.embedded import minimal as lean
 from schedproof.clusters.kind import minimal as lean_kind
 from schedproof.clusters.kind.docker import require_docker

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.benchmark.driver import Driver, Pods
 from schedproof.benchmark.workloads.operations import Barrier, CreateObjects, CreatePods, DeletePods
-from schedproof.candidates.deploy.scheduler_config import scheduler_configuration
+from schedproof.candidate.scheduler_config import scheduler_configuration
 from schedproof.clusters import bootstrap
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.clusters.nodes import is_ready

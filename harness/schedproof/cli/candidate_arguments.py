@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
 
 __all__ = ["found_candidates"]
 
@@ -18,7 +18,7 @@ def found_candidates(texts: Sequence[str]) -> list[Candidate]:
     Raises:
         UsageError: there is none of that name, or it is wrong.
     """
-    from schedproof.candidates.shipped import find_candidate
+    from schedproof.candidate.shipped import find_candidate
     from schedproof.judge.claimable import CLAIMABLE
 
     return [find_candidate(text, known=CLAIMABLE) for text in texts]

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.shipped import find_candidate, shipped_names
+from schedproof.candidate.shipped import find_candidate, shipped_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,18 +9,18 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.claims import profile_of
-from schedproof.candidates.deploy.executable import program_problem
-from schedproof.candidates.deploy.placeholders import fill_known, placeholders_in
-from schedproof.candidates.deploy.scheduler_config import (
+from schedproof.candidate.claims import profile_of
+from schedproof.candidate.descriptor.features import contradictions, suits
+from schedproof.candidate.kinds import CommandSpec, ExtenderSpec
+from schedproof.candidate.placeholders import fill_known, placeholders_in
+from schedproof.candidate.scheduler_config import (
     DEFAULT_SCHEDULER,
     SHARED_LEASE,
     elects_by_shared_lease,
     served_by,
 )
-from schedproof.candidates.deploy.score_weights import own_share
-from schedproof.candidates.descriptor.features import contradictions, suits
-from schedproof.candidates.kinds import CommandSpec, ExtenderSpec
+from schedproof.candidate.score_weights import own_share
+from schedproof.deploy.executable import program_problem
 from schedproof.documents.problems import DescriptorError, Place, Problem
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.claimable import CLAIMABLE
@@ -31,9 +31,9 @@ from schedproof.parallel.plan import choose_jobs, expect
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from schedproof.candidates.deploy.score_weights import Share
-    from schedproof.candidates.descriptor.descriptor import Candidate
-    from schedproof.candidates.kinds import Scoring
+    from schedproof.candidate.descriptor.descriptor import Candidate
+    from schedproof.candidate.kinds import Scoring
+    from schedproof.candidate.score_weights import Share
     from schedproof.foundation.errors import UsageError
 
 __all__ = ["check", "problems_of"]

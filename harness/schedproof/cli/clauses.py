@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.claims import profile_of
+from schedproof.candidate.claims import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.judge.clause import Clause
 
 __all__ = ["clause_lines", "clauses_document"]

@@ -36,7 +36,7 @@ def _actions(parser: argparse.ArgumentParser) -> Iterable[argparse.Action]:
 def _candidates(prefix: str, **_: Any) -> list[str]:
     from argcomplete.completers import FilesCompleter
 
-    from schedproof.candidates.shipped import shipped_names
+    from schedproof.candidate.shipped import shipped_names
 
     return [*shipped_names(), *FilesCompleter()(prefix)]
 
@@ -48,7 +48,7 @@ def _clauses(**_: Any) -> list[str]:
 
 
 def _profiles(**_: Any) -> list[str]:
-    from schedproof.candidates.claims import profile_of
+    from schedproof.candidate.claims import profile_of
     from schedproof.judge.catalogue import CATALOGUE
 
     return sorted(set(map(profile_of, CATALOGUE)))

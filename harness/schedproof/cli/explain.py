@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from schedproof.candidates.claims import profile_of
-from schedproof.candidates.shipped import shipped_names
+from schedproof.candidate.claims import profile_of
+from schedproof.candidate.shipped import shipped_names
 from schedproof.foundation.content import content
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES

@@ -6,21 +6,21 @@ from typing import TYPE_CHECKING
 
 from schedproof.benchmark.driver import BINARY as DRIVER
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.kinds import PluginSpec
-from schedproof.candidates.plugin_build.plugin_build import build_probe, has_probe, scheduler_binary
+from schedproof.candidate.kinds import PluginSpec
 from schedproof.clusters.embedded import cluster as embedded
 from schedproof.clusters.embedded import minimal
 from schedproof.clusters.kind import cluster as kind
 from schedproof.clusters.kind import minimal as minimal_kind
 from schedproof.clusters.kind.docker import require_docker
 from schedproof.clusters.node_image.image_choice import obtain_images, write_archive
+from schedproof.deploy.plugin_build.plugin_build import build_probe, has_probe, scheduler_binary
 from schedproof.foundation.errors import HostError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Literal
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.foundation.progress import Progress
 
 __all__ = ["prefetch"]

@@ -127,7 +127,7 @@ def _run_once(
 
 def _jobs(arguments: argparse.Namespace) -> int:
     """As asked for; else what pays, where that costs nothing but memory."""
-    from schedproof.candidates.shipped import find_candidate
+    from schedproof.candidate.shipped import find_candidate
     from schedproof.judge.claimable import CLAIMABLE
     from schedproof.normalization.effort import Effort
     from schedproof.parallel.durations import Durations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.benchmark.results import bench_schema
 from schedproof.benchmark.workloads.schema import workload_schema
-from schedproof.candidates.descriptor.schema import candidate_schema
+from schedproof.candidate.descriptor.schema import candidate_schema
 from schedproof.clusters.schema import cluster_schema
 from schedproof.history.schema import history_schema
 from schedproof.judge.claimable import CLAIMABLE

@@ -8,14 +8,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.kinds import CommandSpec, PluginSpec
+from schedproof.candidate.kinds import CommandSpec, PluginSpec
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.waiting import NotYet, until, wait_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.report.run.result import RunResult
 
 __all__ = ["Changes", "sources", "to_try_again"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from schedproof.candidates.claims import Claims, Exclusion
+from schedproof.candidate.claims import Claims, Exclusion
 from schedproof.history.acts import (
     Accepted,
     Broken,

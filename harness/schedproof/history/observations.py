@@ -10,10 +10,13 @@ from typing_extensions import TypedDict
 from schedproof.history.record import Number, OfCase, Record
 
 __all__ = [
-    "Admission", "ApiRequest", "AuditLine", "AuditMark", "Configured", "EndpointAnswer", "ExtenderCall", "KeptWaiting",
-    "LeaseHolder", "LogTail", "Manifest", "NodeScore", "ProcessEvent", "PrometheusQuery", "StartFailed", "Tapped",
-    "WatchEvent",
+    "CLIENT_LEFT", "Admission", "ApiRequest", "AuditLine", "AuditMark", "Configured", "EndpointAnswer", "ExtenderCall",
+    "KeptWaiting", "LeaseHolder", "LogTail", "Manifest", "NodeScore", "ProcessEvent", "PrometheusQuery", "StartFailed",
+    "Tapped", "WatchEvent",
 ]  # fmt: skip
+
+CLIENT_LEFT = "the client ended the connection"
+"""The `error` of a request whose client has gone."""
 
 
 class _Metadata(TypedDict):
@@ -169,7 +172,7 @@ class PrometheusQuery(Tapped, kind="query"):
 class ExtenderCall(Tapped, kind="extender"):
     """What the extender was asked: `request` is the verb.
 
-    Nodes, scores and error of the answer are those that kube-scheduler reads (`candidates/deploy/extender_answers.py`).
+    Nodes, scores and error of the answer are those that kube-scheduler reads (`documents/extender_answers.py`).
     """
 
     by: str = ""

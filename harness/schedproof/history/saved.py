@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from schedproof.candidates.claims import Claims, Exclusion
+from schedproof.candidate.claims import Claims, Exclusion
 from schedproof.foundation.errors import UsageError
 from schedproof.history import acts, observations  # noqa: F401 - without them no kinds are known
 from schedproof.history.record import KINDS, Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from schedproof.candidates.claims import PROFILES, profile_of
+from schedproof.candidate.claims import PROFILES, profile_of
 from schedproof.documents.suggestions import did_you_mean_one_of
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.clause import Clause

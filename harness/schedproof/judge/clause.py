@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
     from schedproof.history.acts import RunCluster
     from schedproof.history.history import History
     from schedproof.judge.verdict import Finding

@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.claims import OWN, profile_of
+from schedproof.candidate.claims import OWN, profile_of
 from schedproof.foundation.visible import visible, visible_in
 from schedproof.history.acts import Selected, Trouble
 from schedproof.history.history import History
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
     from schedproof.history.acts import RunCluster
     from schedproof.judge.clause import Clause
     from schedproof.judge.verdict import Finding

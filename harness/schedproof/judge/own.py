@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.claims import OWN
+from schedproof.candidate.claims import OWN
 from schedproof.history.acts import Asserted
 from schedproof.judge.clause import Clause
 from schedproof.judge.clauses.core.placement import judge_placement

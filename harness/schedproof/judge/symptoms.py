@@ -14,7 +14,7 @@ import re
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.kinds import weighed_beyond_int64
+from schedproof.candidate.kinds import weighed_beyond_int64
 from schedproof.history.acts import Expect, LineFault
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent

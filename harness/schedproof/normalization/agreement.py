@@ -9,7 +9,7 @@ from schedproof.normalization.properties import unanswered
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from schedproof.candidates.claims import Example
+    from schedproof.candidate.claims import Example
     from schedproof.normalization.answer import Answer, Case, Readings
 
 __all__ = ["disagreement", "undocumented"]

@@ -21,7 +21,7 @@ from schedproof.normalization.search import Searches
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
-    from schedproof.candidates.claims import OnMissing
+    from schedproof.candidate.claims import OnMissing
     from schedproof.normalization.answer import Case, Readings
 
 __all__ = ["FunctionSurface", "answer_of", "explain", "hold_function"]

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from schedproof.candidates.claims import Claims, OnMissing, OnOutage
+    from schedproof.candidate.claims import Claims, OnMissing, OnOutage
 
 __all__ = ["NORMALIZE_SCORE", "Promises"]
 

@@ -16,7 +16,7 @@ from schedproof.normalization.rules import RULES
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.judge.clause import Clause
     from schedproof.normalization.rules import Shape
 

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.claims import profile_of
+from schedproof.candidate.claims import profile_of
 from schedproof.documents.durations import parse_duration
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.machine import available_memory, cores
@@ -16,7 +16,7 @@ from schedproof.parallel.dispatch import ATTACHING
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.parallel.durations import Durations
 
 __all__ = [

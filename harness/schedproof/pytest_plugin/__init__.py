@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from schedproof.candidates.claims import OWN
+from schedproof.candidate.claims import OWN
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.private import RESULTS
 from schedproof.foundation.streams import steady_streams
@@ -30,7 +30,7 @@ from schedproof.session.options import CANDIDATE_HELP, CLUSTER_OPTIONS, add_opti
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.judge.verdict import Verdict
     from schedproof.report.run.result import RunResult
     from schedproof.session.launch import KeptCluster, Settings
@@ -62,7 +62,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("--sched-candidate"):
         return
     from schedproof.binaries.resolve import explicit_binaries
-    from schedproof.candidates.shipped import find_candidate
+    from schedproof.candidate.shipped import find_candidate
     from schedproof.foundation.progress import ConsoleProgress, SilentProgress
     from schedproof.normalization.effort import Effort
     from schedproof.pytest_plugin.parallel import Controller, Worker, is_controller, worker_settings

@@ -56,7 +56,7 @@ class BenchPlugin:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "replay" in metafunc.fixturenames:
             from schedproof.benchmark.bench import contestants
-            from schedproof.candidates.shipped import find_candidate
+            from schedproof.candidate.shipped import find_candidate
             from schedproof.judge.claimable import CLAIMABLE
 
             asked = (self._option("baseline"), *self._candidates)

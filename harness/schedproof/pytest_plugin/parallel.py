@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from xdist.workermanage import WorkerController
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.report.run.result import RunResult
     from schedproof.session.session import Session
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from schedproof.binaries import lock as locked
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.deploy.deployer import DEPLOY_MODES, DeployMode
 from schedproof.clusters.embedded import cluster as embedded
 from schedproof.clusters.embedded.cluster import EmbeddedCluster
 from schedproof.clusters.existing import cluster as existing
 from schedproof.clusters.existing.access import check_kubeconfig
 from schedproof.clusters.existing.cluster import ExistingCluster, ExistingOptions, binaries_for
 from schedproof.clusters.spec import load_kind_spec, load_spec
+from schedproof.deploy.deployer import DEPLOY_MODES, DeployMode
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.redaction import SECRETS

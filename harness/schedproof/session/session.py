@@ -9,9 +9,9 @@ import shutil
 import time
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.kinds import PluginSpec
-from schedproof.candidates.plugin_build.plugin_build import scheduler_binary
+from schedproof.candidate.kinds import PluginSpec
 from schedproof.clusters.targets import build_targets_server
+from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
 from schedproof.foundation.disk import FREE_SPACE, DiskSpace, naming_full_disk
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError, UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.clusters.cluster import Cluster
     from schedproof.foundation.progress import Progress
     from schedproof.judge.verdict import Verdict

@@ -8,7 +8,7 @@ from schedproof.history.observations import Tapped
 from schedproof.judge.rulings.late import may_be_late
 
 if TYPE_CHECKING:
-    from schedproof.stimulus.recorder import Recorder
+    from schedproof.recording.recorder import Recorder
 
 __all__ = ["answered_late"]
 

@@ -19,6 +19,7 @@ from schedproof.foundation.deadlines import WEBHOOK_CALLED
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.audit_order import BINDINGS
+from schedproof.recording.audit import CALL_ANNOTATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,12 +28,10 @@ if TYPE_CHECKING:
     from schedproof.foundation.deadlines import Deadline
     from schedproof.stimulus.usable_time import UsableTime
 
-__all__ = ["CALL_ANNOTATION", "BindingGate"]
+__all__ = ["BindingGate"]
 
 _FENCE = "schedproof-gate-fence"
-_WEBHOOK = "gate.schedproof.dev"
-CALL_ANNOTATION = f"{_WEBHOOK}/call"
-"""Of a line in the audit log: the number of the call to us that it led to (apiserver: AuditAnnotations)."""
+_WEBHOOK, _ANNOTATION = CALL_ANNOTATION.split("/")
 _NUMBERS = itertools.count(1)
 """Of calls to any gate, so that the annotation is unique in a history."""
 _EFFECT_SECONDS = 2.0
@@ -254,7 +253,7 @@ class BindingGate:
             with self._changed:
                 self._lost.add(pod)
                 self._changed.notify_all()
-        return {**_answer(request, code), "auditAnnotations": {"call": str(number)}}
+        return {**_answer(request, code), "auditAnnotations": {_ANNOTATION: str(number)}}
 
     def _review_status(self, request: Mapping[str, Any]) -> dict[str, Any]:
         with self._changed:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.deploy.scheduler_config import NO_LEADER_ELECTION
+from schedproof.candidate.scheduler_config import NO_LEADER_ELECTION
 from schedproof.clusters.api import NotFound
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.errors import CandidateError

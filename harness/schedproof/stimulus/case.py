@@ -6,7 +6,7 @@ import functools
 import time
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.kinds import ExtenderSpec, PluginSpec
+from schedproof.candidate.kinds import ExtenderSpec, PluginSpec
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.waiting import until
 from schedproof.history.acts import Asserted, Calm, CalmOver, CasePhase, Trouble

@@ -6,11 +6,11 @@ import dataclasses
 import random
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.timing import ClaimedDeadlines
+from schedproof.candidate.timing import ClaimedDeadlines
 
 if TYPE_CHECKING:
     from schedproof.clusters.api import Api
-    from schedproof.stimulus.recorder import Recorder
+    from schedproof.recording.recorder import Recorder
     from schedproof.stimulus.trial import Trial
 
 __all__ = ["Context"]

@@ -10,12 +10,12 @@ import time
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from schedproof.candidates.deploy.taps import HARNESS
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect, exchange
 from schedproof.history.acts import LineFault, NodesLoad, TransportTried
 from schedproof.judge.clauses.extender.tls import AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE
 from schedproof.judge.rulings.extender_calls import DEFAULT_TIMEOUT, is_needed
+from schedproof.proxies.taps import HARNESS
 from schedproof.stimulus.load import sample_step, scripted_past
 from schedproof.stimulus.news import await_news
 from schedproof.stimulus.own_placements import OwnPlacements
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     import http.client
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from schedproof.candidates.claims import NetworkClaims
-    from schedproof.candidates.deploy.taps import Fault, Tap
-    from schedproof.candidates.kinds import ExtenderSpec
+    from schedproof.candidate.claims import NetworkClaims
+    from schedproof.candidate.kinds import ExtenderSpec
     from schedproof.clusters.cluster import ScriptedMetrics
     from schedproof.foundation.deadlines import Deadline
+    from schedproof.proxies.taps import Fault, Tap
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.node_changes import NodeChanges
     from schedproof.stimulus.pods import Pod

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.deploy.placeholders import fill
+from schedproof.candidate.placeholders import fill
 from schedproof.clusters.objects import AppliedObjects
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import GroupCreated
@@ -13,7 +13,7 @@ from schedproof.history.acts import GroupCreated
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from schedproof.candidates.claims import GangClaims
+    from schedproof.candidate.claims import GangClaims
     from schedproof.clusters.api import Manifest
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.expectations import Expectations

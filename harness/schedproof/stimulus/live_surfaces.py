@@ -8,7 +8,7 @@ import time
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.kinds import ExtenderSpec, PluginSpec
+from schedproof.candidate.kinds import ExtenderSpec, PluginSpec
 from schedproof.foundation.deadlines import REACTION
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError, UsageError
 from schedproof.foundation.waiting import NotYet, wait_for
@@ -22,8 +22,8 @@ from schedproof.normalization.surfaces.scheduler import (
     confined,
     plugin_scores,
 )
+from schedproof.recording.scores import ScoreTail
 from schedproof.stimulus.load import sample_step, scripted_past
-from schedproof.stimulus.scores import ScoreTail
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from schedproof.candidates.deploy.component import Component
+    from schedproof.deploy.component import Component
     from schedproof.normalization.answer import Readings, Surface
     from schedproof.normalization.surfaces.scheduler import Scores
     from schedproof.stimulus.context import Context

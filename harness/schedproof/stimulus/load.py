@@ -7,9 +7,8 @@ import time
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.claims import NetworkClaims
-from schedproof.candidates.deploy.taps import Fault
-from schedproof.candidates.kinds import ExtenderSpec
+from schedproof.candidate.claims import NetworkClaims
+from schedproof.candidate.kinds import ExtenderSpec
 from schedproof.daemons.scrape import opposite
 from schedproof.foundation.deadlines import SCRAPED
 from schedproof.foundation.waiting import NotYet, until, wait_for
@@ -17,6 +16,7 @@ from schedproof.history.acts import LineFault, NodesLoad
 from schedproof.judge.clauses.network.preference import ROTATIONS
 from schedproof.normalization.surfaces.extender import ExtenderSurface
 from schedproof.normalization.surfaces.life import Lives
+from schedproof.proxies.taps import Fault
 from schedproof.stimulus.news import await_news
 from schedproof.stimulus.pods import pod_manifest
 from schedproof.traffic.readings import NODE_LABEL, traffic_query

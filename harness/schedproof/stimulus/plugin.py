@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.deploy.scheduler_config import (
+from schedproof.candidate.scheduler_config import (
     DEFAULT_SCHEDULER,
     NO_LEADER_ELECTION,
     ill_typed,

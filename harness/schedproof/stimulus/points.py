@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from schedproof.candidates.points import FilterExample, OrderExample, PointClaims, ScoreExample
+    from schedproof.candidate.points import FilterExample, OrderExample, PointClaims, ScoreExample
     from schedproof.stimulus.candidate_changes import CandidateChanges
     from schedproof.stimulus.chance import Chance
     from schedproof.stimulus.context import Context

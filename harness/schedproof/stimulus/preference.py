@@ -8,7 +8,7 @@ import math
 import time
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.timing import RECOVERY
+from schedproof.candidate.timing import RECOVERY
 from schedproof.foundation.deadlines import BIND, Deadline
 from schedproof.foundation.waiting import NotYet, until
 from schedproof.history.acts import Accepted, Reading

@@ -23,7 +23,7 @@ from schedproof.stimulus.pods import TOLERATE_ALL, Pod, pod_manifest
 
 if TYPE_CHECKING:
     from schedproof.clusters.cluster import Cluster
-    from schedproof.stimulus.recorder import Recorder
+    from schedproof.recording.recorder import Recorder
 
 __all__ = ["GENERATION", "ReservedNode", "Turn", "is_possible"]
 

@@ -7,9 +7,9 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 from schedproof.binaries.resolve import resolve
-from schedproof.candidates.kinds import PluginSpec
-from schedproof.candidates.plugin_build.plugin_build import build_probe, has_probe
+from schedproof.candidate.kinds import PluginSpec
 from schedproof.daemons.readings_server import ReadingsServer
+from schedproof.deploy.plugin_build.plugin_build import build_probe, has_probe
 from schedproof.foundation.progress import SilentProgress
 from schedproof.normalization.search import Searches
 from schedproof.normalization.surfaces.normalize_score import NormalizeScoreSurface
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.foundation.progress import Progress
     from schedproof.normalization.answer import Answer, Readings, Surface
 

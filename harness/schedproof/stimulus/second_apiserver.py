@@ -10,9 +10,9 @@ from schedproof.history.acts import LineFault
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from schedproof.candidates.deploy.api_line import ApiLine
     from schedproof.clusters import cluster
-    from schedproof.stimulus.recorder import Recorder
+    from schedproof.proxies.api_line import ApiLine
+    from schedproof.recording.recorder import Recorder
 
 __all__ = ["LineToSecond", "cut_off"]
 

@@ -16,7 +16,7 @@ from schedproof.traffic.readings import traffic_query
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from schedproof.candidates.claims import NetworkClaims
+    from schedproof.candidate.claims import NetworkClaims
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.expectations import Expectations
     from schedproof.stimulus.pod_changes import PodChanges

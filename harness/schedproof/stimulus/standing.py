@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.deploy.scheduler_config import DEFAULT_SCHEDULER
+from schedproof.candidate.scheduler_config import DEFAULT_SCHEDULER
 from schedproof.stimulus.pods import pod_manifest
 
 if TYPE_CHECKING:

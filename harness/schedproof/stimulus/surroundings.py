@@ -14,7 +14,7 @@ import zlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.kinds import ExtenderSpec
+from schedproof.candidate.kinds import ExtenderSpec
 from schedproof.clusters import bootstrap
 from schedproof.clusters.api import NotFound
 from schedproof.clusters.objects import AppliedObjects
@@ -25,7 +25,7 @@ from schedproof.stimulus.variation import DEVICE, NODE_LABELS, STORAGE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.clusters.api import Manifest
     from schedproof.clusters.cluster import Cluster
     from schedproof.clusters.spec import NodeSpec

@@ -13,8 +13,8 @@ from schedproof.history.observations import ApiRequest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from schedproof.candidates.deploy.accounts import Accounts
     from schedproof.clusters.api import Manifest
+    from schedproof.deploy.accounts import Accounts
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.expectations import Expectations
 

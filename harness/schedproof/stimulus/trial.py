@@ -9,13 +9,13 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from schedproof import __version__
-from schedproof.candidates.deploy.attachment import Attachment
-from schedproof.candidates.deploy.placeholders import fill
-from schedproof.candidates.deploy.scheduler_config import scheduler_configuration
-from schedproof.candidates.timing import ClaimedDeadlines
+from schedproof.candidate.placeholders import fill
+from schedproof.candidate.scheduler_config import scheduler_configuration
+from schedproof.candidate.timing import ClaimedDeadlines
 from schedproof.clusters import bootstrap
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
 from schedproof.daemons.scheduler import Scheduler, start_scheduler
+from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.private import make_private
 from schedproof.foundation.waiting import NotYet
@@ -24,11 +24,11 @@ from schedproof.history.observations import KeptWaiting
 from schedproof.history.saved import SCHEMA
 from schedproof.history.world import RESERVED
 from schedproof.normalization.effort import Effort
+from schedproof.recording.recorder import Recorder
+from schedproof.recording.scores import ScoreTail
 from schedproof.stimulus.pods import Pod, pod_manifest
-from schedproof.stimulus.recorder import Recorder
 from schedproof.stimulus.reserved import ReservedNode, is_possible
 from schedproof.stimulus.scorers import Scorers
-from schedproof.stimulus.scores import ScoreTail
 from schedproof.stimulus.standing import PATIENT, bystanders, waiting
 from schedproof.stimulus.surroundings import Surroundings
 from schedproof.stimulus.usable_time import KeptLog, UsableTime
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
-    from schedproof.candidates.kinds import RbacSpec
+    from schedproof.candidate.descriptor.descriptor import Candidate
+    from schedproof.candidate.kinds import RbacSpec
     from schedproof.clusters.api import Manifest
     from schedproof.clusters.cluster import Cluster
     from schedproof.history.history import History

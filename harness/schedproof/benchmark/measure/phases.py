@@ -18,10 +18,10 @@ from schedproof.benchmark.compare.quantiles import summary
 from schedproof.benchmark.contestant import Contestant
 from schedproof.benchmark.results import Phases, PhaseTime, QueryCost, TappedLatency
 from schedproof.benchmark.rounds import Order, measure
-from schedproof.candidates.kinds import ExtenderSpec
+from schedproof.candidate.kinds import ExtenderSpec
 from schedproof.daemons.scheduler import LOG_ATTEMPTS
 from schedproof.history.observations import ApiRequest
-from schedproof.stimulus.audit import AuditTail
+from schedproof.recording.audit import AuditTail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from schedproof.benchmark.driver import PodTimes
     from schedproof.benchmark.stage import Stage
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
 
 __all__ = ["PHASES", "Trace", "attempts", "phases_of", "trace"]
 

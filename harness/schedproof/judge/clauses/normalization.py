@@ -23,7 +23,7 @@ from schedproof.normalization.rules import RULES
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
     from schedproof.history.history import History
     from schedproof.normalization.answer import Readings
     from schedproof.normalization.rules import Rule

@@ -18,7 +18,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.deploy.scheduler_config import profile_of
+from schedproof.candidate.scheduler_config import profile_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,9 +9,8 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.deploy.exchange import CLIENT_LEFT
-from schedproof.candidates.deploy.extender_answers import verb_of
-from schedproof.history.observations import ExtenderCall
+from schedproof.documents.extender_answers import verb_of
+from schedproof.history.observations import CLIENT_LEFT, ExtenderCall
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -19,7 +19,7 @@ from schedproof.history.observations import ExtenderCall, PrometheusQuery, Tappe
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from schedproof.candidates.claims import NetworkClaims
+    from schedproof.candidate.claims import NetworkClaims
     from schedproof.history.history import History, TestPod
 
 __all__ = ["LATE", "PATIENCE", "LateDecisions", "may_be_late", "recovery"]

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.deploy.scheduler_config import DEFAULT_PLUGINS, own_plugin, profile_of
-from schedproof.candidates.kinds import weighed_beyond_int64
+from schedproof.candidate.kinds import weighed_beyond_int64
+from schedproof.candidate.scheduler_config import DEFAULT_PLUGINS, own_plugin, profile_of
 from schedproof.judge.rulings.evidence import pod_scores
 from schedproof.judge.rulings.extender_calls import configuration as extender_configuration
 

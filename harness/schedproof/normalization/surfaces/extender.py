@@ -13,17 +13,17 @@ import uuid
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.deploy.codings import decoded, offered
-from schedproof.candidates.deploy.exchange import KEPT
-from schedproof.candidates.deploy.exchanges import describe_extender_call
-from schedproof.candidates.deploy.taps import Exchange
 from schedproof.normalization.answer import Answer
 from schedproof.normalization.surfaces.kept_alive import KeptAlive
+from schedproof.proxies.codings import decoded, offered
+from schedproof.proxies.exchange import KEPT
+from schedproof.proxies.exchanges import describe_extender_call
+from schedproof.proxies.taps import Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from schedproof.candidates.kinds import ExtenderConfig
+    from schedproof.candidate.kinds import ExtenderConfig
     from schedproof.clusters.api import Manifest
     from schedproof.normalization.answer import Readings
     from schedproof.normalization.surfaces.life import Life

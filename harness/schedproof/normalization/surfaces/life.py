@@ -14,7 +14,7 @@ from schedproof.foundation.waiting import NotYet, wait_for
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from schedproof.candidates.deploy.attachment import Attachment
+    from schedproof.deploy.attachment import Attachment
 
 __all__ = ["Life", "Lives"]
 

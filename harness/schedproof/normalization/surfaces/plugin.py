@@ -1,6 +1,6 @@
 """A compiled plugin as a surface: asked in process, by a program of which it is a part.
 
-The program is the candidate's own scheduler with another `app` (see candidates/plugin_build.py). Of its plugins it
+The program is the candidate's own scheduler with another `app` (see `deploy.plugin_build`). Of its plugins it
 makes the one that is judged, as kube-scheduler would, and takes it from PreFilter to NormalizeScore for each question.
 Readings reach it as they always do: it asks Prometheus, which here is `ReadingsServer`.
 """
@@ -12,12 +12,12 @@ import json
 import time
 from typing import TYPE_CHECKING, Any
 
-from schedproof.candidates.deploy.placeholders import fill
-from schedproof.candidates.deploy.scheduler_config import own_plugin, profile_of
-from schedproof.candidates.kinds import PluginSpec
-from schedproof.candidates.plugin_build.plugin_build import build_probe
-from schedproof.candidates.plugin_build.start_errors import explain_start
+from schedproof.candidate.kinds import PluginSpec
+from schedproof.candidate.placeholders import fill
+from schedproof.candidate.scheduler_config import own_plugin, profile_of
+from schedproof.candidate.start_errors import explain_start
 from schedproof.daemons.daemon import clean_environment
+from schedproof.deploy.plugin_build.plugin_build import build_probe
 from schedproof.documents.manifests import merged
 from schedproof.foundation.deadlines import CANDIDATE_READY, Deadline
 from schedproof.foundation.errors import CandidateError
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
-    from schedproof.candidates.kinds import WorldSpec
+    from schedproof.candidate.descriptor.descriptor import Candidate
+    from schedproof.candidate.kinds import WorldSpec
     from schedproof.daemons.readings_server import ReadingsServer
     from schedproof.foundation.progress import Progress
     from schedproof.normalization.answer import Readings

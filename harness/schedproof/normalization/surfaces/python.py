@@ -18,7 +18,7 @@ from schedproof.foundation.lines import LineProcess
 from schedproof.normalization.answer import Answer, readings_to_json
 
 if TYPE_CHECKING:
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.normalization.answer import Readings
 
 __all__ = ["SCORES_RETURNED", "PythonSurface", "last_words"]

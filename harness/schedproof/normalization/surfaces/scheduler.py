@@ -10,14 +10,14 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from schedproof.candidates.deploy.scheduler_config import own_plugin, profile_of
+from schedproof.candidate.scheduler_config import own_plugin, profile_of
 from schedproof.normalization.answer import Answer
 from schedproof.normalization.surfaces.extender import answer_of_filter, answer_of_prioritize
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from schedproof.candidates.kinds import ExtenderConfig
+    from schedproof.candidate.kinds import ExtenderConfig
     from schedproof.normalization.answer import Readings
     from schedproof.normalization.surfaces.life import Life
 

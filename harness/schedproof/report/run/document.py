@@ -6,7 +6,7 @@ from typing import Any, Final, Literal
 
 import pydantic
 
-from schedproof.candidates.kinds import CandidateKind
+from schedproof.candidate.kinds import CandidateKind
 from schedproof.documents.schema import DRAFT, Schema
 from schedproof.judge.verdict import Outcome
 

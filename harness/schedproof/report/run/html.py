@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from schedproof import __version__
-from schedproof.candidates.claims import profile_of
+from schedproof.candidate.claims import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES
 from schedproof.judge.hints import hint_for

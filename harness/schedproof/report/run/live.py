@@ -26,7 +26,7 @@ from schedproof.report.run.terminal import print_conclusion, print_report
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.report.run.document import Report
     from schedproof.report.run.result import RunResult
 

@@ -6,7 +6,7 @@ import collections
 import dataclasses
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.claims import profile_of
+from schedproof.candidate.claims import profile_of
 from schedproof.foundation.counted import counted
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.report.run.symbols import symbol

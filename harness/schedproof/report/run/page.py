@@ -10,7 +10,7 @@ import shlex
 import textwrap
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.claims import profile_of
+from schedproof.candidate.claims import profile_of
 from schedproof.foundation.counted import counted
 from schedproof.report.run.asking import asking
 from schedproof.report.run.decision_rows import decision_table, decision_title

@@ -6,8 +6,8 @@ import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.descriptor.descriptor import Candidate
-from schedproof.candidates.kinds import AttachedSpec
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import AttachedSpec
 from schedproof.foundation.errors import CandidateError, UsageError
 from schedproof.history.acts import Selected
 from schedproof.history.history import History

@@ -7,7 +7,7 @@ import dataclasses
 import shlex
 from typing import TYPE_CHECKING, Any, Literal
 
-from schedproof.candidates.claims import profile_of
+from schedproof.candidate.claims import profile_of
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
 from schedproof.foundation.redaction import SECRETS
 from schedproof.judge.catalogue import CATALOGUE
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from schedproof.candidates.descriptor.descriptor import Candidate
+    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.foundation.errors import SchedproofError
     from schedproof.judge.verdict import Verdict
 

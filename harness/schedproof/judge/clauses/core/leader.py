@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.claims import LEADER_ELECTION
+from schedproof.candidate.claims import LEADER_ELECTION
 from schedproof.history.acts import Election
 from schedproof.judge.clause import AUDIT, CUT_APISERVER, Clause
 from schedproof.judge.clauses.core.placement import judge_placement

@@ -14,7 +14,7 @@ import datetime
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
-from schedproof.candidates.claims import ANY_CHOICE
+from schedproof.candidate.claims import ANY_CHOICE
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.preemption import FEATURE, all_evicted, evicted_for, judge_preemption, named
 from schedproof.judge.rulings.configuration import as_configured
@@ -26,7 +26,7 @@ from schedproof.oracle.manifest import priority
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
     from schedproof.history.history import History, TestPod
     from schedproof.history.world import Manifest, State
 

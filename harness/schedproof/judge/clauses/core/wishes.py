@@ -13,7 +13,7 @@ from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, pass
 from schedproof.oracle.preferences import falls_short
 
 if TYPE_CHECKING:
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
     from schedproof.history.acts import RunCluster
     from schedproof.history.history import History, TestPod
     from schedproof.judge.rulings.ruling import Ruling

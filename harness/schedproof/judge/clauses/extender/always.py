@@ -9,7 +9,7 @@ from collections import Counter
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.deploy.extender_answers import VERBS
+from schedproof.documents.extender_answers import VERBS
 from schedproof.history.acts import CasePhase, LineFault, NodesLoad
 from schedproof.history.observations import ProcessEvent, WatchEvent
 from schedproof.judge.clause import Clause

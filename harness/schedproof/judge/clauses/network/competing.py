@@ -17,7 +17,7 @@ from schedproof.judge.rulings.evidence import ruled_table, shown
 from schedproof.judge.verdict import Finding, invalid
 
 if TYPE_CHECKING:
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
     from schedproof.history.history import History
 
 __all__ = ["CLAUSES", "MANY", "judge_before_others", "judge_many_nodes"]

@@ -11,7 +11,7 @@ from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 if TYPE_CHECKING:
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
     from schedproof.history.history import History
 
 __all__ = ["CLAUSES", "judge_herd", "not_counting"]

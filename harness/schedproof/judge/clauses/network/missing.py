@@ -21,7 +21,7 @@ from schedproof.normalization.policies import unlike_avoided, unlike_median
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from schedproof.candidates.claims import OnMissing
+    from schedproof.candidate.claims import OnMissing
     from schedproof.history.history import History, TestPod
 
 __all__ = ["CLAUSES", "judge_missing_node"]

@@ -24,7 +24,7 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
     from schedproof.history.acts import RunCluster
     from schedproof.history.history import History, TestPod
 

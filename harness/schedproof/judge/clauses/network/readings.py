@@ -20,7 +20,7 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from schedproof.candidates.claims import Claims, OnOutage
+    from schedproof.candidate.claims import Claims, OnOutage
     from schedproof.history.history import History
 
 __all__ = ["CLAUSES",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
     from schedproof.history.history import History
 
 __all__ = ["CLAUSES", "judge_queue_sort", "judge_score"]

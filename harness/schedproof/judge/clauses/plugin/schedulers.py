@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.deploy.scheduler_config import DEFAULT_SCHEDULER, SHARED_LEASE, elects_by_shared_lease
+from schedproof.candidate.scheduler_config import DEFAULT_SCHEDULER, SHARED_LEASE, elects_by_shared_lease
 from schedproof.history.acts import Halted
 from schedproof.history.observations import ApiRequest, LeaseHolder
 from schedproof.judge.clause import AUDIT, Clause

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from schedproof.candidates.deploy.scheduler_config import DEFAULT_PLUGINS, SERVED_VERSION, enabled_names, own_args
-from schedproof.candidates.plugin_build.start_errors import NAME_TAKEN, QUEUE_SORTS, UNREGISTERED
+from schedproof.candidate.scheduler_config import DEFAULT_PLUGINS, SERVED_VERSION, enabled_names, own_args
+from schedproof.candidate.start_errors import NAME_TAKEN, QUEUE_SORTS, UNREGISTERED
 from schedproof.history.acts import Tried
 from schedproof.history.observations import StartFailed
 from schedproof.judge.clause import AUDIT, SCRIPTED_METRICS, Clause
@@ -18,7 +18,7 @@ from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, pass
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from schedproof.candidates.claims import Claims
+    from schedproof.candidate.claims import Claims
     from schedproof.history.history import History
 
 __all__ = [

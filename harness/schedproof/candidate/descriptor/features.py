@@ -1,0 +1,124 @@
+"""What each feature needs of the rest of candidate.yaml: one that contradicts it is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from schedproof.candidate.claims import GANG, LEADER_ELECTION, PREEMPTION
+from schedproof.candidate.kinds import ExtenderSpec
+from schedproof.candidate.placeholders import CERTIFICATES, placeholders_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from schedproof.candidate.claims import Claims
+    from schedproof.candidate.kinds import CandidateKind, Spec
+
+__all__ = ["FEATURES", "Needs", "contradictions", "suits"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Needs:
+    """What a feature needs: the kind of candidate (of an attached one it is unknown), its configuration, other claims.
+
+    `config` and `claims` are each what is to be written, and whether it is; None: nothing.
+    """
+
+    kind: CandidateKind | None = None
+    config: tuple[str, Callable[[ExtenderSpec, Mapping[str, str]], bool]] | None = None
+    claims: tuple[str, Callable[[Claims], bool]] | None = None
+
+
+def _presents_certificate(spec: ExtenderSpec, files: Mapping[str, str]) -> bool:
+    """Whether kube-scheduler shows the extender a certificate: one of tlsConfig, or one that the harness makes.
+
+    It makes one where the extender is given its own, and tlsConfig says nothing else. `files` are the candidate's.
+    """
+    tls = dict(spec.config.tls_config or {})
+    if tls.get("certFile") or tls.get("certData"):
+        return True
+    made = placeholders_in([*spec.command, *spec.env.values(), *files.values(), *tls.values()])
+    return not made.isdisjoint(CERTIFICATES) and not any(name.startswith(("ca", "key", "insecure")) for name in tls)
+
+
+_NETWORK = (
+    "spec.claims.network, which states the readings that scores depend on",
+    lambda claims: claims.network is not None,
+)
+_SCORED = Needs(claims=_NETWORK)
+_NOTHING = Needs()
+
+FEATURES: Mapping[str, Needs] = MappingProxyType(
+    {
+        "both-cache-modes": Needs(
+            "extender",
+            (
+                "a filterVerb or a prioritizeVerb",
+                lambda spec, _: bool(spec.config.filter_verb or spec.config.prioritize_verb),
+            ),
+        ),
+        "dra": _NOTHING,
+        "events": _NOTHING,
+        "full-scale": _SCORED,
+        GANG: _NOTHING,  # the reader of claims.gang sees to it
+        # Scores that do not come are ignored in any case (prioritizeNodes in pkg/scheduler/schedule_one.go).
+        "ignorable": Needs(
+            "extender",
+            (
+                "`ignorable: true`",
+                lambda spec, _: spec.config.ignorable or not (spec.config.filter_verb or spec.config.bind_verb),
+            ),
+        ),
+        "in-place-resize": _NOTHING,
+        LEADER_ELECTION: Needs("controller"),  # of the others kube-scheduler elects the leader
+        "managed-resources": Needs(
+            "extender", ("managedResources", lambda spec, _: bool(spec.config.managed_resources))
+        ),
+        "mutual-tls": Needs(
+            "extender",
+            ("tlsConfig.certFile or tlsConfig.certData", _presents_certificate),
+            ("the feature tls, whose clause judges it", lambda claims: "tls" in claims.features),
+        ),
+        "pod-affinity": _NOTHING,
+        "pod-level-resources": _NOTHING,
+        "preempt": Needs("extender", ("a preemptVerb", lambda spec, _: bool(spec.config.preempt_verb))),
+        PREEMPTION: _NOTHING,
+        "priority": _NOTHING,
+        "scale-free": _SCORED,
+        "scoring": _NOTHING,
+        "signs-pods": Needs(
+            "plugin",
+            claims=(
+                "two examples in spec.claims.points.score by which one pod prefers what another does not",
+                lambda claims: claims.points.opposed is not None,
+            ),
+        ),
+        "strict": _SCORED,
+        "tie-spread": _NOTHING,
+        "tls": Needs("extender", ("`enableHTTPS: true`", lambda spec, _: spec.config.enable_https)),
+        "topology-spread": _NOTHING,
+        "volumes": _NOTHING,
+    }
+)
+"""What each feature of the catalogue needs. That it is complete is tested."""
+
+
+def suits(feature: str, kind: str | None) -> bool:
+    """Whether candidates of this kind can have the feature. None: which kind it is, is not clear."""
+    return kind in (None, "attached") or FEATURES.get(feature, _NOTHING).kind in (None, kind)
+
+
+def contradictions(
+    feature: str, spec: Spec, files: Mapping[str, str], claims: Claims
+) -> Iterator[tuple[str, str, str]]:
+    """Code, message and fix of what is wrong with claiming a feature beside the rest of the descriptor."""
+    if not suits(feature, spec.kind):
+        return  # that has been said
+    needs = FEATURES.get(feature, _NOTHING)
+    fix = f"add that, or leave {feature} out"
+    if isinstance(spec, ExtenderSpec) and needs.config is not None and not needs.config[1](spec, files):
+        yield "contradiction", f"{feature} is claimed without {needs.config[0]} in spec.extender.config", fix
+    if needs.claims is not None and not needs.claims[1](claims):
+        yield "claim-without-clause", f"{feature} is claimed without {needs.claims[0]}", fix

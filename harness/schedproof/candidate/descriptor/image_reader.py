@@ -1,0 +1,64 @@
+"""Reads `spec.image`: what a candidate's pods run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from schedproof.candidate.descriptor.kinds_reader import existing
+from schedproof.candidate.kinds import ImageSpec
+from schedproof.documents.fields import matching
+
+if TYPE_CHECKING:
+    from schedproof.candidate.kinds import CandidateKind
+    from schedproof.documents.fields import Check, Field, Section
+
+__all__ = ["read_image"]
+
+_REF = matching(r"[\w./:@-]+", "expected the name of an image", "such as localhost/least-traffic:dev")
+
+
+def read_image(field: Field, kind: CandidateKind | None, check: Check) -> ImageSpec:
+    """What `spec.image` says; `check` finds wrong placeholders."""
+    section = field.section("dockerfile", "context", "ref", "command", "requirements")
+    image = ImageSpec(
+        dockerfile=_path(section, "dockerfile", "Dockerfile"),
+        context=_path(section, "context", ".", folder=True),
+        ref=section["ref"].text("localhost/least-traffic:dev", _REF) if "ref" in section else None,
+        command=section["command"].texts("[/extender, --verbose]", check) if "command" in section else (),
+        requirements=_path(section, "requirements", "requirements.txt"),
+    )
+    if not section.sound:
+        return image
+    if image == ImageSpec():
+        section.complain(
+            "missing-field",
+            "expected dockerfile or ref",
+            "add dockerfile or ref, or leave image out: the harness builds one",
+        )
+    if image.requirements is not None and image.own:
+        section["requirements"].complain(
+            "contradiction",
+            "not used: requirements are only for an image that the harness builds",
+            "install them in your own image, and leave this out",
+        )
+    if image.context is not None and image.ref is not None and image.dockerfile is None:
+        section["context"].complain(
+            "contradiction", "not used: with ref, no image is built", "leave it out, or add dockerfile"
+        )
+    if kind == "plugin" and not image.own:
+        for name in ("context", "requirements", "command"):
+            if name in section:
+                section[name].complain(
+                    "contradiction",
+                    "the image that the harness builds of a plugin has its scheduler and nothing else",
+                    "leave it out",
+                )
+    return image
+
+
+def _path(section: Section, name: str, example: str, *, folder: bool = False) -> Path | None:
+    if name not in section:
+        return None
+    return Path(os.path.normpath(existing(section[name], section[name].text(example), folder=folder)))

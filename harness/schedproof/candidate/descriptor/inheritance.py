@@ -1,0 +1,90 @@
+"""`extends`: a candidate.yaml that differs from another one in a few fields says only those."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+from schedproof.candidate.placeholders import fill_known
+from schedproof.documents.problems import DescriptorError, Problem
+from schedproof.documents.yaml_source import Entry, Value, read_document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["read_inherited"]
+
+_EXTENDS = "extends"
+
+
+def read_inherited(path: Path, problems: list[Problem], above: Sequence[Path] = ()) -> Value:
+    """The document in `path`, merged over the one that its `extends` names (a file, or the folder of one).
+
+    Mappings are merged field by field; whatever else is written takes the place of what was inherited, and null
+    removes it. Each path starts from the folder of the file that it is written in, and so does `{here}`.
+
+    Raises `DescriptorError` where there is no document, or where files extend each other in a circle.
+    """
+    document = read_document(path, problems)
+    if not isinstance(document.data, dict) or _EXTENDS not in document.data:
+        return document
+    own = dict(document.data)
+    named = own.pop(_EXTENDS).value
+    document = dataclasses.replace(document, data=own)
+    if not isinstance(named.data, str):
+        problems.append(
+            Problem(
+                named.place,
+                _EXTENDS,
+                "wrong-type",
+                "expected a file or folder",
+                "such as `extends: ../least-traffic-extender`",
+            )
+        )
+        return document
+    base = (path.parent / named.data).resolve()
+    base = base / "candidate.yaml" if base.is_dir() else base
+    if base in above or base == path.resolve():
+        raise DescriptorError(
+            [
+                Problem(
+                    named.place,
+                    _EXTENDS,
+                    "endless",
+                    f"{base} extends this file in turn",
+                    "let one of them stand by itself",
+                )
+            ]
+        )
+    if not base.exists():
+        fix = "name a candidate.yaml, or the folder of one, from the folder of this file on"
+        raise DescriptorError([Problem(named.place, _EXTENDS, "no-such-file", f"there is no {base}", fix)])
+    inherited = _settled(read_inherited(base, problems, (*above, path.resolve())), str(base.parent))
+    return _merged(inherited, document)
+
+
+def _settled(value: Value, here: str) -> Value:
+    """A base's values with `{here}` filled in, so that it stays the base's folder."""
+    if isinstance(value.data, str):
+        return dataclasses.replace(value, data=fill_known(value.data, {"here": here}))
+    if isinstance(value.data, list):
+        return dataclasses.replace(value, data=[_settled(item, here) for item in value.data])
+    if isinstance(value.data, dict):
+        entries = {name: Entry(entry.place, _settled(entry.value, here)) for name, entry in value.data.items()}
+        return dataclasses.replace(value, data=entries)
+    return value
+
+
+def _merged(base: Value, own: Value) -> Value:
+    if not isinstance(base.data, dict) or not isinstance(own.data, dict):
+        return own
+    entries = dict(base.data)
+    for name, entry in own.data.items():
+        if entry.value.data is None and name in entries and isinstance(entries[name].value.data, (dict, list)):
+            del entries[name]
+        elif name in entries:
+            entries[name] = Entry(entry.place, _merged(entries[name].value, entry.value))
+        else:
+            entries[name] = entry
+    return dataclasses.replace(own, data=entries)

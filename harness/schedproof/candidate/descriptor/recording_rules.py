@@ -1,0 +1,67 @@
+"""Reads `claims.network.rules`: the recording rules that a candidate asks the results of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from schedproof.candidate.placeholders import complaints
+from schedproof.documents.fields import matching
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from schedproof.documents.fields import Field
+
+__all__ = ["read_rules"]
+
+_EXAMPLE = "[{record: node:received:rate30s, expr: 'sum by (node) (rate(...))'}]"
+_RECORD = matching(
+    r"[A-Za-z_:][A-Za-z0-9_:]*", "expected the name of a recorded metric", "such as node:received:rate30s"
+)
+
+
+def read_rules(field: Field) -> tuple[Mapping[str, Any], ...]:
+    """`record`, `expr` and `labels` of each rule: of a file in Prometheus' own format, or written out."""
+    if isinstance(field.value.data, str):
+        return _of_file(field, Path(field.value.place.file).absolute().parent / field.text("rules.yaml"))
+    rules = []
+    for item in field.items(_EXAMPLE, empty=True):
+        section = item.section("record", "expr", "labels")
+        rules.append(
+            {
+                "record": section["record"].text("node:received:rate30s", _RECORD),
+                "expr": section["expr"].text("'sum by (node) (rate(...))'", _expression),
+                "labels": section["labels"].plain_mapping("{team: network}") if "labels" in section else {},
+            }
+        )
+    return tuple(rules)
+
+
+def _of_file(field: Field, file: Path) -> tuple[Mapping[str, Any], ...]:
+    """Alerts are left out, and so is how often a group is evaluated."""
+    try:
+        document = yaml.safe_load(file.read_text())
+        return tuple(
+            {"record": str(rule["record"]), "expr": str(rule["expr"]), "labels": dict(rule.get("labels") or {})}
+            for group in document["groups"]
+            for rule in group.get("rules") or ()
+            if "record" in rule
+        )
+    except OSError as error:
+        field.complain(
+            "unreadable-file", f"cannot be read: {error.strerror}", "a path, starting from the folder of this file"
+        )
+    except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
+        field.complain(
+            "malformed",
+            f"{file.name} is not a file of Prometheus rules: {str(error)[:120]}",
+            "promtool check rules FILE",
+        )
+    return ()
+
+
+def _expression(text: str) -> Iterator[tuple[str, str]]:
+    return complaints(text, unavailable={}, known=("device", "window"))

@@ -1,0 +1,95 @@
+"""How much a candidate's scores count in a kube-scheduler, beside those of the other score plugins.
+
+kube-scheduler adds up, for each node, the scores of all plugins at the extension point score (0 to 100) times their
+weights, and those of each extender (0 to 10) times 10 and its weight (prioritizeNodes in pkg/scheduler/schedule_one.go,
+MaxNodeScore, MaxExtenderPriority). Which plugins those are: pkg/scheduler/apis/config/v1/default_plugins.go, in which
+mergePlugins puts a profile's `plugins`, and expandMultiPointPlugins (pkg/scheduler/framework/runtime/framework.go).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from schedproof.candidate.kinds import ExtenderSpec
+from schedproof.candidate.scheduler_config import DEFAULT_PLUGINS, own_plugin, profile_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from schedproof.candidate.descriptor.descriptor import Candidate
+
+__all__ = ["Share", "own_share", "score_weights"]
+
+_DEFAULTS: Mapping[str, int] = MappingProxyType(
+    {
+        "TaintToleration": 3, "NodeAffinity": 2, "PodTopologySpread": 2, "InterPodAffinity": 2, "DynamicResources": 2,
+        "NodeResourcesFit": 1, "NodeResourcesBalancedAllocation": 1, "ImageLocality": 1, "VolumeBinding": 1,
+    }
+)  # fmt: skip
+"""The default plugins that score, and their weights (Kubernetes 1.36)."""
+_HIGHEST, _OF_EXTENDERS = 100, 10
+"""MaxNodeScore, and MaxExtenderPriority."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Share:
+    """Points that a candidate's own scores add to a node's total, and those that all others can."""
+
+    field: str
+    """Where its weight is written."""
+    weight: int
+    step: int
+    """Points of the smallest difference between two of its scores."""
+    most: int
+    """Points of the largest one."""
+    others: Mapping[str, int]
+    """The most points of each other plugin."""
+
+    @property
+    def against(self) -> int:
+        """The most that all others can add together."""
+        return sum(self.others.values())
+
+    @property
+    def decisive(self) -> int:
+        """The least difference between two of its scores that counts more than all others together."""
+        return self.against // self.step + 1
+
+    @property
+    def enough(self) -> int:
+        """The least weight by which its smallest difference counts more than all others together."""
+        return self.against * self.weight // self.step + 1
+
+
+def score_weights(profile: Mapping[str, Any]) -> dict[str, int]:
+    """The plugins that score in a profile, and their weights; of Kubernetes' own those alone that implement Score."""
+    weights = _merged(dict(_DEFAULTS), profile, "multiPoint")
+    scoring = _merged(weights, profile, "score")
+    return {name: weight for name, weight in scoring.items() if name in _DEFAULTS or name not in DEFAULT_PLUGINS}
+
+
+def _merged(weights: Mapping[str, int], profile: Mapping[str, Any], point: str) -> dict[str, int]:
+    """Weights after what a profile disables and enables at a point. No weight is 1."""
+    plugins = (profile.get("plugins") or {}).get(point) or {}
+    disabled = {str(plugin.get("name")) for plugin in plugins.get("disabled") or ()}
+    kept = {name: weight for name, weight in weights.items() if not disabled & {name, "*"}}
+    return kept | {str(plugin.get("name")): plugin.get("weight") or 1 for plugin in plugins.get("enabled") or ()}
+
+
+def own_share(candidate: Candidate) -> Share | None:
+    """What the scores of an extender or of a plugin count by its configuration; None where that does not tell.
+
+    A plugin without a configuration of its own is given a weight that outweighs all others.
+    """
+    profile = profile_of(candidate.scheduler_config or {}, candidate.scheduler_name)
+    weights, own, spec = score_weights(profile), own_plugin(profile), candidate.spec
+    if isinstance(spec, ExtenderSpec) and spec.config.prioritize_verb:
+        field, weight, step = "extender.config.weight", spec.config.weight, _HIGHEST // _OF_EXTENDERS
+    elif own in weights:
+        field, weight, step = f"the weight of {own} in schedulerConfig", weights.pop(own), 1
+    else:
+        return None
+    others = {name: _HIGHEST * one for name, one in weights.items()}
+    return Share(field, weight, weight * step, weight * _HIGHEST, others)

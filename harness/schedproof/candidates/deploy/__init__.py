@@ -1,1 +1,0 @@
-"""How a candidate runs: processes on this machine, or pods and control planes of kind, with taps on its connections."""

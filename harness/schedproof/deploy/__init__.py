@@ -1,0 +1,1 @@
+"""How a candidate runs: processes on this machine, or pods and control planes of kind."""

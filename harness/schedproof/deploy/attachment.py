@@ -1,0 +1,569 @@
+"""Brings a candidate up on a cluster, wired through taps, and takes it down again."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import dataclasses
+import re
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+from schedproof.candidate.claims import LEADER_ELECTION
+from schedproof.candidate.kinds import ControllerSpec, ExtenderSpec, PluginSpec, ProcessSpec
+from schedproof.candidate.placeholders import CERTIFICATES, fill
+from schedproof.candidate.scheduler_config import (
+    DEFAULT_SCHEDULER,
+    NO_LEADER_ELECTION,
+    own_configuration,
+    plugin_profile,
+    scheduler_configuration,
+    served_by,
+    serving_all,
+)
+from schedproof.candidate.start_errors import explain_start
+from schedproof.clusters.bootstrap import SCHEDULER_RBAC
+from schedproof.clusters.cluster import Rbac
+from schedproof.clusters.objects import AppliedObjects
+from schedproof.daemons.kubeconfig import redirected, server_of
+from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
+from schedproof.deploy.choice import choose_deployer
+from schedproof.deploy.install import install
+from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
+from schedproof.foundation.deadlines import CANDIDATE_STOP
+from schedproof.foundation.errors import CandidateError, DeadlineExceededError
+from schedproof.foundation.progress import SilentProgress
+from schedproof.proxies.api_line import ApiLine
+from schedproof.proxies.exchanges import (
+    asks_of_targets,
+    describe_extender_call,
+    describe_query,
+    only_asks,
+)
+from schedproof.proxies.tap_tls import made_certificates, own_certificate, trust_of, unverified
+from schedproof.proxies.taps import Tap
+
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from schedproof.candidate.descriptor.descriptor import Candidate
+    from schedproof.candidate.kinds import CommandSpec
+    from schedproof.clusters.cluster import Identity, Site
+    from schedproof.deploy.accounts import Accounts
+    from schedproof.deploy.component import Client, Component
+    from schedproof.deploy.deployer import DeployMode, Served
+    from schedproof.proxies.taps import Exchange
+
+__all__ = ["Attachment", "Recording", "discard"]
+
+
+class Recording(Protocol):
+    """Takes records of the history: `kind`, then its fields."""
+
+    def __call__(self, kind: str, **fields: Any) -> None: ...
+
+
+class Attachment:
+    """A candidate on a cluster. `start` returns when it is ready to schedule.
+
+    The candidate's own components have the identity that its descriptor asks for; a kube-scheduler that the harness
+    runs for an extender has one of its own, with a scheduler's rights. Bindings of either are the candidate's.
+
+    Args:
+        deploy: how its components run, one of `deployer.DEPLOY_MODES`; None: what the cluster is for.
+        tapped: whether its lines to Prometheus and from its scheduler go through taps.
+        watched: whether it is recorded how what its processes fork ends; costs a little of the machine.
+        flags: more of its kube-scheduler's; see `start_scheduler`.
+
+    Raises:
+        UsageError: it cannot run that way there.
+    """
+
+    def __init__(
+        self,
+        cluster: Site,
+        candidate: Candidate,
+        logs: Path,
+        deploy: str | None = None,
+        *,
+        tapped: bool = True,
+        watched: bool = True,
+        flags: Mapping[str, str] = LOG_SCORES,
+    ) -> None:
+        self.candidate = candidate
+        self.starts = 0
+        """How often it was started."""
+        self._cluster = cluster
+        self._logs = logs
+        self._components: list[Component] = []
+        self._deposed: tuple[Component, ...] = ()
+        """Those that were halted while another instance took over: they may end once they see that."""
+        self._reported: list[Component] = []
+        self._cleanup = contextlib.ExitStack()
+        self._record: Recording = discard
+        rbac = candidate.rbac
+        self.apiserver: ApiLine | None = None
+        """The line of all its components to the apiserver, where it can be cut and there are taps."""
+        self._installed = AppliedObjects(cluster.api, mine=cluster.name != "existing")
+        self._cleanup.callback(self._installed.remove)
+        install(self._installed, candidate.install, cluster.namespace)
+        self._own = self._identity(
+            f"candidate-{candidate.name}",
+            # A compiled scheduler needs a scheduler's rights besides what it asks for; no other kind is given any.
+            _declared(rbac.as_dict(), SCHEDULER_RBAC if isinstance(candidate.spec, PluginSpec) else Rbac()),
+            tapped=tapped,
+        )
+        self._scheduler: Identity | None = None
+        if isinstance(candidate.spec, ExtenderSpec):
+            self._scheduler = self._identity(f"scheduler-{candidate.name}", SCHEDULER_RBAC, tapped=tapped)
+        self._second = _second_instance(candidate)
+        self.programs = (*candidate.processes, *((self._second,) if self._second is not None else ()))
+        """All but its scheduler; among them the second instance of it, where there may be one."""
+        self._processes = {
+            process.name: self._own
+            if process.rbac is None
+            else self._identity(
+                f"candidate-{candidate.name}-{process.name}", _declared(process.rbac.as_dict(), Rbac()), tapped=tapped
+            )
+            for process in self.programs
+        }
+        self._deployer = choose_deployer(
+            cluster, dataclasses.replace(candidate, processes=self.programs), self._own, logs, deploy, flags=flags
+        )
+        self._cleanup.callback(self._deployer.close)
+        self._tapped = tapped
+        self._watched = watched
+        prometheus_url = cluster.prometheus_url
+        self._prometheus: Tap | None = None
+        if tapped and prometheus_url:
+            self._prometheus = self._tap(
+                prometheus_url,
+                lambda exchange: self._record("query", **describe_query(exchange)),
+                permits=only_asks,
+                elsewhere=self._targets_server,
+            )
+            prometheus_url = self._prometheus.url
+        self.extender: Tap | None = None
+        """The scheduler's line to the candidate, where that is an extender and there are taps."""
+        self._tap_trust: Mapping[str, Any] = {}
+        self._certificates = made_certificates() if candidate.wants_certificates else None
+        self.scheduler_log: Path | None = None
+        self.start_error: CandidateError | None = None
+        """Why a program of the candidate ended at its start."""
+        self.leader_election: Mapping[str, Any] = NO_LEADER_ELECTION
+        """How its scheduler elects a leader, when it is next started."""
+        self.profiles_turned = False
+        """Whether the profiles of its configuration stand in the opposite order, when it is next started."""
+        self.configuration: Mapping[str, Any] | None = None
+        """The KubeSchedulerConfiguration that a scheduler was last started with."""
+        self._values = {
+            **candidate.own_values(),
+            **({"prometheus": prometheus_url} if prometheus_url else {}),
+            "device": cluster.device,
+            **self._deployer.values,
+        }
+        if self._certificates is not None:
+            self._values |= {name: f"{self._values['files']}/{file}" for name, file in CERTIFICATES.items()}
+        self.scheduler_names = served_by(candidate)
+        if self.deploy == "control-plane":
+            self.scheduler_names = list(dict.fromkeys((*self.scheduler_names, DEFAULT_SCHEDULER)))
+
+    @property
+    def asks_prometheus(self) -> bool:
+        """Whether the candidate has a line to Prometheus that is tapped. A run without network claims has none."""
+        return self._prometheus is not None
+
+    @property
+    def prometheus(self) -> Tap:
+        """The candidate's line to Prometheus, where there is one and it is tapped; its `upstream` may be exchanged."""
+        assert self._prometheus is not None
+        return self._prometheus
+
+    @property
+    def deploy(self) -> DeployMode:
+        """How its components run."""
+        return self._deployer.name
+
+    @property
+    def accounts(self) -> Accounts | None:
+        """The ServiceAccounts' credentials that its components find as files; None where kubelets see to that."""
+        return self._deployer.accounts
+
+    @property
+    def users(self) -> list[str]:
+        """How the audit log names the identities that act for the candidate."""
+        if self._deployer.acts_as:
+            return [self._deployer.acts_as]
+        return list(
+            dict.fromkeys(
+                one.user for one in (self._own, self._scheduler, *self._processes.values()) if one is not None
+            )
+        )
+
+    @property
+    def process_users(self) -> Mapping[str, str]:
+        """How the audit log names the identities of the candidate's processes that have one of their own, by name."""
+        own = {name: identity.user for name, identity in self._processes.items() if identity is not self._own}
+        return {} if self._deployer.acts_as else own
+
+    @property
+    def components(self) -> tuple[Component, ...]:
+        return tuple(self._components)
+
+    @property
+    def ended(self) -> bool:
+        """Whether any of its components has ended, or could not be started again."""
+        needed = [component for component in self._components if component not in self._deposed]
+        return not needed or any(component.exit_code is not None for component in needed)
+
+    def _identity(self, name: str, rbac: Rbac, *, tapped: bool) -> Identity:
+        """An identity; where it can be cut, its kubeconfig leads through our line to the apiserver."""
+        identity = self._cluster.identity(name, rbac)
+        if not tapped or "cut-apiserver" not in self._cluster.capabilities:
+            return identity
+        if self.apiserver is None:
+            target = urlsplit(server_of(identity.kubeconfig))
+            assert target.hostname is not None
+            assert target.port is not None
+            self.apiserver = ApiLine((target.hostname, target.port), self._cluster.host.ports.reserve())
+            self._cleanup.callback(self.apiserver.close)
+        # Its certificate is good for loopback, where the line listens as well.
+        kubeconfig = redirected(identity.kubeconfig, f"https://127.0.0.1:{self.apiserver.port}")
+        return dataclasses.replace(identity, kubeconfig=kubeconfig)
+
+    def start(self, record: Recording) -> None:
+        """Start everything, and wait until it is ready.
+
+        Raises:
+            CandidateError: it cannot be started, or does not get ready; with its last log lines. Where a program of it
+                ends at once, `start_error` is set instead: that is judged.
+        """
+        self._record = record
+        self.starts += 1
+        spec = self.candidate.spec
+        self.start_error = None
+        try:
+            for process in self.candidate.processes:
+                self._start_process(process)
+            if isinstance(spec, ExtenderSpec):
+                self._start_extender(spec)
+            elif isinstance(spec, ControllerSpec):
+                # Without a readiness of its own it may still be reading its first lists: to wait for it is to wait for
+                # pods.
+                self._start_command(spec)
+            elif isinstance(spec, PluginSpec):
+                profile = plugin_profile(spec, self.candidate.claims, self._values)
+                self._start_scheduler(self._own, binary=self._binary(spec), profile=profile)
+            else:
+                raise CandidateError(
+                    f"{self.candidate.path}: candidates of this form ({self.candidate.kind}) cannot be run yet",
+                    remedy="extenders, controllers and plugins can",
+                )
+        except DeadlineExceededError as error:
+            tails = "\n".join(
+                f"  {component.name} said last:\n{_indent(component.log_tail())}" for component in self._components
+            )
+            raise CandidateError(
+                f"candidate {self.candidate.name} did not get ready: {error.message}\n{tails}",
+                remedy=f"its log is in {self._logs}"
+                if isinstance(spec, PluginSpec)
+                else f"`ready` in {self.candidate.path} names the path that answers 200 once it can work; "
+                f"its log is in {self._logs}",
+            ) from error
+        except CandidateError as error:
+            compiled = isinstance(spec, PluginSpec)
+            # The kube-scheduler that the harness runs for an extender is no program of the candidate.
+            own = [component for component in self._components if compiled or component.scheduler_port is None]
+            ended = [component for component in own if component.exit_code is not None]
+            if not ended:
+                raise
+            # A compiled scheduler that refuses its configuration is what its first clauses are about.
+            self.start_error = explain_start(ended[0].log_tail(60), error) if compiled else error
+            self.report_exits()
+            self._record("start-failed", text=self.start_error.message, fix=self.start_error.remedy)
+
+    def _start_process(self, process: ProcessSpec) -> None:
+        identity = self._processes[process.name]
+        values = {**self._values, **self._deployer.own_values(process, identity)}
+        served = self._deployer.start_command(process, identity, values, fill(dict(process.files), values))
+        self._started(served.component)
+        served.component.wait_ready()
+        self._values[process.address_placeholder] = served.inside
+
+    @property
+    def _files(self) -> dict[str, str]:
+        """What its own program finds as files."""
+        made = (
+            {} if self._certificates is None else {CERTIFICATES[name]: pem for name, pem in self._certificates.items()}
+        )
+        return {**fill(dict(self.candidate.files), self._values), **made}
+
+    def _tls_config(self, spec: ExtenderSpec) -> dict[str, Any]:
+        """That by which kube-scheduler speaks to the extender; of certificates that we made, their content."""
+        config = dict(spec.config.tls_config or {})
+        if self._certificates is None:
+            return fill(config, self._values)
+        named = {name: f"{{{name}}}" for name in CERTIFICATES}
+        if not any(name.startswith(("ca", "cert", "key", "insecure")) for name in config):
+            config |= named
+        if config.get("caFile") == named["caFile"]:
+            config.setdefault("serverName", "localhost")  # its address in a cluster is not known beforehand
+        for name, written in named.items():
+            if config.get(name) == written:
+                del config[name]
+                pem = self._certificates[name].encode()
+                config[name.replace("File", "Data")] = base64.b64encode(pem).decode()
+        return fill(config, self._values)
+
+    def _trust(self, spec: ExtenderSpec, name: str) -> tuple[ssl.SSLContext, str]:
+        """How kube-scheduler would speak to the extender, and by which name it would ask for it, where it has `name`.
+
+        Raises:
+            CandidateError: it could not.
+        """
+        config = self._tls_config(spec)
+        try:
+            return trust_of(config), str(config.get("serverName") or name)
+        except (OSError, ValueError) as error:
+            raise CandidateError(
+                f"{self.candidate.path}: extender.config.tlsConfig: {error}",
+                remedy="kube-scheduler would refuse it too: certificates and keys are PEM",
+            ) from error
+
+    def _as_client(self, spec: ExtenderSpec) -> tuple[ssl.SSLContext, str]:
+        """How it is asked whether it is ready: by the same certificate and name, whatever its own certificate is."""
+        trust, name = self._trust(spec, "")
+        return unverified(trust), name
+
+    def _start_extender(self, spec: ExtenderSpec) -> None:
+        served = self._start_command(spec, (lambda: self._as_client(spec)) if spec.tls else None)
+        scheme = "https" if spec.tls else "http"
+        assert self._scheduler is not None
+        if self._tapped:
+            tap = self._tap_extender(spec, f"{scheme}://{served.outside}", served.inside.rpartition(":")[0])
+            extender = {**fill(spec.config.document(tap.url), self._values), **self._tap_trust}
+        else:
+            extender = fill(spec.config.document(f"{scheme}://{served.inside}"), self._values)
+            if spec.tls and (tls := self._tls_config(spec)):
+                extender["tlsConfig"] = tls
+        self._start_scheduler(self._scheduler, binary="kube-scheduler", extenders=[extender])
+
+    def _targets_server(self, url: str, method: str, target: str) -> Callable[[], str] | None:
+        """What a question about targets is answered by where the Prometheus at `url` has scraped nothing; see `Tap`."""
+        server = self._cluster.targets_servers.get(url) if asks_of_targets(method, target) else None
+        return server.url if server is not None else None
+
+    def _tap(self, upstream: str, record: Callable[[Exchange], None], **tls: Any) -> Tap:
+        address = self._cluster.callback_address
+        tap = Tap(upstream, record, self._cluster.host.ports.reserve(address), address=address, **tls)
+        self._cleanup.callback(tap.close)
+        return tap
+
+    def _tap_extender(self, spec: ExtenderSpec, upstream: str, name: str) -> Tap:
+        """The tap in front of the extender, which its scheduler knows as `name`."""
+        if self.extender is None:
+            tls: dict[str, Any] = {}
+            if spec.tls:
+                tls["serving"], authority = own_certificate(self._cluster.callback_address)
+                self._tap_trust = {"tlsConfig": {"caData": authority}}
+            described = spec.config.as_dict()
+            self.extender = self._tap(
+                upstream, lambda call: self._record("extender", **describe_extender_call(call, described)), **tls
+            )
+        if spec.tls:
+            self.extender.set_trust(*self._trust(spec, name))
+        self.extender.upstream = upstream
+        return self.extender
+
+    def _binary(self, spec: PluginSpec) -> str:
+        return scheduler_binary(
+            spec, name=self.candidate.name, kubernetes=self._cluster.kubernetes, progress=SilentProgress()
+        )
+
+    def try_configurations(self, documents: Sequence[Mapping[str, Any]]) -> list[tuple[int | None, Sequence[str]]]:
+        """Start the compiled scheduler beside the running one, on other configurations, one after the other.
+
+        They run as processes of this machine, whichever way the candidate runs: only how they start is looked at.
+
+        Returns for each, when it has ended or is ready: its exit code (None: it got ready, and was stopped then), and
+        the end of its log.
+        """
+        spec = self.candidate.spec
+        assert isinstance(spec, PluginSpec)
+        kubeconfig = self._own.kubeconfig
+        found: list[tuple[int | None, Sequence[str]]] = []
+        # All at once they would take long to start on a busy machine.
+        for number, document in enumerate(documents):
+            scheduler = start_scheduler(
+                self._cluster.host, f"try-{number}-{self.candidate.name}",
+                {**document, "clientConnection": {**document["clientConnection"], "kubeconfig": str(kubeconfig)}},
+                kubeconfig, binary=self._binary(spec), logs=self._logs / "tried" / str(number),
+                contained=True,
+            )  # fmt: skip
+            code: int | None = None
+            try:
+                scheduler.wait_ready()
+            except CandidateError:
+                code = scheduler.process.exit_code
+            scheduler.process.stop(grace=0)
+            found.append((code, scheduler.process.log_tail(60).splitlines()))
+        return found
+
+    def _start_scheduler(
+        self,
+        identity: Identity,
+        *,
+        binary: str,
+        extenders: Sequence[Mapping[str, Any]] = (),
+        profile: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        kubeconfig = self._deployer.kubeconfig(identity)
+        if self.candidate.scheduler_config is None:
+            names = [self.candidate.scheduler_name]
+            configuration = scheduler_configuration(names, kubeconfig, extenders=extenders, profile=profile)
+        else:
+            configuration = own_configuration(self.candidate, kubeconfig, self._values, extenders=extenders)
+        if self.deploy == "control-plane":
+            configuration = serving_all(configuration, self.candidate.scheduler_name)
+        configuration["leaderElection"] = dict(self.leader_election)
+        if self.profiles_turned:
+            configuration["profiles"] = configuration["profiles"][::-1]
+        self.configuration = configuration
+        self._record("configuration", document=configuration)
+        files = self._files if isinstance(self.candidate.spec, PluginSpec) else {}
+        component = self._deployer.start_scheduler(configuration, identity, binary, files)
+        self._started(component)
+        self.scheduler_log = component.log
+        component.wait_ready()
+
+    def _start_command(self, spec: CommandSpec, client: Client | None = None) -> Served:
+        served = self._deployer.start_command(spec, self._own, self._values, self._files, client)
+        self._started(served.component)
+        served.component.wait_ready()
+        return served
+
+    def _started(self, component: Component) -> None:
+        self._components.append(component)
+        self._record("process", name=component.name, event="started")
+        if self._watched:
+            component.watch(self._record)
+
+    @property
+    def second_user(self) -> str:
+        """How the audit log names the second instance of a candidate that elects a leader; "" where there is none."""
+        return "" if self._second is None else self._processes[self._second.name].user
+
+    def start_second(self) -> None:
+        """Start a second instance of its program, which is to stand by. `halt` ends it as well."""
+        assert self._second is not None
+        identity = self._processes[self._second.name]
+        values = {**self._values, **self._deployer.own_values(self._second, identity)}
+        served = self._deployer.start_command(self._second, identity, values, fill(dict(self._second.files), values))
+        self._started(served.component)
+
+    @contextlib.contextmanager
+    def first_frozen(self) -> Iterator[None]:
+        """A context in which all that ran before the second instance was started is halted as it is."""
+        self._deposed = tuple(self._components[:-1])
+        for component in self._deposed:
+            component.freeze()
+        try:
+            yield
+        finally:
+            for component in self._deposed:
+                component.thaw()
+
+    def report_exits(self) -> None:
+        """Record the components that ended since the last call."""
+        for component in self._components:
+            if component.exit_code is not None and component not in self._reported:
+                self._reported.append(component)
+                event = "stood-down" if component in self._deposed else "exited"
+                self._record(
+                    "process", name=component.name, event=event, code=component.exit_code, cause=component.cause(),
+                    log=component.log_tail(20).splitlines(),
+                )  # fmt: skip
+
+    def pids(self) -> dict[str, Sequence[int]]:
+        """Of each component the processes that it is now, where this machine sees them."""
+        return {component.name: component.pids() for component in self._components}
+
+    def catch_up(self) -> None:
+        """Have in the logs what its components have printed up to now."""
+        for component in self._components:
+            component.catch_up()
+
+    def log_tails(self) -> dict[str, list[str]]:
+        """The last lines of each component's log, less what says nothing."""
+        return {
+            component.name: [line for line in component.log_tail(60).splitlines() if not _NOISE.search(line)][-8:]
+            for component in self._components
+        }
+
+    def restart_if_ended(self) -> None:
+        """Start over where a component has ended, as a kubelet would.
+
+        Raises:
+            CandidateError: it cannot be started again; or it did not even start the first time.
+        """
+        if self.start_error is not None:
+            raise self.start_error
+        if self.ended:
+            self.halt()
+            self.resume()
+
+    def halt(self) -> None:
+        """End its components, as when its node is drained. Its taps and identities stay."""
+        self.report_exits()
+        self._deposed = ()
+        # The kube-scheduler was started last and goes first: its extender must not fail under it.
+        while self._components:
+            component = self._components.pop()
+            lives = component.exit_code is None
+            component.stop(CANDIDATE_STOP.seconds)
+            if lives:
+                self._record("process", name=component.name, event="stopped")
+
+    def resume(self) -> None:
+        """Start it again after `halt`."""
+        self.start(self._record)
+
+    def stop(self) -> None:
+        """Take everything down; what ends from here on is our doing."""
+        self.report_exits()
+        self._record = discard
+        with self._cleanup:
+            self.halt()
+
+
+def _second_instance(candidate: Candidate) -> ProcessSpec | None:
+    """The program of a controller that claims to elect a leader, once more, with the same rights as another identity.
+
+    Its name is no name that a descriptor can give.
+    """
+    spec = candidate.spec
+    if not isinstance(spec, ControllerSpec) or LEADER_ELECTION not in candidate.claims.features:
+        return None
+    return ProcessSpec(
+        command=spec.command, workdir=spec.workdir, env=spec.env, ready=spec.ready, name="second--instance",
+        rbac=candidate.rbac, files=candidate.files,
+    )  # fmt: skip
+
+
+_NOISE = re.compile(r" score=|missing content for CA bundle")
+"""Scores are recorded by themselves; of CA bundles every kube-scheduler complains that authenticates by tokens."""
+
+
+def _declared(rbac: dict[str, Any], more: Rbac) -> Rbac:
+    return Rbac((*rbac["clusterRoles"], *more.cluster_roles), (*rbac["rules"], *more.rules), more.system_roles)
+
+
+def discard(kind: str, **fields: Any) -> None:
+    """A `Recording` that keeps nothing."""
+
+
+def _indent(text: str) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines())

@@ -1,0 +1,183 @@
+"""A candidate as pods of the cluster: Deployments, with all that an operator would give them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, PluginSpec, ProcessSpec
+from schedproof.candidate.placeholders import fill
+from schedproof.clusters.api import NotFound
+from schedproof.deploy.component import probe
+from schedproof.deploy.deployer import DeployMode, Served
+from schedproof.deploy.image import check_paths, command_image, own_image, scheduler_image
+from schedproof.deploy.manifests import (
+    COMPONENT_LABEL,
+    CONFIGURATION,
+    FILES,
+    KUBECONFIG,
+    PodPlan,
+    command_probe,
+    objects,
+    scheduler_arguments,
+    scheduler_probes,
+)
+from schedproof.deploy.pod_component import PodComponent, wait_gone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from schedproof.candidate.descriptor.descriptor import Candidate
+    from schedproof.clusters.api import Manifest
+    from schedproof.clusters.cluster import Hosting, Identity, Site
+    from schedproof.deploy.component import Client
+
+__all__ = ["PodDeployer"]
+
+_ANYWHERE = "0.0.0.0"  # noqa: S104 - a pod's addresses are its own
+_PORT = 8888
+"""A container's ports are its own, so any will do."""
+
+
+class PodDeployer:
+    """See `schedproof.deploy.deployer.Deployer`.
+
+    Args:
+        logs: the folder for its logs.
+    """
+
+    name: Final[DeployMode] = "pod"
+    acts_as = ""
+    accounts = None
+
+    def __init__(self, cluster: Site, hosting: Hosting, candidate: Candidate, logs: Path) -> None:
+        self._cluster = cluster
+        self._hosting = hosting
+        self._candidate = candidate
+        self._logs = logs
+        self._port = (candidate.spec.port if isinstance(candidate.spec, CommandSpec) else None) or _PORT
+        self.values = {
+            "address": _ANYWHERE, "python": "python3", "kubeconfig": KUBECONFIG, "port": str(self._port),
+            "files": FILES,
+        }  # fmt: skip
+        self._images: dict[str, str] = {}
+
+    def kubeconfig(self, identity: Identity) -> Path:  # noqa: ARG002 - each pod has its own in the same place
+        return Path(KUBECONFIG)
+
+    def own_values(self, process: ProcessSpec, identity: Identity) -> Mapping[str, str]:  # noqa: ARG002 - see `kubeconfig`
+        return {"port": str(process.port or _PORT)}
+
+    def start_command(
+        self,
+        spec: CommandSpec,
+        identity: Identity,
+        values: Mapping[str, str],
+        files: Mapping[str, str],
+        client: Client | None = None,
+    ) -> Served:
+        candidate = self._candidate
+        base = self._hosting.python_image
+        process = spec.name if isinstance(spec, ProcessSpec) else ""
+        image = self._loaded(
+            f"candidate {spec.workdir}",
+            lambda: own_image(candidate) if candidate.image.own else command_image(candidate, spec, base),
+        )
+        command = fill(spec.command if process else candidate.image.command or spec.command, values)
+        env = fill(dict(spec.env), values)
+        if not candidate.image.own:
+            check_paths(candidate, spec, (*command, *env.values()))
+        port = int(values["port"])
+        extender, serves = isinstance(spec, ExtenderSpec), isinstance(spec, (ExtenderSpec, ProcessSpec))
+        plan = self._plan(
+            f"candidate-{candidate.name}{f'-{process}' if process else ''}", identity, image=image, command=command,
+            env=env, files=files,
+            # In an image of the user's own, only its WORKDIR is known to exist.
+            workdir="" if candidate.image.own else str(spec.workdir),
+            probes=command_probe(spec, port, shows_certificate=candidate.shows_certificate),
+            port=port if serves else None,
+        )  # fmt: skip
+        name = f"candidate {candidate.name}{f' {process}' if process else ''}"
+        outside = self._hosting.service_address
+        service: Manifest = {}
+
+        def answers() -> None:
+            if extender:
+                probe(outside, service["ports"][0]["nodePort"], spec.ready, client)
+
+        component = self._deploy(plan, name, f"{process or 'candidate'}.log", answers, service)
+        if not serves:
+            return Served(component, "", "")
+        return Served(component, f"{outside}:{service['ports'][0]['nodePort']}", f"{service['clusterIP']}:{port}")
+
+    def start_scheduler(
+        self, configuration: Mapping[str, Any], identity: Identity, binary: str, files: Mapping[str, str]
+    ) -> PodComponent:
+        candidate = self._candidate
+        command: tuple[str, ...] = ("kube-scheduler",)
+        path, base = Path(self._cluster.host.binaries.get(binary, binary)), self._hosting.python_image
+        if isinstance(candidate.spec, PluginSpec) and candidate.image.own:
+            image = self._loaded("candidate", lambda: own_image(candidate))
+            command = candidate.image.command or command
+        else:
+            image = self._loaded("scheduler", lambda: scheduler_image(path, base))
+        plan = self._plan(
+            f"scheduler-{candidate.name}", identity, image=image, command=command,
+            arguments=scheduler_arguments(CONFIGURATION, KUBECONFIG, _ANYWHERE),
+            probes=scheduler_probes(), configuration=configuration, files=files,
+        )  # fmt: skip
+        return self._deploy(plan, plan.name, "scheduler.log")
+
+    def _loaded(self, component: str, make: Callable[[], str]) -> str:
+        """An image that every node has: made at the first start, the same at every further one."""
+        if component not in self._images:
+            ref = make()
+            self._hosting.load_image(ref)
+            self._images[component] = ref
+        return self._images[component]
+
+    def _plan(self, name: str, identity: Identity, **more: Any) -> PodPlan:
+        kubeconfig = json.loads(identity.kubeconfig.read_text())
+        kubeconfig["clusters"][0]["cluster"]["server"] = self._hosting.apiserver_url
+        return PodPlan(
+            name=name, account=identity.name, kubeconfig=json.dumps(kubeconfig),
+            on_control_plane=self._hosting.static_pods is not None, **more,
+        )  # fmt: skip
+
+    def _deploy(
+        self,
+        plan: PodPlan,
+        name: str,
+        log: str,
+        answers: Callable[[], None] = lambda: None,
+        service: Manifest | None = None,
+    ) -> PodComponent:
+        """Create what it is made of. `service` is given the fields of its Service."""
+        api, namespace = self._cluster.api, self._hosting.namespace
+        made = objects(plan, self._hosting.labels)
+
+        def remove() -> None:
+            for resource, manifest in reversed(made):
+                with contextlib.suppress(NotFound):
+                    api.delete(resource, manifest["metadata"]["name"], namespace)
+
+        # A run that was killed may have left one of the same name.
+        remove()
+        wait_gone(api, namespace, f"{COMPONENT_LABEL}={plan.name}")
+        try:
+            for resource, manifest in made:
+                created = api.create(resource, manifest, namespace)
+                if resource == "services" and service is not None:
+                    service.update(created["spec"])
+            return PodComponent(
+                api, namespace, plan.name, name=name, log=self._logs / log, remove=remove, answers=answers,
+                pids_of=self._hosting.pids_of,
+            )  # fmt: skip
+        except BaseException:
+            remove()
+            raise
+
+    def close(self) -> None:
+        """Nothing is left once its components have been stopped."""

@@ -1,0 +1,154 @@
+"""Watches all that a candidate's process has forked, for as long as it runs."""
+
+from __future__ import annotations
+
+import collections
+import math
+import threading
+from typing import TYPE_CHECKING, Any
+
+from schedproof.deploy.descendants import Descendants, Listener, OwnFiles, shown
+from schedproof.foundation import process_tree
+from schedproof.foundation.process_tree import Ending, SeenProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from schedproof.deploy.attachment import Recording
+    from schedproof.foundation.sandbox import Process
+
+__all__ = ["TreeWatch"]
+
+_LOOK = 0.2
+"""Seconds between two looks: what lives for `descendants.LONG` is seen several times."""
+_RARELY = 15
+"""Looks: three seconds."""
+_COMMAND = 2
+"""The pid of a contained command in its own namespace: process 1 has forked nothing else before."""
+_LOOKS = 6
+"""A program may take some of them to end, once it has said why."""
+_LINES, _MOST = 20, 1 << 20
+
+
+class TreeWatch:
+    """Records the ends of descendants, and what took their place, until `close`.
+
+    Args:
+        process: a contained one.
+        folders: where the candidate's own files are.
+        port: where it listens, if it does.
+    """
+
+    def __init__(self, process: Process, folders: Iterable[Path], port: int | None, record: Recording) -> None:
+        self._process = process
+        self._port = port
+        self._record = record
+        self._own = OwnFiles(folders)
+        self._descendants = Descendants(self._own)
+        self._listener = Listener()
+        self._programs: frozenset[tuple[int, float, tuple[str, ...]]] = frozenset()
+        """The processes at the last look."""
+        self._pause = self._paused = 0.0
+        """For how many looks at the same processes it is not asked what listens, and how many of these have been."""
+        self._endings: dict[tuple[int, float], Ending] = {}
+        self._looking = threading.Lock()
+        self._closing = threading.Event()
+        self._over = False
+        self._log_sizes = collections.deque([0], maxlen=_LOOKS)
+        """How much had been printed at the last looks, the oldest first."""
+        self._holder = process.outside_pid() if process_tree.can_look_below() else 0
+        self._command = self._find_command()
+        self._thread = threading.Thread(target=self._watch, name=f"tree-{process.pid}", daemon=True)
+        if self._command:
+            self._thread.start()
+        elif process.exit_code is None and not process_tree.can_look_below():
+            record("process", name=process.command.name, event="unwatched")
+
+    def _find_command(self) -> int:
+        depth = len(process_tree.namespace_pids(self._holder)) - 1
+        for pid in process_tree.children(self._holder):
+            if process_tree.namespace_pids(pid)[depth : depth + 1] == [_COMMAND]:
+                return pid
+        return 0
+
+    def _watch(self) -> None:
+        while not self._closing.wait(_LOOK):
+            self.look()
+
+    def look(self) -> None:
+        """Take in what there is now. The watch does so by itself, but later."""
+        with self._looking:
+            if not self._command or self._over:
+                return
+            ended = {identity: ending.code() for identity, ending in self._endings.items() if ending.over}
+            seen = [one for pid in process_tree.below(self._holder) if (one := process_tree.see(pid)) is not None]
+            command = next((one for one in seen if one.pid == self._command), None)
+            if command is None:
+                # It has ended, and that is told as such: what ended with it has not done so by itself.
+                self._over = True
+                return
+            self._log_sizes.append(self._process.command.log.stat().st_size)
+            seen = [one for one in seen if self._holds_end(one)]
+            for fields in self._descendants.look(process_tree.seconds_since_boot(), seen, ended):
+                self._tell(fields)
+            for identity in ended:
+                self._endings.pop(identity).close()
+            if self._port is not None and self._replaced(seen):
+                self._tell({"event": "listener-replaced", "port": self._port})
+
+    def _holds_end(self, one: SeenProcess) -> bool:
+        """Make sure that the end of one of the candidate's own will be known. False: it has ended by now."""
+        if one.identity in self._endings or not self._own.of(one):
+            return True
+        try:
+            ending = Ending(one.pid)
+        except OSError:
+            return False
+        now = process_tree.see(one.pid)
+        if now is None or now.identity != one.identity:
+            ending.close()
+            return False
+        self._endings[one.identity] = ending
+        return True
+
+    def _replaced(self, seen: list[SeenProcess]) -> bool:
+        assert self._port is not None
+        programs = frozenset((*one.identity, one.argv) for one in seen)
+        if programs != self._programs:
+            self._programs, self._pause, self._paused = programs, 0.0, 0.0
+        if self._paused < self._pause:
+            self._paused += 1
+            return False
+        # The kernel lists every connection of this machine, which takes it milliseconds: while the same processes run,
+        # not again once one of them listens, and ever more rarely where none does.
+        sockets = process_tree.listening(self._port)
+        self._pause, self._paused = math.inf if sockets else min(2 * self._pause + 1, _RARELY), 0.0
+        if not self._listener.changed(sockets):
+            return False
+        pids = process_tree.holders(sockets, [one.pid for one in seen])
+        held_by = frozenset(one.identity for one in seen if one.pid in pids)
+        return self._listener.look(sockets, held_by, {one.identity for one in seen})
+
+    def _tell(self, fields: Mapping[str, Any]) -> None:
+        name = self._process.command.name
+        if "argv" in fields:
+            name = f"{name} > {shown(fields['argv'])}"
+        self._record("process", name=name, descendant=True, log=self._said_since(), **fields)
+
+    def _said_since(self) -> list[str]:
+        """What was printed in about the last second; the middle is cut where that is long."""
+        with self._process.command.log.open("rb") as log:
+            log.seek(self._log_sizes[0])
+            lines = log.read(_MOST).decode(errors="replace").splitlines()
+        return lines if len(lines) <= 2 * _LINES else [*lines[:_LINES], "...", *lines[-_LINES:]]
+
+    def close(self) -> None:
+        """A last look, and no more. Safe to call twice."""
+        self._closing.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self.look()
+        self._over = True
+        while self._endings:
+            self._endings.popitem()[1].close()

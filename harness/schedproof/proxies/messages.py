@@ -1,0 +1,317 @@
+"""HTTP/1 messages read as their bytes pass: where they end, and what the record needs of them. No I/O.
+
+The parser is h11. What it cannot read is passed on all the same: between a candidate and its server, they decide.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import h11
+
+from schedproof.daemons.password import USER, authorization
+from schedproof.proxies.codings import decoded, is_encoded, offered
+from schedproof.proxies.exchange import HARNESS, KEPT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["AnswerReader", "Kept", "RequestReader"]
+
+_LONGEST_HEAD = 1 << 20
+"""Bytes: as much as Go's servers take (DefaultMaxHeaderBytes). Beyond that the server decides."""
+_BLANK_LINE = re.compile(rb"\n\r?\n")
+_HEADER = re.compile(rb"^([^:\r\n]+):([^\r\n]*)", re.MULTILINE)
+_LOOSE_HEADER = re.compile(rb"^[!-9;-~]+[ \t]+:[^\n]*\n", re.MULTILINE)
+_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+class Kept:
+    """The first bytes of a body, and its size."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.size = 0
+
+    def add(self, piece: bytes) -> None:
+        self.size += len(piece)
+        if len(self.data) < KEPT:
+            self.data += piece[: KEPT - len(self.data)]
+
+    @property
+    def cut(self) -> bool:
+        return self.size > len(self.data)
+
+    def size_beside(self, meant: bytes) -> int | None:
+        """The size, where it is not that of what was `meant`."""
+        return None if self.size == len(meant) else self.size
+
+
+class _MessageReader:
+    """A request or an answer: what h11 finds in its bytes, until it is `complete` or no longer `readable`."""
+
+    def __init__(self, parser: h11.Connection) -> None:
+        self._parser = parser
+        self.body = Kept()
+        self.complete = False
+        self.readable = True
+
+    def _parse(self, data: bytes) -> bool:
+        """Whether it is still readable."""
+        self._parser.receive_data(data)
+        try:
+            while not self.complete and self._take(self._parser.next_event()):
+                pass
+        except h11.RemoteProtocolError:
+            self.readable = False
+        return self.readable
+
+    def _take(self, event: h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]) -> bool:
+        """Whether more events may follow without more bytes."""
+        if isinstance(event, h11.Data):
+            self.body.add(event.data)
+        elif isinstance(event, h11.EndOfMessage):
+            self.complete = True
+        elif isinstance(event, h11.Request | h11.Response | h11.InformationalResponse):
+            self._take_head(event)
+        else:
+            return False
+        return True
+
+    def _take_head(self, head: h11.Request | h11.Response | h11.InformationalResponse) -> None:
+        raise NotImplementedError
+
+
+class RequestReader(_MessageReader):
+    """One request. `head` is None until it is there, and stays so where it is not `readable` as HTTP/1."""
+
+    def __init__(self) -> None:
+        super().__init__(h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD))
+        self._start = bytearray()
+        self._raw_head = b""
+        self.head: h11.Request | None = None
+        self._fields: Mapping[bytes, str] = {}
+
+    @property
+    def begun(self) -> bool:
+        """Whether it is known what to do with it."""
+        return self.head is not None or not self.readable
+
+    def feed(self, data: bytes) -> tuple[bytes, bytes]:
+        """Returns the bytes of the body among them, as they are on the wire, and those that follow its end.
+
+        Of what is not readable all bytes are returned, those of the head as well.
+        """
+        begun = self.begun
+        if not begun:
+            self._start += data
+        if self.readable:
+            self._parse(data)
+        if not begun:
+            if not self.begun:
+                return b"", b""
+            blank = _BLANK_LINE.search(self._start) if self.head is not None else None
+            end = blank.end() if blank is not None else 0
+            self._raw_head, data = bytes(self._start[:end]), bytes(self._start[end:])
+        left = self._parser.trailing_data[0] if self.complete else b""
+        return data[: len(data) - len(left)], left
+
+    def _take_head(self, head: h11.Request | h11.Response | h11.InformationalResponse) -> None:
+        assert isinstance(head, h11.Request)
+        self.head = head
+        self._fields = _fields(head)
+
+    def meant(self) -> bytes:
+        """The content that is kept, decoded."""
+        encoding = self.header(b"content-encoding")
+        return decoded(bytes(self.body.data), encoding, KEPT) if encoding else bytes(self.body.data)
+
+    # -- what the head says
+
+    def header(self, name: bytes) -> str:
+        """Its values, by commas; "" where there is none."""
+        return self._fields.get(name, "")
+
+    @property
+    def method(self) -> str:
+        return self._line()[0]
+
+    @property
+    def target(self) -> str:
+        return self._line()[1]
+
+    def _line(self) -> tuple[str, str]:
+        if self.head is not None:
+            return self.head.method.decode(), self.head.target.decode()
+        words = bytes(self._start[:_QUOTED]).decode("latin-1").split("\r\n", 1)[0].split(" ")
+        return words[0], words[1] if len(words) > 1 else ""
+
+    @property
+    def by(self) -> str:
+        """What a request of the harness's own says of itself."""
+        return self.header(_OURS)
+
+    @property
+    def expects(self) -> bool:
+        """Whether the client waits for `100 Continue` before it sends the body."""
+        return self.header(b"expect").lower() == "100-continue"
+
+    @property
+    def closes(self) -> bool:
+        """Whether the client takes no further answer on this connection."""
+        connection = self.header(b"connection").lower()
+        old = self.head is not None and self.head.http_version < b"1.1"
+        return "close" in connection or (old and "keep-alive" not in connection)
+
+    def head_for(self, upstream: str) -> bytes:
+        """The head as the server behind gets it: the Host is its own, and its URL's credentials are ours to give.
+
+        A server at a path is asked below that.
+        """
+        assert self.head is not None
+        base = urlsplit(upstream)
+        line, rest = self._raw_head.split(b"\n", 1)
+        target = self.head.target
+        if target.startswith(b"/") and (path := base.path.rstrip("/").encode()):
+            line = line.replace(target, path + target, 1)
+        rest = _HOST.sub(lambda found: found[1] + base.netloc.rpartition("@")[2].encode(), rest)
+        rest = _MARK.sub(b"", rest)
+        if base.username == USER:
+            rest = _AUTHORIZATION.sub(b"", rest)  # a server of our own refuses all but ours
+        if base.username == USER or not self.header(b"authorization"):
+            ours = (f"{name}: {value}\r\n".encode() for name, value in authorization(upstream).items())
+            rest = b"".join(ours) + rest
+        return line + b"\n" + rest
+
+
+class AnswerReader(_MessageReader):
+    """The answer to one request, final or not. `head` is that of the final one."""
+
+    def __init__(self, request: RequestReader) -> None:
+        super().__init__(_expecting(request))
+        self._request = request
+        self.head: h11.Response | h11.InformationalResponse | None = None
+        self.switched = False
+        self.interim = False
+        """Whether an answer with a status below 200 came."""
+        self._raw = bytearray()
+        """What came until the final head was there."""
+
+    def feed(self, data: bytes) -> None:
+        """Read what came; b"" is the connection's end, which may be the answer's."""
+        if self.complete:
+            return
+        if self.readable and not isinstance(self.head, h11.Response):
+            self._raw += data
+        if not self.readable:
+            self.body.add(data)
+            return
+        if not self._parse(data) and not self._parse_without_loose_headers():
+            self.body.add(data)
+
+    def _parse_without_loose_headers(self) -> bool:
+        """Whether it is readable but for headers with a blank before the colon.
+
+        h11 refuses such an answer; Go's client takes them for headers of other names.
+        """
+        blank = _BLANK_LINE.search(self._raw)
+        if self.head is not None or blank is None:
+            return False
+        plain = _LOOSE_HEADER.sub(b"", self._raw[: blank.end()]) + self._raw[blank.end() :]
+        if plain == self._raw:
+            return False
+        self._parser = _expecting(self._request)
+        self.readable = True
+        return self._parse(plain)
+
+    def _take_head(self, head: h11.Request | h11.Response | h11.InformationalResponse) -> None:
+        assert not isinstance(head, h11.Request)
+        if isinstance(head, h11.Response):
+            self.head = head
+        else:
+            self.interim = True
+            self.head = head if head.status_code == _SWITCHING else None
+        if self._parser.their_state is h11.SWITCHED_PROTOCOL:
+            self.complete = self.switched = True
+
+    @property
+    def status(self) -> int:
+        return self.head.status_code if self.head is not None else 0
+
+    def meant(self) -> bytes:
+        """The content that is kept, decoded where the request offered that coding."""
+        return decoded(bytes(self.body.data), self._encoding, KEPT, accepted=self._accepted)
+
+    @property
+    def _encoding(self) -> str:
+        return _fields(self.head).get(b"content-encoding", "") if self.head is not None else ""
+
+    @property
+    def _accepted(self) -> frozenset[str]:
+        return offered(self._request.header(b"accept-encoding"))
+
+    @property
+    def go_refuses(self) -> str:
+        """Why a client in Go gets no content of it, although it is readable here; "" where it does.
+
+        Sources: net/textproto (validHeaderValueByte), net/http (parseContentLength; gzipReader, for content that the
+        client has asked to be encoded).
+        """
+        head = _BLANK_LINE.split(bytes(self._raw), maxsplit=1)[0]
+        for name, value in _HEADER.findall(head):
+            if _CONTROL.search(value):
+                return f"a control character in its header {name.decode('latin-1')}"
+            if name.lower() == b"content-length" and b"," in value:
+                return "a list of lengths in its header Content-Length"
+        if self._encoding and not is_encoded(bytes(self.body.data), self._encoding, accepted=self._accepted):
+            return f"its content is no {self._encoding}"
+        return ""
+
+    def half(self) -> tuple[bytes, bytes]:
+        """It on the wire, with half of its content in plain; and that half. Without content it is as it was."""
+        assert self.head is not None
+        content, headers = b"", self.head.headers.raw_items()
+        if self._request.method != "HEAD" and self.head.status_code not in _BODILESS:
+            content = self.meant()
+            content = content[: len(content) // 2]
+            headers = [item for item in headers if item[0].lower() not in _FRAMING]
+            headers.append((b"Content-Length", b"%d" % len(content)))
+        lines = [b"HTTP/%b %d %b" % (self.head.http_version, self.head.status_code, self.head.reason)]
+        lines += [b"%b: %b" % item for item in headers]
+        return b"\r\n".join(lines) + b"\r\n\r\n" + content, content
+
+
+_OURS = HARNESS.lower().encode()
+_MARK = re.compile(rb"^%b:[^\n]*\n" % _OURS, re.MULTILINE | re.IGNORECASE)
+_AUTHORIZATION = re.compile(rb"^authorization:[^\n]*\n", re.MULTILINE | re.IGNORECASE)
+_HOST = re.compile(rb"^(host:[ \t]*)[^\r\n]*", re.MULTILINE | re.IGNORECASE)
+_QUOTED = 200
+_SWITCHING = 101
+_BODILESS = (_SWITCHING, 204, 304)
+_FRAMING = (b"content-length", b"transfer-encoding", b"content-encoding", b"trailer")
+
+
+def _expecting(request: RequestReader) -> h11.Connection:
+    """A parser of the answer to a request."""
+    parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
+    parser.send(_asked(request.head.method if request.head is not None else b"GET", request.header(b"upgrade")))
+    return parser
+
+
+@functools.lru_cache(maxsize=64)
+def _asked(method: bytes, upgrade: str) -> h11.Request:
+    """As much of a request as matters for where its answer ends."""
+    headers = [("Host", "x"), *((("Upgrade", upgrade), ("Connection", "Upgrade")) if upgrade else ())]
+    return h11.Request(method=method, target=b"/", headers=headers)
+
+
+def _fields(head: h11.Request | h11.Response | h11.InformationalResponse) -> Mapping[bytes, str]:
+    """Each header's values, by commas; names in lower case."""
+    fields: dict[bytes, str] = {}
+    for name, value in head.headers:
+        text = value.decode("latin-1")
+        fields[name] = f"{fields[name]}, {text}" if name in fields else text
+    return fields

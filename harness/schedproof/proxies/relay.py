@@ -1,0 +1,455 @@
+"""One connection of a client through a tap, and the connection upstream that it has because of that.
+
+Each client's connection has its own upstream, as without a tap: how long a connection is kept, what ends it and when is
+the server's and the client's affair. The bytes of answers pass as they are; of requests, the head is written anew.
+"""
+
+from __future__ import annotations
+
+import ssl
+import time
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
+
+from schedproof.history.observations import CLIENT_LEFT
+from schedproof.proxies.connections import Upstream, has_ended, hold_up, reset
+from schedproof.proxies.exchange import NOT_PERMITTED, Exchange, Fault
+from schedproof.proxies.messages import AnswerReader, RequestReader
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+__all__ = ["Line", "Relay"]
+
+_AHEAD = 1 << 20
+"""Bytes of requests that are held while they cannot be passed on; then their sender has to wait."""
+_LEFT_SECONDS = 10.0
+"""For so long an answer is awaited although the client sends no more: it may read, or be gone. A late answer tells more
+than none, of a server that does not notice."""
+_HELD = 64 << 10
+_HELD_SECONDS = 0.02
+"""The last piece of an answer is held back until the next one or the answer's end comes, but no longer than this: a
+client that reads a whole JSON value acts on it before the end, and its exchange should be on record then. A stream gets
+on."""
+
+
+class Line(Protocol):
+    """What a tap is to its relays."""
+
+    upstream: str
+    fault: Fault | None
+    slow_seconds: float
+
+    @property
+    def trust(self) -> ssl.SSLContext | None:
+        """How a server behind TLS is verified; None: as by default."""
+
+    @property
+    def server_name(self) -> str | None:
+        """The name that its certificate must have, where that is not its address."""
+
+    permits: Callable[[str, str], bool] | None
+    elsewhere: Callable[[str, str, str], Callable[[], str] | None] | None
+
+    def record(self, exchange: Exchange) -> None: ...
+
+
+class Relay:
+    """The protocol of one exchange after the other, by callbacks of both connections, all in the tap's own thread."""
+
+    def __init__(self, line: Line, loop: asyncio.AbstractEventLoop) -> None:
+        self._line = line
+        self._loop = loop
+        self.gone: asyncio.Future[None] = loop.create_future()
+        """Done once the client's connection has ended."""
+        self._client: asyncio.Transport | None = None
+        self._client_ended = False
+        self._upstream: asyncio.Transport | None = None
+        self._side: Upstream | None = None
+        self._url = ""
+        self._opening: asyncio.Task[None] | None = None
+        self._delayed: asyncio.TimerHandle | None = None
+        self._pending = bytearray()
+        self._ahead = b""
+        self._stalled: set[str] = set()
+        self._tunnel = False
+        self._mute = False
+        self._patience: asyncio.TimerHandle | None = None
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        self._request = RequestReader()
+        self._answer: AnswerReader | None = None
+        self._fault: Fault | None = None
+        self._trouble = ""
+        self._ended_at: float | None = None
+        self._recorded = False
+        self._held: list[bytes] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def _busy(self) -> bool:
+        """Whether a request has begun whose answer has not ended."""
+        return self._request.begun and not self._recorded
+
+    @property
+    def hangs(self) -> bool:
+        """Whether a request was read that is never answered."""
+        return self._mute
+
+    # -- the client's side
+
+    def client_made(self, transport: asyncio.Transport) -> None:
+        self._client = transport
+
+    def client_data(self, data: bytes) -> None:
+        if self._mute:
+            return
+        if self._tunnel:
+            self._send(data)
+        elif self._request.complete or self._ahead:
+            self._ahead += data
+            self._stall("ahead", len(self._ahead) > _AHEAD)
+        else:
+            self._take(data)
+
+    def client_ended(self) -> bool:
+        """The client sends no more; it may still read. Returns whether its connection stays open."""
+        self._client_ended = True
+        if not self._mute:
+            if not self._tunnel and not self._busy and not self._ahead:
+                return False
+            self._pass_end_on()
+            self._patience = self._loop.call_later(_LEFT_SECONDS, self.give_up, CLIENT_LEFT)
+        return self._client is not None and self._client.can_write_eof()
+
+    def client_lost(self) -> None:
+        self._client = None
+        self.give_up(CLIENT_LEFT)
+        if not self.gone.done():
+            self.gone.set_result(None)
+
+    def stall_upstream(self, *, stalled: bool) -> None:
+        """The client reads more slowly than the server sends."""
+        if self._upstream is not None:
+            hold_up(self._upstream, stalled=stalled)
+
+    def give_up(self, why: str, fault: Fault | None = None) -> None:
+        """End both connections at once; an exchange without its answer is on record as such."""
+        self._fault = fault or self._fault
+        for handle in (self._opening, self._delayed, self._timer, self._patience):
+            if handle is not None:
+                handle.cancel()
+        if self._busy:
+            self._record(error=why)
+        self._drop_upstream()
+        if self._client is not None:
+            self._client.abort()
+
+    def _take(self, data: bytes) -> None:
+        begun = self._request.begun
+        body, self._ahead = self._request.feed(data)
+        if self._line.permits is not None and not self._request.readable:
+            self.give_up("not readable as HTTP/1")  # the server might read another request in it than was permitted
+            return
+        if self._request.begun and not begun:
+            self._pending += body  # with the head, in one segment
+            self._begin()
+        elif body:
+            self._send(body)
+        if self._trouble and not self._request.readable:
+            self._request.complete = True  # unknown; nothing of it is passed on
+        if self._request.complete:
+            self._ended_at = time.monotonic()
+            self._answer_ourselves()
+            if self._recorded:
+                self._next()
+
+    def _begin(self) -> None:
+        """Decide what becomes of a request, whose head is there."""
+        self._answer = AnswerReader(self._request)
+        self._fault = None if self._request.by else self._line.fault
+        if self._line.permits is not None and not self._line.permits(self._request.method, self._request.target):
+            self._trouble = NOT_PERMITTED
+            self._pending.clear()
+            self._ask_for_body()
+        elif self._fault in (Fault.HANG, Fault.RESET, Fault.UNAVAILABLE):
+            self._trouble = self._fault.value
+            self._pending.clear()
+            self._ask_for_body()
+        elif self._fault is Fault.SLOW:
+            self._delayed = self._loop.call_later(self._line.slow_seconds, self.go_on)
+        else:
+            self._open()
+
+    def _ask_for_body(self) -> None:
+        """Where the relay answers itself, it sends 100 Continue to a client that waits for that with its body."""
+        if self._request.expects and self._client is not None:
+            self._client.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    def _answer_ourselves(self) -> None:
+        """What a fault, or a server that cannot be reached, makes of a request, now that it is complete."""
+        if not self._trouble or self._recorded or self._client is None:
+            return
+        if self._fault in (Fault.HANG, Fault.RESET):
+            self._record(seconds=0.0)
+            if self._fault is Fault.RESET:
+                reset(self._client)
+            else:
+                self._mute = True  # what follows is not read either
+        elif self._trouble == NOT_PERMITTED:
+            self._say(HTTPStatus.FORBIDDEN, NOT_PERMITTED)
+        elif self._fault is Fault.UNAVAILABLE:
+            self._say(HTTPStatus.SERVICE_UNAVAILABLE, "Service Unavailable")
+        else:
+            self._say(HTTPStatus.BAD_GATEWAY, f"tap: no answer from upstream: {self._trouble}", error=self._trouble)
+
+    def _say(self, status: HTTPStatus, text: str, *, error: str = "") -> None:
+        assert self._client is not None
+        closes = self._request.closes or not self._request.readable
+        head = (
+            f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+            f"{'Connection: close' if closes else 'Connection: keep-alive'}\r\n\r\n"
+        )
+        self._record(status=status.value, answer=text.encode(), error=error)
+        self._client.write(head.encode() + (b"" if self._request.method == "HEAD" else text.encode()))
+        if closes:
+            self._client.close()
+
+    def _next(self) -> None:
+        """Turn to the next request, part of which may be there."""
+        if self._mute or not self._request.complete or self._client is None or self._client.is_closing():
+            return
+        self._begin_next()
+        if self._ahead:
+            self._loop.call_soon(self._take_ahead)
+        elif self._client_ended:
+            self._client.close()
+
+    def _take_ahead(self) -> None:
+        ahead, self._ahead = self._ahead, b""
+        self._stall("ahead", False)
+        if self._client is not None and not self._client.is_closing():
+            self._take(ahead)
+            if self._client_ended and not self._busy and not self._ahead:
+                self._client.close()
+
+    def _stall(self, why: str, stalled: bool) -> None:
+        """Let the client wait as long as there is any reason to."""
+        if stalled:
+            self._stalled.add(why)
+        else:
+            self._stalled.discard(why)
+        if self._client is not None:
+            hold_up(self._client, stalled=bool(self._stalled))
+
+    # -- towards upstream
+
+    def go_on(self) -> None:
+        """End what delays the request, if anything does."""
+        if self._delayed is not None:
+            self._delayed.cancel()
+            self._delayed = None
+            self._open()
+
+    def _open(self) -> None:
+        """Have a connection to the server that is behind the tap now, then pass on what there is."""
+        url, find = self._line.upstream, None
+        if self._line.elsewhere is not None:
+            find = self._line.elsewhere(url, self._request.method, self._request.target)
+        if find is None and self._upstream is not None and self._url == url and not has_ended(self._upstream):
+            self._pass_pending_on()
+            return
+        self._drop_upstream()
+        self._url = url
+        self._opening = self._loop.create_task(self._connect(find))
+
+    async def _connect(self, find: Callable[[], str] | None) -> None:
+        side = self._side = Upstream(self)
+        try:
+            if find is not None:
+                self._url = await self._loop.run_in_executor(None, find)
+            target = urlsplit(self._url)
+            secure = target.scheme == "https"
+            await self._loop.create_connection(
+                lambda: side, target.hostname or "127.0.0.1", target.port or (443 if secure else 80),
+                ssl=self._line.trust if secure else None,
+                server_hostname=(self._line.server_name or target.hostname) if secure else None,
+            )  # fmt: skip
+        except OSError as error:
+            self._opening = None
+            self._trouble = _why(error)
+            self._pending.clear()
+            self._stall("upstream", False)
+            if not self._request.readable and self._client is not None:
+                self._request.complete = True
+            if self._request.complete:
+                self._answer_ourselves()
+                self._next()
+            else:
+                self._ask_for_body()
+
+    def upstream_made(self, transport: asyncio.Transport) -> None:
+        self._opening = None
+        self._upstream = transport
+        self._pass_pending_on()
+
+    def _pass_pending_on(self) -> None:
+        assert self._upstream is not None
+        head = self._request.head_for(self._url) if self._request.head is not None else b""
+        self._upstream.write(head + bytes(self._pending))
+        self._pending.clear()
+        self._stall("upstream", False)
+        if self._client_ended:
+            self._pass_end_on()
+
+    def _pass_end_on(self) -> None:
+        if self._upstream is not None and self._upstream.can_write_eof() and not self._upstream.is_closing():
+            self._upstream.write_eof()
+
+    def _send(self, data: bytes) -> None:
+        if self._trouble:
+            return
+        if self._upstream is not None and self._opening is None and self._delayed is None:
+            self._upstream.write(data)
+        else:
+            self._pending += data
+            self._stall("upstream", len(self._pending) > _AHEAD)
+
+    def stall_client(self, *, stalled: bool) -> None:
+        """The server reads more slowly than the client sends."""
+        self._stall("server", stalled)
+
+    def _drop_upstream(self) -> None:
+        if self._side is not None:
+            self._side.relay = None
+        if self._upstream is not None:
+            self._upstream.abort()
+        self._upstream = self._side = None
+
+    # -- from upstream
+
+    def upstream_data(self, data: bytes) -> None:
+        if self._client is None:
+            return
+        answer = self._answer
+        if self._tunnel or answer is None or self._recorded:
+            self._client.write(data)
+            return
+        answer.feed(data)
+        if self._fault is Fault.MALFORMED and answer.readable:
+            if answer.complete:
+                self._spoil(answer)
+            elif answer.head is None and answer.interim:
+                self._client.write(data)
+            return
+        self._held.append(data)
+        if answer.complete:
+            self._end_answer(answer)
+        elif answer.head is None:  # an interim answer, which is waited for
+            self._flush(0)
+        elif sum(map(len, self._held)) > _HELD:
+            self._flush(1)
+        elif self._timer is None:
+            self._timer = self._loop.call_later(_HELD_SECONDS, self._flush, 0)
+
+    def _flush(self, hold: int) -> None:
+        """Pass on what is held back of the answer, but for its last `hold` pieces."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        passed = self._held[: len(self._held) - hold]
+        self._held = self._held[len(passed) :]
+        if passed and self._client is not None:
+            self._client.write(b"".join(passed))
+        if self._held:
+            self._timer = self._loop.call_later(_HELD_SECONDS, self._flush, 0)
+
+    def _end_answer(self, answer: AnswerReader) -> None:
+        self._record(status=answer.status, answer=answer.meant(), answer_size=answer.body.size)
+        self._flush(0)
+        self._tunnel = answer.switched
+        if self._tunnel and self._ahead:
+            self._send(self._ahead)
+        elif not self._tunnel:
+            self._next()
+
+    def _spoil(self, answer: AnswerReader) -> None:
+        wire, content = answer.half()
+        self._record(status=answer.status, answer=content)
+        assert self._client is not None
+        self._client.write(wire)
+        self._tunnel = answer.switched
+        self._next()
+
+    def upstream_ended(self) -> None:
+        """The server sends no more, which ends an answer whose length nothing else tells."""
+        answer = self._answer
+        if answer is None or self._recorded or self._tunnel:
+            return
+        answer.feed(b"")
+        if answer.complete and self._fault is Fault.MALFORMED:
+            self._spoil(answer)
+        elif answer.complete:
+            self._end_answer(answer)
+
+    def upstream_lost(self, error: Exception | None) -> None:
+        self._upstream = self._side = None
+        if self._client is None:
+            return
+        if not self._busy and not self._tunnel and self._url != self._line.upstream:
+            return  # the server was exchanged meanwhile; that is no concern of an idle client
+        if self._busy and self._answer is not None:
+            why = "upstream ended the connection before its answer was complete"
+            self._record(
+                status=self._answer.status, answer=self._answer.meant(), answer_size=self._answer.body.size,
+                error=why if self._answer.readable else "upstream did not answer in HTTP/1",
+            )  # fmt: skip
+            self._flush(0)
+        if isinstance(error, ConnectionResetError):
+            reset(self._client)
+        else:
+            self._client.close()
+
+    # -- the record
+
+    def _record(
+        self,
+        *,
+        status: int = 0,
+        answer: bytes = b"",
+        answer_size: int | None = None,
+        seconds: float | None = None,
+        error: str = "",
+    ) -> None:
+        request = self._request
+        self._recorded = True
+        body = request.meant()
+        if seconds is None:
+            seconds = time.monotonic() - self._ended_at if self._ended_at is not None else 0.0
+        self._line.record(
+            Exchange(
+                request.method, request.target, body, status, answer, seconds,
+                by=request.by,
+                fault=self._fault.value if self._fault is not None else "",
+                error=error,
+                body_size=request.body.size_beside(body),
+                answer_size=None if answer_size == len(answer) else answer_size,
+                cut=request.body.cut or (self._answer is not None and self._answer.body.cut),
+                go_refuses=self._answer.go_refuses if self._answer is not None else "",
+            )
+        )  # fmt: skip
+
+
+def _why(error: OSError) -> str:
+    """Why there is no connection to the server."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _OTHER_NAME:
+        return f"{text}: Go's client, as kube-scheduler's, looks for the name among the subjectAltNames alone"
+    return text
+
+
+_OTHER_NAME = (62, 64)
+"""X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH."""

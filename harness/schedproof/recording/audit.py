@@ -1,0 +1,200 @@
+"""Reads the apiserver's audit log as it grows."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import http.client
+import json
+import os
+import secrets
+import time
+import urllib.parse
+from typing import IO, TYPE_CHECKING, Any
+
+from schedproof.clusters.api import NotFound
+from schedproof.foundation.deadlines import AUDIT_CAUGHT_UP
+from schedproof.foundation.disk import DiskSpace
+from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.history.audit_order import BINDINGS, READING
+from schedproof.history.observations import ApiRequest, AuditLine, AuditMark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from pathlib import Path
+
+    from schedproof.clusters.api import Api
+    from schedproof.foundation.waiting import Watched
+
+__all__ = ["CALL_ANNOTATION", "AuditTail"]
+
+CALL_ANNOTATION = "gate.schedproof.dev/call"
+"""Of a line in the log: the number of the call to our webhook that it led to (apiserver: AuditAnnotations)."""
+_NAMESPACE = "default"
+_CREDENTIAL = "authentication.kubernetes.io/credential-id"
+"""What the log's user has besides a name: the id of the token, or of the client certificate."""
+_PLACING = frozenset({"pods", "bindings", "nodes"})
+"""Resources whose changes concern scheduling, by any client."""
+
+
+class AuditTail:
+    """Turns the lines that were written since the last call into `request` and `mark` records.
+
+    Of the users in `whole` it keeps every request; of others what changes pods and nodes; and each that was not
+    authenticated, of which the log does not say whose it was.
+
+    Args:
+        epoch: the wall-clock time, in seconds, of `at` 0.
+        now: gives the present time as `at`, on the monotonic clock.
+        whole: user names, as the audit log has them.
+    """
+
+    def __init__(
+        self, path: Path, epoch: float, now: Callable[[], float] = time.monotonic, whole: Collection[str] = ()
+    ) -> None:
+        self._epoch, self._now, self._whole = epoch, now, frozenset(whole)
+        self._disk = DiskSpace(path.parent)
+        self._path = path
+        self._file: IO[bytes] = path.open("rb")
+        self._file.seek(0, 2)
+        self._partial = b""
+        self._line = 0
+        self._begun: set[str] = set()
+        self._bound: set[tuple[str, str]] = set()
+        self._credentials: set[str] = set()
+        # Of this run alone: others may leave marks in the same log.
+        self._prefix = f"schedproof-mark-{secrets.token_hex(4)}-"
+        self._sent: list[float] = []
+        self._answered: list[float] = []
+
+    def mark(self, api: Api) -> int:
+        """Leave a line in the log: a GET of a pod that does not exist. Its number, from 1.
+
+        The apiserver writes a line before its answer, so that what was answered before the mark is before it in the
+        log, and what is asked for after it is behind it: whatever clocks do.
+        """
+        self._sent.append(round(self._now(), 6))
+        number = len(self._sent)
+        with contextlib.suppress(NotFound):
+            api.get("pods", f"{self._prefix}{number}", _NAMESPACE)
+        self._answered.append(round(self._now(), 6))
+        return number
+
+    def read_until(
+        self, api: Api, bound: set[tuple[str, str]], *, watching: Sequence[Watched] = ()
+    ) -> Iterator[AuditLine]:
+        """All lines up to a mark that is left here.
+
+        Also waits for the Binding of every pod in `bound` (namespace, name), unless it was read before. A full disk,
+        and the end of anything in `watching`, end the wait with their error.
+        """
+        last = self.mark(api)
+        lines: list[AuditLine] = []
+        seen = False
+
+        def probe() -> None:
+            nonlocal seen
+            for event in self._events():
+                self._line += 1
+                if (record := self._record(event)) is None:
+                    continue
+                lines.append(record)
+                if isinstance(record, AuditMark):
+                    seen = seen or record.mark == last
+                elif _places(record):
+                    self._bound.add((record.namespace, record.name))
+            if not seen or not bound <= self._bound:
+                missing = sorted(name for _, name in bound - self._bound)
+                raise NotYet(f"marker {'read' if seen else 'missing'}; no Binding yet for {missing}")
+
+        watching = (*watching, self._disk)
+        wait_for(probe, AUDIT_CAUGHT_UP, what="the audit log to catch up", watching=watching, poll=0.002)
+        yield from lines
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        self._partial += self._read()
+        *complete, self._partial = self._partial.split(b"\n")
+        for line in complete:
+            yield json.loads(line)
+
+    def _read(self) -> bytes:
+        """What was written since, across a rotation: the apiserver renames a file of 100 MB, and begins another."""
+        # Looked up before the old file is read: once another one is begun, nothing more is written to the old one.
+        with contextlib.suppress(FileNotFoundError):  # between the two steps of a rotation
+            current = self._path.stat()
+            if not os.path.samestat(current, os.fstat(self._file.fileno())):
+                rest = self._file.read()
+                self._file.close()
+                self._file = self._path.open("rb")
+                return rest + self._file.read()
+            if current.st_size < self._file.tell():  # cut off in place, as logrotate's copytruncate does
+                self._file.seek(0)
+        return self._file.read()
+
+    def _record(self, event: dict[str, Any]) -> ApiRequest | AuditMark | None:
+        reference = event.get("objectRef", {})
+        stamps: dict[str, Any] = {
+            "line": self._line,
+            "received": self._at(event["requestReceivedTimestamp"]),
+            "completed": self._at(event["stageTimestamp"]),
+        }
+        if str(reference.get("name", "")).startswith(self._prefix):
+            number = int(reference["name"].removeprefix(self._prefix))
+            sent, answered = self._sent[number - 1], self._answered[number - 1]
+            return AuditMark(at=sent, answered=answered, mark=number, **stamps)
+        resource = "/".join(part for part in (reference.get("resource"), reference.get("subresource")) if part)
+        user, verb = event["user"].get("username", ""), event["verb"]
+        code = event.get("responseStatus", {}).get("code", 0)
+        concerns = resource.partition("/")[0] in _PLACING and verb not in READING
+        if not (user in self._whole or concerns or code == http.client.UNAUTHORIZED):
+            return None
+        if event.get("stage") == "ResponseStarted":
+            self._begun.add(event["auditID"])
+        elif event.get("auditID") in self._begun:  # the end of what has a record since its begin
+            self._begun.discard(event["auditID"])
+            return None
+        answer = (event.get("responseObject") or {}).get("metadata", {})
+        body = event.get("requestObject")
+        uri = urllib.parse.urlsplit(event.get("requestURI", ""))
+        more: dict[str, Any] = {
+            "path": "" if resource else uri.path,
+            "uid": answer.get("uid", "") if verb == "create" and resource == "pods" else "",
+            "dry_run": "dryRun" in urllib.parse.parse_qs(uri.query),
+            "impersonates": event.get("impersonatedUser", {}).get("username", ""),
+            "call": event.get("annotations", {}).get(CALL_ANNOTATION, ""),
+            "credential": self._new_credential(event["user"]) if user in self._whole else "",
+        }
+        return ApiRequest(
+            at=stamps["completed"],
+            user=user,
+            verb=verb,
+            group=reference.get("apiGroup", ""),
+            resource=resource,
+            namespace=reference.get("namespace", ""),
+            name=reference.get("name", "") or answer.get("name", ""),
+            code=code,
+            **stamps,
+            body=body if isinstance(body, dict | list) else None,  # a patch may be anything, until it is refused
+            **{name: value for name, value in more.items() if value},
+        )
+
+    def _new_credential(self, user: dict[str, Any]) -> str:
+        """That of a request, where none before it bore it."""
+        credential, *_ = user.get("extra", {}).get(_CREDENTIAL) or ("",)
+        if credential in self._credentials:
+            return ""
+        self._credentials.add(credential)
+        return str(credential)
+
+    def _at(self, timestamp: str) -> float:
+        return round(datetime.datetime.fromisoformat(timestamp).timestamp() - self._epoch, 6)
+
+
+def _places(request: ApiRequest) -> bool:
+    """Whether a request may have placed a pod."""
+    # A client that ends in the middle leaves a 504 behind; its Binding may have been carried out.
+    carried_out = request.code < 300 or request.code == http.client.GATEWAY_TIMEOUT
+    return request.resource in BINDINGS and carried_out and not request.dry_run
