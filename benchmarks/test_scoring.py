@@ -22,7 +22,7 @@ from schedproof.candidate.kinds import ExtenderConfig
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import CANDIDATE_READY
-from schedproof.foundation.ports import listening_socket
+from schedproof.foundation.processes.ports import listening_socket
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.normalization.promises import Promises

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.foundation.ports import Ports
+from schedproof.foundation.processes.ports import Ports
 from schedproof.proxies.api_line import ApiLine
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from schedproof.foundation.errors import UsageError
 from schedproof.stimulus.case import Case
-from schedproof.stimulus.extender import ExtenderStimulus
+from schedproof.stimulus.kinds.extender import ExtenderStimulus
 
 PARTS = ("pods", "objects", "volumes", "dra", "nodes", "groups", "candidate", "scores", "preference", "extender")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.candidate.shipped import find_candidate
-from schedproof.foundation.machine import Idleness
+from schedproof.foundation.processes.machine import Idleness
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.normalization.effort import Effort
 from schedproof.parallel import plan

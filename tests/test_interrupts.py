@@ -8,13 +8,13 @@ import types
 
 import pytest
 
-from schedproof.foundation import interrupts
-from schedproof.foundation.interrupts import interrupt, is_importing
+from schedproof.foundation.processes import interrupts
+from schedproof.foundation.processes.interrupts import interrupt, is_importing
 
 IMPORTING = types.SimpleNamespace(f_code=types.SimpleNamespace(co_filename="<frozen importlib._bootstrap>"))
 BEGIN = """
 import signal, types
-from schedproof.foundation.interrupts import interrupt, interrupt_by
+from schedproof.foundation.processes.interrupts import interrupt, interrupt_by
 interrupt_by(signal.SIGTERM)
 class Half:
     def __del__(self):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.foundation.leftovers import remove_leftovers
+from schedproof.foundation.processes.leftovers import remove_leftovers
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from schedproof.judge.clauses.network.preference import ROTATIONS
-from schedproof.stimulus.chance import Chance
-from schedproof.stimulus.load import UNCLAIMED, LoadChanges
-from schedproof.stimulus.node_changes import NodeChanges
-from schedproof.stimulus.preference import PreferenceProbes
+from schedproof.stimulus.changes.nodes import NodeChanges
+from schedproof.stimulus.traffic.chance import Chance
+from schedproof.stimulus.traffic.load import UNCLAIMED, LoadChanges
+from schedproof.stimulus.traffic.preference import PreferenceProbes
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 16])

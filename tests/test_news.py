@@ -9,7 +9,7 @@ import pytest
 
 from schedproof.candidate.claims import NetworkClaims
 from schedproof.history.observations import PrometheusQuery
-from schedproof.stimulus.news import await_news, takes_samples
+from schedproof.stimulus.traffic.news import await_news, takes_samples
 
 RATE = "rate(m[2s])"
 QUERY = "/api/v1/query"

@@ -18,9 +18,10 @@ from schedproof.normalization.effort import Effort
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import RULES
 from schedproof.normalization.search import Searches
-from schedproof.stimulus import own_placements, scoring
-from schedproof.stimulus.own_placements import OwnPlacements
-from schedproof.stimulus.scoring import ScoreSearches
+from schedproof.stimulus.scoring import scoring
+from schedproof.stimulus.scoring.searches import ScoreSearches
+from schedproof.stimulus.traffic import own_placements
+from schedproof.stimulus.traffic.own_placements import OwnPlacements
 
 if TYPE_CHECKING:
     from schedproof.normalization.answer import Readings

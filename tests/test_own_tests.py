@@ -137,11 +137,11 @@ def test_the_world_and_the_workload_can_be_read() -> None:
 
 
 def test_what_the_page_says_that_case_offers_is_there() -> None:
-    from schedproof.stimulus.candidate_changes import CandidateChanges
     from schedproof.stimulus.case import Case
-    from schedproof.stimulus.load import LoadChanges
-    from schedproof.stimulus.node_changes import NodeChanges
-    from schedproof.stimulus.pod_changes import PodChanges
+    from schedproof.stimulus.changes.candidate import CandidateChanges
+    from schedproof.stimulus.changes.nodes import NodeChanges
+    from schedproof.stimulus.changes.pods import PodChanges
+    from schedproof.stimulus.traffic.load import LoadChanges
 
     parts = {"": Case, "pods": PodChanges, "nodes": NodeChanges, "candidate": CandidateChanges, "load": LoadChanges}
     page = (DOCS / "own-tests.md").read_text()

@@ -16,7 +16,7 @@ from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError, UsageError
-from schedproof.foundation.last_words import crash_text
+from schedproof.foundation.processes.last_words import crash_text
 from schedproof.foundation.progress import SilentProgress
 from schedproof.normalization.answer import Answer
 from schedproof.normalization.surfaces import plugin

@@ -11,7 +11,7 @@ import pytest
 
 from schedproof.foundation import ports as module
 from schedproof.foundation.errors import HostError
-from schedproof.foundation.ports import Ports, listening_socket
+from schedproof.foundation.processes.ports import Ports, listening_socket
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +123,7 @@ def test_closing_gives_all_back_and_may_be_done_twice(ports: Ports, others: Port
 
 RESERVE = """
 import sys
-from schedproof.foundation.ports import Ports
+from schedproof.foundation.processes.ports import Ports
 ports = Ports()
 print(ports.reserve(), flush=True)
 sys.stdin.read()

@@ -13,8 +13,8 @@ from rich.console import Console
 
 from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.foundation.content import content
-from schedproof.report.run.rejudge import rejudge
 from schedproof.report.run.terminal import print_report
+from schedproof.results.rejudge import rejudge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

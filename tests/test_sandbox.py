@@ -15,8 +15,8 @@ import pytest
 
 from schedproof.benchmark.measure.usage import Meter, family, host_pids
 from schedproof.foundation.deadlines import Deadline
-from schedproof.foundation.sandbox import Command, CommandNotStartedError, Process, Sandbox
-from schedproof.foundation.sandbox_init import LOG_HEAD, LOG_TAIL
+from schedproof.foundation.processes.sandbox import Command, CommandNotStartedError, Process, Sandbox
+from schedproof.foundation.processes.sandbox_init import LOG_HEAD, LOG_TAIL
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import pytest
 
 from schedproof.candidate.kinds import ExtenderConfig
 from schedproof.foundation.errors import UsageError
-from schedproof.foundation.last_words import last_words
+from schedproof.foundation.processes.last_words import last_words
 from schedproof.normalization.answer import Answer
 from schedproof.normalization.surfaces.life import Lives
 from schedproof.normalization.surfaces.scheduler import (
@@ -24,7 +24,7 @@ from schedproof.normalization.surfaces.scheduler import (
     confined,
     plugin_scores,
 )
-from schedproof.stimulus.live_surfaces import HIGHEST_RATE, counter_of
+from schedproof.stimulus.scoring.live_surfaces import HIGHEST_RATE, counter_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -29,7 +29,7 @@ from schedproof.history.record import KINDS
 from schedproof.history.saved import DamagedRecordError, read_record
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.verdict import Outcome, Verdict
-from schedproof.report.run.result import CandidateResult, RunResult
+from schedproof.results.result import CandidateResult, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

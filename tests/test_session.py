@@ -11,7 +11,7 @@ from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import SilentProgress
 from schedproof.pytest_plugin import _from_ini
-from schedproof.report.run.result import RunResult
+from schedproof.results.result import RunResult
 from schedproof.session.launch import Settings
 from schedproof.session.session import Session
 

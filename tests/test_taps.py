@@ -18,7 +18,7 @@ import pytest
 from schedproof.daemons.certificates import Authority, KeyPair
 from schedproof.daemons.password import USER
 from schedproof.foundation.deadlines import Deadline
-from schedproof.foundation.ports import Ports
+from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.proxies import messages
 from schedproof.proxies.exchange import NOT_PERMITTED

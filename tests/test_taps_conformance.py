@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.foundation.ports import Ports
+from schedproof.foundation.processes.ports import Ports
 from schedproof.proxies.taps import Exchange, Tap
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.foundation import cpu_waits
-from schedproof.foundation.cpu_waits import kept, most_kept, waits_of
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.processes import cpu_waits
+from schedproof.foundation.processes.cpu_waits import kept, most_kept, waits_of
 from schedproof.stimulus import usable_time
 from schedproof.stimulus.usable_time import KeptLog, UsableTime
 

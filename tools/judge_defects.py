@@ -27,7 +27,7 @@ from typing import Any
 import pytest
 import yaml
 
-from schedproof.foundation.sandbox_init import end_with_parent
+from schedproof.foundation.processes.sandbox_init import end_with_parent
 from schedproof.judge.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parent.parent

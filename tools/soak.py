@@ -26,7 +26,7 @@ from typing import Any
 import yaml
 from busy import busy_loops
 
-from schedproof.foundation.sandbox_init import end_with_parent
+from schedproof.foundation.processes.sandbox_init import end_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 SOAK = ROOT / "build" / "soak"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.stimulus.volume_changes import ZONE
+from schedproof.stimulus.changes.volumes import ZONE
 
 if TYPE_CHECKING:
     from schedproof.stimulus.case import Case

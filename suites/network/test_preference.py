@@ -10,7 +10,7 @@ import pytest
 from schedproof.judge.clauses.network.competing import MANY
 from schedproof.judge.clauses.network.preference import ROTATIONS
 from schedproof.normalization.surfaces.scheduler import confined
-from schedproof.stimulus.node_changes import LOOKALIKES, UNUSUAL_NAMES
+from schedproof.stimulus.changes.nodes import LOOKALIKES, UNUSUAL_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from schedproof.normalization.policies import PLAUSIBLE
-from schedproof.stimulus.load import opposed
+from schedproof.stimulus.traffic.load import opposed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

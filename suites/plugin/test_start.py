@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.stimulus.load import opposed
+from schedproof.stimulus.traffic.load import opposed
 
 if TYPE_CHECKING:
     from schedproof.stimulus.case import Case

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from schedproof.benchmark.measure.usage import Load, MachineSample, Meter, Usage, beneath, family, host_pids, noise
-from schedproof.foundation.sandbox import Command, Sandbox
+from schedproof.foundation.processes.sandbox import Command, Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

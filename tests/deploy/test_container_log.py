@@ -6,7 +6,7 @@ import stat
 from typing import TYPE_CHECKING, Any, cast
 
 from schedproof.deploy.container_log import ContainerLog
-from schedproof.foundation.sandbox_init import LOG_HEAD, LOG_TAIL
+from schedproof.foundation.processes.sandbox_init import LOG_HEAD, LOG_TAIL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

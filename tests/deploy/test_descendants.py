@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.deploy.descendants import Descendants, Listener, OwnFiles, own_folders
-from schedproof.foundation.process_tree import SeenProcess
+from schedproof.foundation.processes.process_tree import SeenProcess
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
-from schedproof.foundation.ports import Ports
+from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.rulings.extender_calls import flaw

@@ -19,7 +19,7 @@ from schedproof.foundation.errors import CandidateError, HostError, SchedproofEr
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.report.run.files import junit, write_files
-from schedproof.report.run.result import CandidateResult, RunResult, profile_results
+from schedproof.results.result import CandidateResult, RunResult, profile_results
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -25,7 +25,7 @@ from schedproof.clusters.cluster import NAMESPACE, Rbac
 from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError, HostError
-from schedproof.foundation.ports import listening_socket
+from schedproof.foundation.processes.ports import listening_socket
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.foundation.sandbox_init import LOG_HEAD, LOG_TAIL
+from schedproof.foundation.processes.sandbox_init import LOG_HEAD, LOG_TAIL
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError
-from schedproof.foundation.ports import listening_socket
+from schedproof.foundation.processes.ports import listening_socket
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.normalization.surfaces.plugin import PROBE_ANSWER, PluginSurface

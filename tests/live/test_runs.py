@@ -19,7 +19,7 @@ import schedproof
 from schedproof.binaries.resolve import locate, setting
 from schedproof.clusters.embedded.cluster import BINARIES
 from schedproof.history.world import RESERVED
-from schedproof.report.run.rejudge import rejudge
+from schedproof.results.rejudge import rejudge
 
 from .verdicts import others
 

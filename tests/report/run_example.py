@@ -11,7 +11,7 @@ from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import AttachedSpec
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict
-from schedproof.report.run.result import CandidateResult, RunResult
+from schedproof.results.result import CandidateResult, RunResult
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,10 +14,10 @@ from schedproof.foundation.errors import UsageError
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.changes import changes, describe_changes, load_report
 from schedproof.report.run.files import write_files
-from schedproof.report.run.result import CandidateResult, RunResult
+from schedproof.results.result import CandidateResult, RunResult
 
 if TYPE_CHECKING:
-    from schedproof.report.run.document import Report
+    from schedproof.results.document import Report
 
 CODES = {"failed": "infeasible-node", "invalid": "not-tried", "passed": ""}
 

@@ -10,7 +10,7 @@ from prose import escaped
 from schedproof.benchmark.results import bench_schema
 from schedproof.history.record import KINDS
 from schedproof.history.schema import history_schema
-from schedproof.report.run.document import report_schema
+from schedproof.results.document import report_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

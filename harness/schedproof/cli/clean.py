@@ -32,7 +32,7 @@ def clean_up(arguments: argparse.Namespace) -> int:
 def _left(arguments: argparse.Namespace) -> Iterator[object]:
     """What is removed, as it is."""
     from schedproof.clusters.kind import leftovers as containers
-    from schedproof.foundation.leftovers import remove_leftovers
+    from schedproof.foundation.processes.leftovers import remove_leftovers
 
     yield from remove_leftovers()
     if arguments.kubeconfig is not None:

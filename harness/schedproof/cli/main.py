@@ -25,7 +25,7 @@ from schedproof.documents.suggestions import nearest
 from schedproof.foundation.console import INTERRUPTED, tell
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
-from schedproof.foundation.interrupts import interrupt_by
+from schedproof.foundation.processes.interrupts import interrupt_by
 from schedproof.foundation.streams import steady_streams
 from schedproof.session.options import (
     BENCH_OPTIONS,
@@ -264,7 +264,7 @@ def _add_verbosity(parser: argparse.ArgumentParser) -> None:
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    from schedproof.stimulus.scoring import saved_cases
+    from schedproof.stimulus.scoring.searches import saved_cases
 
     saved = saved_cases().get(arguments.id)
     # The case is what is wanted: its readings, and the scores that they are given.

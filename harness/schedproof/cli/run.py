@@ -19,8 +19,8 @@ from schedproof.session.options import given
 if TYPE_CHECKING:
     import pytest
 
-    from schedproof.report.run.document import Report
-    from schedproof.report.run.result import RunResult
+    from schedproof.results.document import Report
+    from schedproof.results.result import RunResult
     from schedproof.session.launch import KeptCluster
 
 __all__ = ["normalize", "run_suites"]

@@ -12,7 +12,7 @@ from schedproof.candidate.descriptor.schema import candidate_schema
 from schedproof.clusters.schema import cluster_schema
 from schedproof.history.schema import history_schema
 from schedproof.judge.claimable import CLAIMABLE
-from schedproof.report.run.document import report_schema
+from schedproof.results.document import report_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.report.run.result import RunResult
+    from schedproof.results.result import RunResult
 
 __all__ = ["Changes", "sources", "to_try_again"]
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from schedproof.clusters.spec import NodeSpec
     from schedproof.daemons.daemon import Host
     from schedproof.daemons.node_exporter import NodeExporter
-    from schedproof.foundation.sandbox import Process
+    from schedproof.foundation.processes.sandbox import Process
 
 __all__ = ["PLAYED", "Exporters", "JoinedNodes"]
 

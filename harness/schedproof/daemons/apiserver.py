@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.daemons.certificates import Authority, KeyPair
-    from schedproof.foundation.sandbox import Process
+    from schedproof.foundation.processes.sandbox import Process
 
 __all__ = ["ApiServer", "start_apiserver"]
 

@@ -7,7 +7,7 @@ from schedproof.daemons.daemon import Host, flags
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from schedproof.foundation.sandbox import Process
+    from schedproof.foundation.processes.sandbox import Process
 
 __all__ = ["PATIENCE", "start_controller_manager"]
 

@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.http import connect, exchange
-from schedproof.foundation.sandbox import Command
+from schedproof.foundation.processes.sandbox import Command
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.foundation.deadlines import Deadline
-    from schedproof.foundation.ports import Ports
-    from schedproof.foundation.sandbox import Process, Sandbox
+    from schedproof.foundation.processes.ports import Ports
+    from schedproof.foundation.processes.sandbox import Process, Sandbox
 
 __all__ = ["Host", "clean_environment", "flags", "wait_http"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
     from pathlib import Path
 
-    from schedproof.foundation.sandbox import Process
+    from schedproof.foundation.processes.sandbox import Process
 
 __all__ = ["advance", "compact", "start_etcd"]
 

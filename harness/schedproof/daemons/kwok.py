@@ -8,7 +8,7 @@ from schedproof.foundation.content import content
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from schedproof.foundation.sandbox import Process
+    from schedproof.foundation.processes.sandbox import Process
 
 __all__ = ["UNPLAYED", "start_kwok"]
 

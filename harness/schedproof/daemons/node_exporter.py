@@ -4,10 +4,10 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from schedproof.daemons.daemon import Host, flags
-from schedproof.foundation.ports import listening_socket
+from schedproof.foundation.processes.ports import listening_socket
 
 if TYPE_CHECKING:
-    from schedproof.foundation.sandbox import Process
+    from schedproof.foundation.processes.sandbox import Process
 
 __all__ = ["NodeExporter", "start_node_exporter"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-    from schedproof.foundation.sandbox import Process
+    from schedproof.foundation.processes.sandbox import Process
 
 __all__ = ["RULES", "Prometheus", "configuration", "load_rules", "start_prometheus", "wait_recorded", "write_targets"]
 

@@ -12,8 +12,8 @@ from schedproof.daemons.scrape import JOB, WHOLE, exposed, opposite, reported
 from schedproof.foundation.deadlines import DAEMON_READY
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.lines import LineProcess
-from schedproof.foundation.ports import listening_socket
 from schedproof.foundation.private import make_private
+from schedproof.foundation.processes.ports import listening_socket
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from schedproof.clusters.api import ApiError
 from schedproof.foundation.deadlines import LOG_COMPLETE
 from schedproof.foundation.private import open_private
-from schedproof.foundation.sandbox_init import GrowingLog
+from schedproof.foundation.processes.sandbox_init import GrowingLog
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:

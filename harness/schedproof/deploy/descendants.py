@@ -17,7 +17,7 @@ from schedproof.candidate.placeholders import fill_known
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from schedproof.foundation.process_tree import SeenProcess
+    from schedproof.foundation.processes.process_tree import SeenProcess
 
 __all__ = ["LONG", "Descendants", "Listener", "OwnFiles", "own_folders", "shown"]
 

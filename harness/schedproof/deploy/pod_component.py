@@ -11,9 +11,9 @@ from schedproof.deploy.container_log import ContainerLog
 from schedproof.deploy.manifests import COMPONENT_LABEL
 from schedproof.foundation.deadlines import CANDIDATE_READY, POD_GONE, POD_STARTED
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError, HostError
-from schedproof.foundation.last_words import cause_of_end
 from schedproof.foundation.private import make_private
-from schedproof.foundation.sandbox import last_lines
+from schedproof.foundation.processes.last_words import cause_of_end
+from schedproof.foundation.processes.sandbox import last_lines
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:

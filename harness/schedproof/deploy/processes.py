@@ -24,8 +24,8 @@ from schedproof.deploy.tree_watch import TreeWatch
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.private import make_private, write_private
-from schedproof.foundation.process_tree import below
-from schedproof.foundation.sandbox import Command, CommandNotStartedError, Process
+from schedproof.foundation.processes.process_tree import below
+from schedproof.foundation.processes.sandbox import Command, CommandNotStartedError, Process
 from schedproof.foundation.waiting import wait_for
 
 if TYPE_CHECKING:

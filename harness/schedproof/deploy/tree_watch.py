@@ -8,15 +8,15 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from schedproof.deploy.descendants import Descendants, Listener, OwnFiles, shown
-from schedproof.foundation import process_tree
-from schedproof.foundation.process_tree import Ending, SeenProcess
+from schedproof.foundation.processes import process_tree
+from schedproof.foundation.processes.process_tree import Ending, SeenProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from schedproof.deploy.attachment import Recording
-    from schedproof.foundation.sandbox import Process
+    from schedproof.foundation.processes.sandbox import Process
 
 __all__ = ["TreeWatch"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from schedproof.candidate.claims import profile_of
 from schedproof.documents.durations import parse_duration
 from schedproof.foundation.errors import UsageError
-from schedproof.foundation.machine import available_memory, cores
+from schedproof.foundation.processes.machine import available_memory, cores
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.parallel.dispatch import ATTACHING
 

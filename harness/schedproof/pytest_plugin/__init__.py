@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.judge.verdict import Verdict
-    from schedproof.report.run.result import RunResult
+    from schedproof.results.result import RunResult
     from schedproof.session.launch import KeptCluster, Settings
     from schedproof.session.session import Session
     from schedproof.stimulus.case import Case

@@ -16,13 +16,13 @@ import pytest
 
 from schedproof.foundation.deadlines import WORKER_GONE
 from schedproof.foundation.errors import HostError
-from schedproof.foundation.interrupts import interrupt, interrupt_by, is_importing
-from schedproof.foundation.sandbox_init import end_with_parent
+from schedproof.foundation.processes.interrupts import interrupt, interrupt_by, is_importing
+from schedproof.foundation.processes.sandbox_init import end_with_parent
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.verdict import Verdict
 from schedproof.parallel.dispatch import IGNORED, SCHEDULES_NOTHING, Dispatcher, Task
 from schedproof.parallel.durations import Durations
-from schedproof.report.run.instances import Instances, dump_result
+from schedproof.results.instances import Instances, dump_result
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping, Sequence
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from xdist.workermanage import WorkerController
 
     from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.report.run.result import RunResult
+    from schedproof.results.result import RunResult
     from schedproof.session.session import Session
 
 __all__ = ["Controller", "Worker", "is_controller", "worker_settings"]

@@ -20,11 +20,11 @@ from schedproof.history.acts import Broken, Selected
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.clause import RETRIED, STEERED, TRIED_AGAIN
 from schedproof.judge.judge import applies, dependent, judge, left_out_by
-from schedproof.report.run.result import CandidateResult, RunResult
+from schedproof.results.result import CandidateResult, RunResult
 from schedproof.session.launch import check, launch
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.last_round import last_round
-from schedproof.stimulus.scorers import build_scorers
+from schedproof.stimulus.scoring.scorers import build_scorers
 from schedproof.stimulus.trial import Trial, describe_cluster
 
 if TYPE_CHECKING:

@@ -11,28 +11,28 @@ from schedproof.foundation.errors import UsageError
 from schedproof.foundation.waiting import until
 from schedproof.history.acts import Asserted, Calm, CalmOver, CasePhase, Trouble
 from schedproof.history.observations import LogTail
-from schedproof.stimulus.candidate_changes import CandidateChanges
-from schedproof.stimulus.chance import Chance
+from schedproof.stimulus.changes.candidate import CandidateChanges
+from schedproof.stimulus.changes.devices import DraChanges
+from schedproof.stimulus.changes.groups import GroupChanges
+from schedproof.stimulus.changes.nodes import NodeChanges
+from schedproof.stimulus.changes.objects import ObjectChanges
+from schedproof.stimulus.changes.pods import PodChanges
+from schedproof.stimulus.changes.volumes import VolumeChanges
 from schedproof.stimulus.context import Context
-from schedproof.stimulus.dra_changes import DraChanges
 from schedproof.stimulus.expectations import CaseOver, Expectations
-from schedproof.stimulus.extender import ExtenderStimulus
-from schedproof.stimulus.group_changes import GroupChanges
-from schedproof.stimulus.live_surfaces import LiveSurfaces
-from schedproof.stimulus.load import UNCLAIMED, LoadChanges
-from schedproof.stimulus.node_changes import NodeChanges
-from schedproof.stimulus.object_changes import ObjectChanges
-from schedproof.stimulus.own_placements import OwnPlacements
-from schedproof.stimulus.plugin import PluginStimulus
-from schedproof.stimulus.pod_changes import PodChanges
-from schedproof.stimulus.points import PointStimulus
-from schedproof.stimulus.preference import PreferenceProbes
-from schedproof.stimulus.scoring import ScoreSearches
+from schedproof.stimulus.kinds.extender import ExtenderStimulus
+from schedproof.stimulus.kinds.plugin import PluginStimulus
+from schedproof.stimulus.kinds.points import PointStimulus
+from schedproof.stimulus.scoring.live_surfaces import LiveSurfaces
+from schedproof.stimulus.scoring.searches import ScoreSearches
 from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.status import PodStatus
-from schedproof.stimulus.volume_changes import VolumeChanges
-from schedproof.stimulus.world_runs import WorldRuns
-from schedproof.stimulus.world_searches import WorldSearches
+from schedproof.stimulus.traffic.chance import Chance
+from schedproof.stimulus.traffic.load import UNCLAIMED, LoadChanges
+from schedproof.stimulus.traffic.own_placements import OwnPlacements
+from schedproof.stimulus.traffic.preference import PreferenceProbes
+from schedproof.stimulus.worlds.runs import WorldRuns
+from schedproof.stimulus.worlds.searches import WorldSearches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

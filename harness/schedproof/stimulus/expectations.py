@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from schedproof.foundation.deadlines import Deadline
+    from schedproof.stimulus.changes.pods import PodChanges
     from schedproof.stimulus.context import Context
-    from schedproof.stimulus.pod_changes import PodChanges
     from schedproof.stimulus.pods import Pod
 
 __all__ = ["CaseOver", "Expectations"]

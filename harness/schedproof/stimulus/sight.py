@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from schedproof.candidate.claims import NetworkClaims
+    from schedproof.stimulus.changes.pods import PodChanges
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.pod_changes import PodChanges
     from schedproof.stimulus.pods import Pod
     from schedproof.stimulus.reserved import Turn
     from schedproof.stimulus.status import PodStatus

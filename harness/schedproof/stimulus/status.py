@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from schedproof.foundation.deadlines import Deadline
+    from schedproof.stimulus.changes.pods import PodChanges
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.pod_changes import PodChanges
     from schedproof.stimulus.pods import Pod
 
 __all__ = ["PodStatus"]

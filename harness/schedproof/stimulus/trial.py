@@ -28,7 +28,7 @@ from schedproof.recording.recorder import Recorder
 from schedproof.recording.scores import ScoreTail
 from schedproof.stimulus.pods import Pod, pod_manifest
 from schedproof.stimulus.reserved import ReservedNode, is_possible
-from schedproof.stimulus.scorers import Scorers
+from schedproof.stimulus.scoring.scorers import Scorers
 from schedproof.stimulus.standing import PATIENT, bystanders, waiting
 from schedproof.stimulus.surroundings import Surroundings
 from schedproof.stimulus.usable_time import KeptLog, UsableTime

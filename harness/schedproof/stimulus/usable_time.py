@@ -11,8 +11,8 @@ import threading
 import time
 from typing import TYPE_CHECKING, TypeVar
 
-from schedproof.foundation.cpu_waits import kept, most_kept, waits_of
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.processes.cpu_waits import kept, most_kept, waits_of
 from schedproof.foundation.waiting import until, wait_for
 
 if TYPE_CHECKING:

@@ -108,8 +108,8 @@ def probe_fabric() -> str | None:
 
     from schedproof.daemons.daemon import Host
     from schedproof.foundation.errors import SchedproofError
-    from schedproof.foundation.ports import Ports
-    from schedproof.foundation.sandbox import Sandbox
+    from schedproof.foundation.processes.ports import Ports
+    from schedproof.foundation.processes.sandbox import Sandbox
 
     try:
         with (

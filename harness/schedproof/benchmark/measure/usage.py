@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.foundation.process_tree import namespace_pids
+from schedproof.foundation.processes.process_tree import namespace_pids
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -162,7 +162,7 @@ def host_pids(outer: int) -> dict[int, int]:
     """The pid that we see, by the pid inside the PID namespace that a child of `outer` is process 1 of.
 
     Args:
-        outer: our own child that made the namespace: the outer half of `foundation/sandbox_init.py`. What ends while
+        outer: our own child that made the namespace: the outer half of `sandbox_init`. What ends while
             this reads is left out; so is everything, if `outer` is gone.
     """
     everybody = _everybody()

@@ -23,7 +23,7 @@ from schedproof.cli.doctor.kind import KindHost, kind_checks
 from schedproof.clusters.embedded import cluster as embedded
 from schedproof.clusters.kind import cluster as kind
 from schedproof.foundation.errors import UsageError
-from schedproof.foundation.machine import available_memory
+from schedproof.foundation.processes.machine import available_memory
 from schedproof.parallel.plan import fitting_jobs
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from schedproof.daemons.controller_manager import PATIENCE, start_controller_man
 from schedproof.daemons.daemon import Host
 from schedproof.daemons.kwok import start_kwok
 from schedproof.daemons.prometheus import start_prometheus
-from schedproof.foundation.ports import Ports
-from schedproof.foundation.sandbox import Sandbox
+from schedproof.foundation.processes.ports import Ports
+from schedproof.foundation.processes.sandbox import Sandbox
 from schedproof.traffic.pushed import IdleReadings
 from schedproof.traffic.readings import made_up_address, node_labels
 

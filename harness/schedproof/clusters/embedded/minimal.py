@@ -12,8 +12,8 @@ from schedproof.clusters.cluster import NAMESPACE, Site
 from schedproof.clusters.embedded.control_plane import ControlPlane
 from schedproof.daemons.daemon import Host
 from schedproof.daemons.readings_server import ReadingsServer
-from schedproof.foundation.ports import Ports
-from schedproof.foundation.sandbox import Sandbox
+from schedproof.foundation.processes.ports import Ports
+from schedproof.foundation.processes.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from schedproof.clusters.api import Manifest
     from schedproof.clusters.cluster import Identity, Rbac
     from schedproof.clusters.targets import TargetsServer
-    from schedproof.foundation.sandbox import Process
+    from schedproof.foundation.processes.sandbox import Process
 
 __all__ = ["BINARIES", "Lean", "LeanCluster"]
 

@@ -23,9 +23,9 @@ from schedproof.clusters.simulated_nodes import JoinedNodes
 from schedproof.clusters.spec import PLAYED_RUNTIME, NodeSpec
 from schedproof.daemons.daemon import Host
 from schedproof.foundation.errors import HostError, SchedproofError, UsageError
-from schedproof.foundation.ports import Ports
 from schedproof.foundation.private import make_private
-from schedproof.foundation.sandbox import Sandbox
+from schedproof.foundation.processes.ports import Ports
+from schedproof.foundation.processes.sandbox import Sandbox
 from schedproof.traffic.discovery import discover
 
 if TYPE_CHECKING:

@@ -29,9 +29,9 @@ from schedproof.clusters.simulated_nodes import JoinedNodes
 from schedproof.clusters.spec import NodeSpec
 from schedproof.daemons.daemon import Host
 from schedproof.foundation.errors import HostError, SchedproofError
-from schedproof.foundation.ports import Ports
 from schedproof.foundation.private import make_private
-from schedproof.foundation.sandbox import Sandbox
+from schedproof.foundation.processes.ports import Ports
+from schedproof.foundation.processes.sandbox import Sandbox
 from schedproof.traffic.readings import Reader, node_labels, wait_scraped
 
 if TYPE_CHECKING:

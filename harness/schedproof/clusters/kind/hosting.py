@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from schedproof.clusters.cluster import NAMESPACE
 from schedproof.clusters.kind.cli import first_process
 from schedproof.clusters.kind.docker import docker
-from schedproof.foundation.process_tree import in_pod, named_below
+from schedproof.foundation.processes.process_tree import in_pod, named_below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

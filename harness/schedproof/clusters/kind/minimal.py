@@ -19,8 +19,8 @@ from schedproof.clusters.nodes import wait_ready
 from schedproof.clusters.spec import KindSpec
 from schedproof.daemons.daemon import Host
 from schedproof.daemons.readings_server import ReadingsServer
-from schedproof.foundation.ports import Ports
-from schedproof.foundation.sandbox import Sandbox
+from schedproof.foundation.processes.ports import Ports
+from schedproof.foundation.processes.sandbox import Sandbox
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.cluster import Identity
     from schedproof.clusters.targets import TargetsServer
-    from schedproof.foundation.sandbox import Process
+    from schedproof.foundation.processes.sandbox import Process
 
 __all__ = ["BINARIES", "LeanKindCluster"]
 

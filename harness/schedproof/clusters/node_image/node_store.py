@@ -9,7 +9,7 @@ from schedproof.clusters.node_image.archive import oci_archive
 from schedproof.clusters.node_image.layers import Layer
 from schedproof.foundation.deadlines import DAEMON_READY, STORE_FILLED
 from schedproof.foundation.errors import HostError
-from schedproof.foundation.sandbox import Command, Sandbox
+from schedproof.foundation.processes.sandbox import Command, Sandbox
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.clusters.node_image.archive import Image
-    from schedproof.foundation.sandbox import Process
+    from schedproof.foundation.processes.sandbox import Process
 
 __all__ = ["store_layer"]
 

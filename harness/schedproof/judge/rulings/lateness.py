@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from schedproof.candidate.timing import RECOVERY, TIMING_CLAIMS
-from schedproof.foundation.cpu_waits import most_kept
+from schedproof.foundation.processes.cpu_waits import most_kept
 from schedproof.history.acts import Missed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from schedproof.foundation.deadlines import REACTION
 from schedproof.foundation.errors import DeadlineExceededError
-from schedproof.foundation.last_words import last_words
+from schedproof.foundation.processes.last_words import last_words
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from schedproof.deploy.plugin_build.plugin_build import build_probe
 from schedproof.documents.manifests import merged
 from schedproof.foundation.deadlines import CANDIDATE_READY, Deadline
 from schedproof.foundation.errors import CandidateError
-from schedproof.foundation.last_words import crash_text
 from schedproof.foundation.lines import LineProcess
+from schedproof.foundation.processes.last_words import crash_text
 from schedproof.foundation.waiting import until
 from schedproof.normalization.answer import Answer
 from schedproof.traffic.readings import node_labels

@@ -10,7 +10,7 @@ import pydantic
 from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.verdict import Verdict
-from schedproof.report.run.document import CandidateReport, CauseReport, ClauseReport, Report
+from schedproof.results.document import CandidateReport, CauseReport, ClauseReport, Report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from schedproof.judge.verdict import Verdict
-    from schedproof.report.run.causes import Cause
-    from schedproof.report.run.result import RunResult
+    from schedproof.results.causes import Cause
+    from schedproof.results.result import RunResult
 
 __all__ = ["Conclusion", "Word", "conclude", "counts", "word_for"]
 

@@ -16,7 +16,7 @@ from schedproof.report.run.html import render
 from schedproof.report.run.terminal import explain
 
 if TYPE_CHECKING:
-    from schedproof.report.run.result import RunResult
+    from schedproof.results.result import RunResult
 
 __all__ = ["REPORT", "report_of", "write_files"]
 

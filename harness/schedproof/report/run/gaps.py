@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from schedproof.judge.verdict import Verdict
-    from schedproof.report.run.result import RunResult
+    from schedproof.results.result import RunResult
 
 __all__ = ["gaps"]
 

@@ -14,7 +14,7 @@ from schedproof.report.run.conclusion import conclude
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from schedproof.report.run.result import CandidateResult, RunResult
+    from schedproof.results.result import CandidateResult, RunResult
 
 __all__ = ["append_summary"]
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from schedproof.judge.verdict import Verdict
-    from schedproof.report.run.causes import Cause
-    from schedproof.report.run.result import RunResult
+    from schedproof.results.causes import Cause
+    from schedproof.results.result import RunResult
 
 __all__ = ["render"]
 

@@ -11,7 +11,7 @@ from schedproof.foundation.console import INTERRUPTED, open_console, tell
 from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import HostError, SchedproofError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED
-from schedproof.foundation.machine import Idleness
+from schedproof.foundation.processes.machine import Idleness
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.verdict import Verdict
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.report.run.document import Report
-    from schedproof.report.run.result import RunResult
+    from schedproof.results.document import Report
+    from schedproof.results.result import RunResult
 
 __all__ = ["LiveReport"]
 

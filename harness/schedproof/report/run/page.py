@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from schedproof.judge.verdict import Verdict
-    from schedproof.report.run.causes import Cause
-    from schedproof.report.run.result import CandidateResult, RunResult
+    from schedproof.results.causes import Cause
+    from schedproof.results.result import CandidateResult, RunResult
 
     _Failing = Sequence[tuple[CandidateResult, Sequence[Cause]]]
     """Candidates of which something did not pass, each with its causes."""

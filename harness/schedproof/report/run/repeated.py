@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from schedproof.report.run.result import RunResult
+    from schedproof.results.result import RunResult
 
 __all__ = ["Repeated"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from schedproof.judge.verdict import Verdict
     from schedproof.report.run.conclusion import Conclusion
-    from schedproof.report.run.result import RunResult
+    from schedproof.results.result import RunResult
 
 __all__ = ["PASSES_ALONE", "explain", "print_conclusion", "print_report"]
 

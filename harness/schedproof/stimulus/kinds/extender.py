@@ -16,9 +16,9 @@ from schedproof.history.acts import LineFault, NodesLoad, TransportTried
 from schedproof.judge.clauses.extender.tls import AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE
 from schedproof.judge.rulings.extender_calls import DEFAULT_TIMEOUT, is_needed
 from schedproof.proxies.taps import HARNESS
-from schedproof.stimulus.load import sample_step, scripted_past
-from schedproof.stimulus.news import await_news
-from schedproof.stimulus.own_placements import OwnPlacements
+from schedproof.stimulus.traffic.load import sample_step, scripted_past
+from schedproof.stimulus.traffic.news import await_news
+from schedproof.stimulus.traffic.own_placements import OwnPlacements
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from schedproof.clusters.cluster import ScriptedMetrics
     from schedproof.foundation.deadlines import Deadline
     from schedproof.proxies.taps import Fault, Tap
+    from schedproof.stimulus.changes.nodes import NodeChanges
     from schedproof.stimulus.context import Context
-    from schedproof.stimulus.node_changes import NodeChanges
     from schedproof.stimulus.pods import Pod
     from schedproof.stimulus.status import PodStatus
 

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 
 from schedproof.foundation.deadlines import SANDBOX_REPLY
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
-from schedproof.foundation.last_words import cause_of_end
 from schedproof.foundation.private import make_private
-from schedproof.foundation.process_tree import below, children, namespace_pids
+from schedproof.foundation.processes.last_words import cause_of_end
+from schedproof.foundation.processes.process_tree import below, children, namespace_pids
 from schedproof.foundation.redaction import SECRETS
 from schedproof.foundation.visible import visible
 from schedproof.foundation.waiting import NotYet, wait_for

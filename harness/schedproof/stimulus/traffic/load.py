@@ -17,8 +17,8 @@ from schedproof.judge.clauses.network.preference import ROTATIONS
 from schedproof.normalization.surfaces.extender import ExtenderSurface
 from schedproof.normalization.surfaces.life import Lives
 from schedproof.proxies.taps import Fault
-from schedproof.stimulus.news import await_news
 from schedproof.stimulus.pods import pod_manifest
+from schedproof.stimulus.traffic.news import await_news
 from schedproof.traffic.readings import NODE_LABEL, traffic_query
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Bursts, Counter
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from schedproof.clusters.cluster import ScriptedMetrics
     from schedproof.normalization.answer import Readings
+    from schedproof.stimulus.changes.nodes import NodeChanges
     from schedproof.stimulus.context import Context
-    from schedproof.stimulus.node_changes import NodeChanges
     from schedproof.stimulus.sight import Sight
 
 __all__ = ["UNCLAIMED", "LoadChanges", "sample_step", "scripted_past"]

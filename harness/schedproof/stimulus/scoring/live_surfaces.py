@@ -23,7 +23,7 @@ from schedproof.normalization.surfaces.scheduler import (
     plugin_scores,
 )
 from schedproof.recording.scores import ScoreTail
-from schedproof.stimulus.load import sample_step, scripted_past
+from schedproof.stimulus.traffic.load import sample_step, scripted_past
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from schedproof.deploy.component import Component
     from schedproof.normalization.answer import Readings, Surface
     from schedproof.normalization.surfaces.scheduler import Scores
+    from schedproof.stimulus.changes.pods import PodChanges
     from schedproof.stimulus.context import Context
-    from schedproof.stimulus.load import LoadChanges
-    from schedproof.stimulus.pod_changes import PodChanges
     from schedproof.stimulus.pods import Pod
     from schedproof.stimulus.status import PodStatus
+    from schedproof.stimulus.traffic.load import LoadChanges
 
 __all__ = ["HIGHEST_RATE", "LiveSurfaces", "counter_of"]
 

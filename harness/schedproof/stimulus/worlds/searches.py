@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from schedproof.foundation.private import make_private
 from schedproof.foundation.saved_cases import SavedCase
 from schedproof.history.acts import WorldSearch
-from schedproof.stimulus.scoring import saved_cases
+from schedproof.stimulus.scoring.searches import saved_cases
 from schedproof.worlds.draws import corners, worlds
 from schedproof.worlds.search import Bounds, Search
 from schedproof.worlds.words import in_words, yaml_text
@@ -17,7 +17,7 @@ from schedproof.worlds.world import World, acceptable
 
 if TYPE_CHECKING:
     from schedproof.stimulus.context import Context
-    from schedproof.stimulus.world_runs import WorldRuns
+    from schedproof.stimulus.worlds.runs import WorldRuns
 
 __all__ = ["FOLDER", "WorldSearches"]
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from schedproof.oracle.reason import Reason
+    from schedproof.stimulus.changes.nodes import NodeChanges
+    from schedproof.stimulus.changes.pods import PodChanges
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.node_changes import NodeChanges
-    from schedproof.stimulus.pod_changes import PodChanges
     from schedproof.stimulus.pods import Pod
     from schedproof.stimulus.sight import Sight
     from schedproof.worlds.world import Manifest, World

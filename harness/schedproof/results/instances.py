@@ -11,13 +11,13 @@ from schedproof.history.history import History
 from schedproof.history.saved import load_records
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import judge, merge, pool
-from schedproof.report.run.rejudge import instance_folders
+from schedproof.results.rejudge import instance_folders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from schedproof.judge.verdict import Verdict
-    from schedproof.report.run.result import CandidateResult, RunResult
+    from schedproof.results.result import CandidateResult, RunResult
 
 __all__ = ["Instances", "dump_result"]
 

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.foundation.cpu_waits import thread_wait
+from schedproof.foundation.processes.cpu_waits import thread_wait
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

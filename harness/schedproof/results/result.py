@@ -14,8 +14,8 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.own import is_own
 from schedproof.normalization.effort import Effort
-from schedproof.report.run.causes import Cause, causes_of
-from schedproof.report.run.document import (
+from schedproof.results.causes import Cause, causes_of
+from schedproof.results.document import (
     SCHEMA,
     CandidateReport,
     CauseReport,

@@ -18,8 +18,8 @@ from schedproof.foundation.deadlines import OWN_METRICS, UNHEALTHY
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import Tried
 from schedproof.history.observations import EndpointAnswer
-from schedproof.stimulus.candidate_changes import LEASE
-from schedproof.stimulus.endpoints import Answer, ask
+from schedproof.stimulus.changes.candidate import LEASE
+from schedproof.stimulus.kinds.endpoints import Answer, ask
 from schedproof.stimulus.pods import TOLERATE_ALL
 from schedproof.stimulus.trial import CONTROL
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from schedproof.foundation.deadlines import Deadline
-    from schedproof.stimulus.candidate_changes import CandidateChanges
+    from schedproof.stimulus.changes.candidate import CandidateChanges
+    from schedproof.stimulus.changes.pods import PodChanges
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.pod_changes import PodChanges
     from schedproof.stimulus.pods import Pod
 
 __all__ = ["PluginStimulus"]

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from schedproof.candidate.claims import GangClaims
     from schedproof.clusters.api import Manifest
+    from schedproof.stimulus.changes.pods import PodChanges
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.pod_changes import PodChanges
     from schedproof.stimulus.pods import Pod
 
 __all__ = ["GroupChanges"]

@@ -19,8 +19,8 @@ from schedproof.normalization.promises import NORMALIZE_SCORE, Promises
 from schedproof.normalization.properties import unanswered
 from schedproof.normalization.rules import OF_NORMALIZE_SCORE, RULES
 from schedproof.normalization.search import Failing, Searched
-from schedproof.stimulus.answers import answered_late
-from schedproof.stimulus.own_placements import ApartSurface, OwnPlacements
+from schedproof.stimulus.kinds.answers import answered_late
+from schedproof.stimulus.traffic.own_placements import ApartSurface, OwnPlacements
 from schedproof.traffic.readings import node_labels
 
 if TYPE_CHECKING:
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from schedproof.clusters.api import Manifest
     from schedproof.normalization.answer import Answer, Case, Readings, Surface
     from schedproof.normalization.rules import Rule
+    from schedproof.stimulus.changes.nodes import NodeChanges
     from schedproof.stimulus.context import Context
-    from schedproof.stimulus.live_surfaces import LiveSurfaces
-    from schedproof.stimulus.load import LoadChanges
-    from schedproof.stimulus.node_changes import NodeChanges
+    from schedproof.stimulus.scoring.live_surfaces import LiveSurfaces
     from schedproof.stimulus.sight import Sight
+    from schedproof.stimulus.traffic.load import LoadChanges
 
 __all__ = ["ScoreSearches", "saved_cases"]
 

@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from schedproof.candidate.points import FilterExample, OrderExample, PointClaims, ScoreExample
-    from schedproof.stimulus.candidate_changes import CandidateChanges
-    from schedproof.stimulus.chance import Chance
+    from schedproof.stimulus.changes.candidate import CandidateChanges
+    from schedproof.stimulus.changes.nodes import NodeChanges
+    from schedproof.stimulus.changes.pods import PodChanges
     from schedproof.stimulus.context import Context
     from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.node_changes import NodeChanges
-    from schedproof.stimulus.pod_changes import PodChanges
     from schedproof.stimulus.pods import Pod
     from schedproof.stimulus.sight import Sight
+    from schedproof.stimulus.traffic.chance import Chance
 
 __all__ = ["PointStimulus"]
 

@@ -13,9 +13,9 @@ from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import Election, Halted, Resumed
 from schedproof.history.observations import ApiRequest, LeaseHolder
 from schedproof.judge.clauses.core.reconnecting import MOST_VERSIONS, VERSIONS, versions_to
-from schedproof.stimulus.binding_webhook import BindingGate
-from schedproof.stimulus.second_apiserver import LineToSecond, cut_off
-from schedproof.stimulus.token_rotation import TokenRotation
+from schedproof.stimulus.changes.binding_webhook import BindingGate
+from schedproof.stimulus.changes.second_apiserver import LineToSecond, cut_off
+from schedproof.stimulus.changes.token_rotation import TokenRotation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,1 @@
+"""Questions about scores, on each surface that a candidate offers."""

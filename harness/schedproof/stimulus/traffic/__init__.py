@@ -1,0 +1,1 @@
+"""Load of nodes, and probes of whether a candidate prefers quiet ones."""

@@ -1,0 +1,1 @@
+"""Random worlds on a cluster: run, searched, and made smaller."""
