@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from cosmic_ray.work_item import MutationSpec, WorkItem
 
 ROOMS = {
-    "oracle": ("oracle", ["tests/test_oracle_*.py", "tests/benchmark/test_placement.py"]),
+    "oracle": ("oracle", ["tests/oracle", "tests/benchmark/test_placement.py"]),
     "judge": ("judge", ["tests/judge"]),
     "history": ("history", ["tests/judge"]),
-    "compare": ("benchmark/compare", ["tests/statistics", "tests/benchmark/test_comparing.py"]),
+    "compare": ("benchmark/compare", ["tests/benchmark/compare", "tests/benchmark/test_comparing.py"]),
 }
 """The package that is changed, and the tests that should notice."""
 

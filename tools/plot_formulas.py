@@ -1,6 +1,6 @@
 """Draws the plots of docs/scoring.md, from fixtures/scoring/formulas.py, as SVG: nothing to install.
 
-.venv/bin/python tools/plot_formulas.py          # writes docs/images/*.svg; tests/test_formulas.py compares them
+.venv/bin/python tools/plot_formulas.py          # writes docs/images/*.svg; test_formulas.py compares them
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Writes the tables of fields in docs/*.md, from the schemas that `schedproof schema` prints: `make fields`.
 
-A table stands between `<!-- fields of FILE: PATH -->` and `<!-- end of fields -->`; tests/test_fields.py compares.
+A table stands between `<!-- fields of FILE: PATH -->` and `<!-- end of fields -->`; tests/docs/test_fields.py compares.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every clause catches a planted defect; of the others `make defects` records histories (tests/test_recorded.py)."""
+"""Every clause catches a planted defect; `make defects` records histories of the others (judge/test_recorded.py)."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ PLANTED = {
     ),
 }  # fmt: skip
 """A planted defect of each family of judges, where one is caught within seconds. Of all families fast tests judge
-recorded histories (tests/test_recorded.py)."""
+recorded histories (tests/judge/test_recorded.py)."""
 
 
 @pytest.mark.parametrize("candidate", TRIED)

@@ -19,7 +19,7 @@ from schedproof.results.rejudge import rejudge
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FIXTURES = Path(__file__).parents[1] / "fixtures"
+FIXTURES = Path(__file__).parents[2] / "fixtures"
 ROWS = yaml.safe_load((FIXTURES / "defects.yaml").read_text())
 
 

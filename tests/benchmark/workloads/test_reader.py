@@ -19,7 +19,7 @@ from schedproof.benchmark.workloads.reader import load_workload, shipped_workloa
 from schedproof.documents.problems import DescriptorError
 from schedproof.foundation.errors import UsageError
 
-PAGE = Path(__file__).parents[2] / "docs" / "workloads.md"
+PAGE = Path(__file__).parents[3] / "docs" / "workloads.md"
 
 NODES = """\
     - createNodes:

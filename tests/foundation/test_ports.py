@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.foundation import ports as module
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.processes import ports as module
 from schedproof.foundation.processes.ports import Ports, listening_socket
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from schedproof.results.result import CandidateResult, RunResult
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema()) for name, schema in SCHEMAS.items()}
 SHIPPED = {
     "candidate": [

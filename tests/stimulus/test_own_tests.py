@@ -17,7 +17,7 @@ from schedproof.history.acts import Asserted
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 
-from .judge.histories import CLAIMS, HistoryBuilder, told
+from ..judge.histories import CLAIMS, HistoryBuilder, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .differential.fields import PAGE, WORLDS, read_by_the_oracle
+from ..differential.fields import PAGE, WORLDS, read_by_the_oracle
 
 NOT_VARIED = {"Pod.status.allocatedResources.*", "Pod.status.resources.requests.*"}
 """docs/varied.md says why."""

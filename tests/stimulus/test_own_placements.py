@@ -18,7 +18,7 @@ from schedproof.normalization.effort import Effort
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import RULES
 from schedproof.normalization.search import Searches
-from schedproof.stimulus.scoring import scoring
+from schedproof.stimulus.scoring import searches as module
 from schedproof.stimulus.scoring.searches import ScoreSearches
 from schedproof.stimulus.traffic import own_placements
 from schedproof.stimulus.traffic.own_placements import OwnPlacements
@@ -47,7 +47,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Clock:
     made = Clock()
     monkeypatch.setattr(own_placements, "until", made.until)
-    monkeypatch.setattr(scoring, "until", made.until)
+    monkeypatch.setattr(module, "until", made.until)
     monkeypatch.setattr(own_placements.time, "monotonic", lambda: made.now)
     monkeypatch.setenv("SCHEDPROOF_CACHE", str(tmp_path))
     return made

@@ -28,7 +28,7 @@ from schedproof.judge.claimable import CLAIMABLE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PAGE = (Path(__file__).resolve().parent.parent / "docs" / "candidate.md").read_text()
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "candidate.md").read_text()
 EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 EXTENDER, CONTROLLER, PLUGIN, STOCK, ATTACHED = EXAMPLES
 

@@ -1,7 +1,7 @@
 """What `compare` promises, tried on simulated runs of known truth.
 
 Run as a program it prints the tables of docs/statistics.md (minutes):
-`python tests/statistics/test_simulation.py 2000`.
+`python tests/benchmark/compare/test_simulation.py 2000`.
 """
 
 from __future__ import annotations

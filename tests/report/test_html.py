@@ -19,8 +19,8 @@ from schedproof.report.run.lane_picture import lane_picture
 from schedproof.report.run.pictures import decision_picture
 from schedproof.results.result import CandidateResult, RunResult
 
-from .report import run_example
-from .report.run_example import decision, result
+from . import run_example
+from .run_example import decision, result
 
 NASTY = "<script>alert(\"x\")</script> & 'quotes'"
 DECISION = {

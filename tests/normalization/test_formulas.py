@@ -35,7 +35,7 @@ import published  # noqa: E402
 
 sys.path.remove(str(FOLDER))
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CHAPTER = ROOT / "docs" / "scoring.md"
 FEATURES = {rule.feature for rule in RULES.values()} - {""}
 

@@ -17,7 +17,7 @@ from schedproof.judge.catalogue import CATALOGUE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
