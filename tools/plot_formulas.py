@@ -20,7 +20,7 @@ import formulas  # noqa: E402
 sys.path.pop(0)
 
 WIDTH, HEIGHT, MARGIN, LEGEND = 380, 250, 48, 34
-# Okabe and Ito's colours, which nobody's eyes mix up; dashes, for those who see none.
+# Okabe and Ito's colours, which are told apart by colour-blind readers; dashes, where there is no colour.
 STROKES = (("#0072B2", ""), ("#D55E00", "7 3"), ("#009E73", "2 3"), ("#CC79A7", "9 3 2 3"), ("#555555", "4 4"))
 
 

@@ -89,7 +89,7 @@ def test_failing_binding_isolated(case: Case) -> None:
             case.expect_bound([gone])
             return
         waiting = case.pod("after", **large)
-        # Who binds in the foreground looks at it later.
+        # A candidate that binds in the foreground looks at it later.
         case.status.await_refusal(waiting)
         case.delete([gone])
         gate.release()

@@ -43,7 +43,7 @@ def test_watch_expired(case: Case) -> None:
         node, filler, waiting = waiting_pods(case, LATE[0])
         gone = case.pod("gone", nodeSelector={LATE[0]: "yes"})
         with second.taking_over(), concurrent.futures.ThreadPoolExecutor() as pool:
-            # At once: who cannot renew a lease for ten seconds leads no more, as client-go does it, and ends.
+            # At once: with client-go, a leader that cannot renew its lease for ten seconds ends.
             changes = [
                 pool.submit(case.delete, [filler, gone]),
                 pool.submit(case.nodes.remove, leaving),

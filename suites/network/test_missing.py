@@ -30,7 +30,7 @@ def test_missing_node(case: Case) -> None:
     """
     one, other, *others = case.nodes.names
     for turn, (missing, loudest) in enumerate(((one, other), (other, one))):
-        # Who likes one node whatever it carries must not be right by chance: the quietest is another one each time.
+        # Another node is quietest each time: to prefer one whatever it carries must not be right by chance.
         quietest = others[turn % len(others)] if others else loudest
         # With two known nodes the median lies halfway between them: that too must be further off than the resolution.
         load = case.load.traffic(quietest, step=1 + 4 * case.load.claims.resolution)
@@ -142,7 +142,7 @@ def outlast(case: Case, *faults: Fault, restarts: bool = False) -> None:
             case.preference.probe(phase, count=case.chance.probes(2))
         case.delete([case.preference.ask("before", phase)])
         case.load.outlast_readings(fault)
-        # Who goes on with the node that it chose last does so with another one.
+        # A candidate that goes on with the node that it chose last does so with another one.
         pods = [case.preference.ask("elsewhere", phase, nodeSelector={"kubernetes.io/hostname": other})]
         pods += placed_without_readings(case, case.chance.probes(2), "schedule", phase=phase)
         case.delete(pods)

@@ -24,7 +24,7 @@ CROWD = 3
 BURST = 3
 """Pods for each node."""
 UNDECIDED = 5
-"""Pods for each of two pairs of nodes, either of which is right: who takes any of four is right once in 1,000 times."""
+"""Pods for each of two pairs of nodes, either of which is right: any of four is right once in 1,000 times."""
 TIED = 100_000.0
 """Bytes per second of each of several nodes."""
 

@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from schedproof.foundation.waiting import Watched
     from schedproof.oracle.final_state.placement import Placed
 
-__all__ = ["NOBODY", "Stage", "scheduled_by"]
+__all__ = ["NO_SCHEDULER", "Stage", "scheduled_by"]
 
-NOBODY = "schedproof-nobody"
+NO_SCHEDULER = "schedproof-none"
 """The schedulerName of pods that the driver binds by itself."""
 
 _SET_UP = "schedproof-set-up"
 """That of pods that are there before anything is measured. The stock scheduler places them, whatever is measured."""
 
 _SLICE = 0.5
-"""Seconds for which the driver waits before we look whether everybody is alive."""
+"""Seconds for which the driver waits between two looks at whether all processes are alive."""
 
 _STUCK = 30.0
 """Seconds without a single binding after which no more is to be expected: longer than kube-scheduler's longest back-off
@@ -227,7 +227,7 @@ class Stage:
 
     def measure_ceiling(self) -> None:
         """Learn how many bindings a second this machine's apiserver takes from a client that decides nothing."""
-        pods = self.pods("ceiling", self.workload.measured, NOBODY, min(_CEILING_PODS, 2 * self.workload.pods))
+        pods = self.pods("ceiling", self.workload.measured, NO_SCHEDULER, min(_CEILING_PODS, 2 * self.workload.pods))
         self.driver.create(pods)
         bound = self.driver.bind(pods.group, self.node_names)
         self.driver.delete(pods.group)

@@ -1,4 +1,4 @@
-"""First objects of the harness in a cluster: its namespace, and an identity for everybody."""
+"""First objects of the harness in a cluster: its namespace, and the identities of all clients."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def system_namespace(api: Api) -> None:
 def exempt(api: Api) -> None:
     """Have API Priority and Fairness let all requests of our ServiceAccounts through.
 
-    Who drains a full queue of pods may fill the apiserver's queue of requests: by chance, some are answered with 429,
-    and the client waits for a second.
+    A client that drains a full queue of pods may fill the apiserver's queue of requests: by chance, some are answered
+    with 429, and the client waits for a second.
     """
     everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
     rule = {

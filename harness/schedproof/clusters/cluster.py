@@ -28,7 +28,7 @@ __all__ = [
 
 
 NAMESPACE = "schedproof-system"
-"""Where the harness keeps the ServiceAccounts of everybody involved."""
+"""The namespace of all ServiceAccounts that the harness makes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +168,7 @@ class Site(Protocol):
 
     @property
     def namespace(self) -> str:
-        """Where the ServiceAccounts of everybody involved are."""
+        """The namespace of all ServiceAccounts that the harness makes."""
 
     @property
     def timings(self) -> Mapping[str, float]:

@@ -91,7 +91,7 @@ class Owner:
 
     def _renew(self) -> None:
         while not self._closing.wait(_RENEW):
-            # An apiserver that is away for a moment is asked again. Who takes us for dead has the cluster.
+            # An apiserver that is away for a moment is asked again. A harness that takes us for dead has the cluster.
             with contextlib.suppress(SchedproofError):
                 lease = self._api.get("leases", _NAME, _NAMESPACE)
                 if lease["spec"]["holderIdentity"] != self._identity:

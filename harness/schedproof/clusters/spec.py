@@ -108,7 +108,7 @@ _DECLARED = (
 
 
 def _with_reservations(offered: Mapping[str, str]) -> dict[str, str]:
-    """What a node has whose kubelet keeps half of it for the system: who schedules by that finds too much room."""
+    """What a node has whose kubelet keeps half of it for the system: to schedule by that finds too much room."""
     return {
         resource: amount if resource == "pods" else str(2 * parse_quantity(amount))  # type: ignore[no-untyped-call]
         for resource, amount in offered.items()

@@ -246,7 +246,7 @@ class EndpointAnswer(OfCase, kind="endpoint"):
 
 
 class LeaseHolder(OfCase, kind="lease"):
-    """Who held the Lease by which a compiled scheduler was to elect its leader."""
+    """The holder of the Lease by which a compiled scheduler was to elect its leader."""
 
     name: str
     """`namespace/name`"""

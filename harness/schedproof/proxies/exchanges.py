@@ -107,7 +107,7 @@ def _binding(asked: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _origin(by: str) -> dict[str, str]:
-    """Who asked; of our own calls also the case, the verb and what was sent."""
+    """The client; of our own calls also the case, the verb and what was sent."""
     if not by:
         return {"by": "scheduler"}
     case, verb, what = by.split(" ", 2)

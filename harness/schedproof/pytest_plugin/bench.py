@@ -42,7 +42,7 @@ def is_unasked(folder: Path, config: pytest.Config) -> bool:
 
 
 class BenchPlugin:
-    """Measures everybody at the first test that wants to know, in the modes of all tests that are going to run."""
+    """Runs the benchmark once, on first use, in the modes of all selected tests."""
 
     def __init__(self, config: pytest.Config, candidates: list[str], folder: Path, seed: int) -> None:
         self._config = config

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Sight"]
 
 _PROPAGATION = 2.0
-"""Seconds within which a watch has told everybody of a change, by far."""
+"""Seconds within which every watch has shown a change, by far."""
 _TOO_LATE = 3
 """Pods that are bound to nodes which are gone: so many show that the candidate is not merely catching up."""
 
@@ -53,11 +53,11 @@ class Sight:
     def settle(self) -> None:
         """Wait until the candidate, and not only the apiserver, has seen the world as it is now.
 
-        Nodes and pods reach it by watches (or polls) of their own, and both are shown: see `ReservedNode`. Who binds
-        the probe elsewhere has no regard for selectors, which is not what the case is about: such a candidate gets some
-        time. Where there is no such node, or it cannot be used, a label of another one shows the nodes (where nodes are
-        not to be changed: that pods are bound at all); the pods have been seen once the time has passed within which
-        the candidate claims to heed what it was told.
+        Nodes and pods reach it by watches (or polls) of their own, and both are shown: see `ReservedNode`. A candidate
+        that binds the probe elsewhere ignores selectors, which is not what the case is about: it gets some time. Where
+        there is no such node, or it cannot be used, a label of another one shows the nodes (where nodes are not to be
+        changed: that pods are bound at all); the pods have been seen once the time has passed within which the
+        candidate claims to heed what the API says.
         """
         turn = self._turn()
         node, selector = "", {}

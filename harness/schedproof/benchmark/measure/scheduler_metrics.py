@@ -18,7 +18,7 @@ What each covers (k8s.io/kubernetes v1.36.3, pkg/scheduler/schedule_one.go):
 - `rest_client_rate_limiter_duration_seconds` (client-go, rest/request.go): how long each request waited for the
   client's own QPS limit before it was sent. Bindings, status updates and events alike: it does not say which.
 
-/metrics is not open to everybody: the reader's identity needs `get` on the nonResourceURL `/metrics`, which the
+/metrics is not open to all: the reader's identity needs `get` on the nonResourceURL `/metrics`, which the
 ClusterRole `system:monitoring` grants (and `cluster-admin`, which the harness has); and the scheduler must be allowed
 to ask whose token that is (create tokenreviews and subjectaccessreviews), which `system:kube-scheduler` grants.
 """

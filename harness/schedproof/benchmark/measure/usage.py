@@ -67,19 +67,19 @@ class Meter:
     def __init__(self, pids: Mapping[str, int], holders: Iterable[int] = ()) -> None:
         self._pids = dict(pids)
         self._holders = frozenset(holders)
-        everybody = _everybody()
-        families = {name: family(pid, everybody) for name, pid in self._pids.items()}
+        processes = _by_pid()
+        families = {name: family(pid, processes) for name, pid in self._pids.items()}
         for pid in {pid for pids in families.values() for pid in pids}:
             _forget_peak(pid)
-        self._start = {name: _cpu(pids, everybody) for name, pids in families.items()}
+        self._start = {name: _cpu(pids, processes) for name, pids in families.items()}
 
     def read(self) -> dict[str, Usage]:
         """By name. A process that is gone has used nothing that could still be seen: it is left out."""
-        everybody = _everybody()
+        processes = _by_pid()
         result = {}
         for name, pid in self._pids.items():
-            if pids := family(pid, everybody):
-                cpu = _cpu(pids, everybody) - self._start[name]
+            if pids := family(pid, processes):
+                cpu = _cpu(pids, processes) - self._start[name]
                 result[name] = Usage(max(0.0, cpu), sum(map(_peak, pids - self._holders)))
         return result
 
@@ -101,13 +101,13 @@ class MachineSample:
         The sandbox's processes are below this one; what they use stays counted when they end, because process 1 of the
         sandbox waits for them.
         """
-        everybody = _everybody()
-        ours = {pid for root in (os.getpid(), *roots) for pid in family(root, everybody)}
+        processes = _by_pid()
+        ours = {pid for root in (os.getpid(), *roots) for pid in family(root, processes)}
         lines = (_PROC / "stat").read_text().splitlines()
         # cpu user nice system idle iowait irq softirq steal guest guest_nice; guests are in user and nice already.
         user, nice, system, _, _, irq, softirq, steal = (int(field) * TICK for field in lines[0].split()[1:9])
         cores = sum(line.startswith("cpu") for line in lines) - 1
-        return cls(time.monotonic(), cores, user + nice + system + irq + softirq, steal, _cpu(ours, everybody))
+        return cls(time.monotonic(), cores, user + nice + system + irq + softirq, steal, _cpu(ours, processes))
 
     def until(self, later: MachineSample) -> Load:
         """What happened between this sample and a later one."""
@@ -165,10 +165,10 @@ def host_pids(outer: int) -> dict[int, int]:
         outer: our own child that made the namespace: the outer half of `sandbox_init`. What ends while
             this reads is left out; so is everything, if `outer` is gone.
     """
-    everybody = _everybody()
+    processes = _by_pid()
     depth = len(namespace_pids(outer))
     result = {}
-    for pid in family(outer, everybody) if depth else ():
+    for pid in family(outer, processes) if depth else ():
         numbers = namespace_pids(pid)
         if len(numbers) > depth:
             result[numbers[depth]] = pid
@@ -181,19 +181,19 @@ def beneath(roots: Iterable[int], names: Iterable[str]) -> dict[str, int]:
     return {name: found[name] for name in names if name in found}
 
 
-def family(pid: int, everybody: Mapping[int, _Process] | None = None) -> set[int]:
+def family(pid: int, processes: Mapping[int, _Process] | None = None) -> set[int]:
     """A process, all its descendants, and what its session leads: a daemonized worker is process 1's child.
 
     Empty if it is gone. Every process that the sandbox starts leads a session of its own.
     """
-    everybody = _everybody() if everybody is None else everybody
+    processes = _by_pid() if processes is None else processes
     found: set[int] = set()
-    if pid not in everybody:
+    if pid not in processes:
         return found
     children: dict[int, list[int]] = {}
-    for process in everybody.values():
+    for process in processes.values():
         children.setdefault(process.parent, []).append(process.pid)
-    waiting = [pid, *(process.pid for process in everybody.values() if process.session == pid)]
+    waiting = [pid, *(process.pid for process in processes.values() if process.session == pid)]
     while waiting:
         if (one := waiting.pop()) not in found:
             found.add(one)
@@ -201,7 +201,7 @@ def family(pid: int, everybody: Mapping[int, _Process] | None = None) -> set[int
     return found
 
 
-def _everybody() -> dict[int, _Process]:
+def _by_pid() -> dict[int, _Process]:
     return {process.pid: process for process in _processes()}
 
 
@@ -214,8 +214,8 @@ def _processes() -> Iterator[_Process]:
                 yield _Process(int(entry.name), int(fields[1]), int(fields[3]), sum(map(int, fields[11:15])) * TICK)
 
 
-def _cpu(pids: Iterable[int], everybody: Mapping[int, _Process]) -> float:
-    return sum(everybody[pid].cpu for pid in pids)
+def _cpu(pids: Iterable[int], processes: Mapping[int, _Process]) -> float:
+    return sum(processes[pid].cpu for pid in pids)
 
 
 def _peak(pid: int) -> int:

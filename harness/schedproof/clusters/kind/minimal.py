@@ -106,7 +106,7 @@ class LeanKindCluster:
     def _keep_to_itself(self, node: str) -> None:
         """Keep what is measured off kind's own node, and what is kind's off the nodes that it is given."""
         wait_ready(self._admin, [node])
-        # kind lets everybody onto a control plane that has no workers.
+        # kind lets all pods onto a control plane that has no workers.
         self._admin.merge("nodes", node, _TAINTED)
         for daemon_set in self._admin.list("daemonsets")["items"]:
             metadata = daemon_set["metadata"]

@@ -41,7 +41,7 @@ __all__ = ["ExtenderStimulus"]
 _ANSWER_SECONDS = 20.0
 _LEAST = 1e5
 """Bytes per second of the quietest of nodes that differ."""
-_NOBODY = "00000000-0000-4000-8000-000000000000"
+_NO_POD = "00000000-0000-4000-8000-000000000000"
 """The uid of a pod that does not exist."""
 
 
@@ -109,7 +109,7 @@ class ExtenderStimulus:
             return
         pod = self._recorder.pods[victim.uid]
         node = pod["spec"]["nodeName"]
-        manifest = {**pod, "metadata": {**pod["metadata"], "name": f"{victim.name}-preemptor", "uid": _NOBODY}}
+        manifest = {**pod, "metadata": {**pod["metadata"], "name": f"{victim.name}-preemptor", "uid": _NO_POD}}
         manifest["spec"] = {name: value for name, value in pod["spec"].items() if name != "nodeName"}
         arguments: dict[str, Any] = {"Pod": manifest, "NodeNameToVictims": None, "NodeNameToMetaVictims": None}
         if self._config.node_cache_capable:

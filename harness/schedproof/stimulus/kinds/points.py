@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["PointStimulus"]
 
 _OTHERS = 15
-"""Pods that come after the first one. Who decides in any order takes the first one three times in a row by chance in
-one of 4,096 tries."""
+"""Pods that come after the first one. A scheduler that decides in any order takes the first one three times in a
+row by chance in one of 4,096 tries."""
 _BATCHES = 4
 """Starts of a scheduler with a pair of pods; see `PointStimulus.try_batch`."""
 _PAIR = "schedproof.dev/pair"

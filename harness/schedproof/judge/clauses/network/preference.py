@@ -241,8 +241,8 @@ def _in_time(
 ) -> list[_Probe]:
     """The probes without those for which packets or answers came late, as on a busy machine, if the rest suffices.
 
-    The right ones are left out as well: whose answers are late, and who is right by chance, must not be asked until
-    that has come true often enough.
+    The right ones are left out as well: a candidate whose answers are late, and that is right by chance, must not be
+    asked until that has come true often enough.
     """
     packets = any(load.source == "packets" for load in history.of(NodesLoad, case))
     found = [probe for probe in probes if not (probe.late or (packets and probe.problem))]
