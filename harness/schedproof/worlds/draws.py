@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from schedproof.oracle.ports import host_ports
 from schedproof.oracle.resources import amount_of, needed
 from schedproof.worlds.parts import RESOURCES, RULES_OF_PODS, SUBJECTS, Parts, RandomDraws
 from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, PREFIX, SYSTEM, World, pod_spec, tidy
@@ -149,9 +150,12 @@ class _Drawing:
     def _is_there(self, node: str) -> Manifest:
         draws = self._draws
         likely = {"late": 0.2, "unstarted": 0.2, "lingers": 0.3 if self._ends else 0.0}
+        pod = {"name": self._next_name, **self._parts.neighbour()}
+        if any(host_ports(pod)):
+            # Whether its ports are free is known when it comes, on the node that it comes to.
+            del likely["late"]
         step: Manifest = {
-            "there": {"name": self._next_name, **self._parts.neighbour()}, "node": node,
-            **{field: True for field, part in likely.items() if draws.chance(part)},
+            "there": pod, "node": node, **{field: True for field, part in likely.items() if draws.chance(part)},
         }  # fmt: skip
         if draws.chance(0.5):
             step["elsewhere"] = draws.pick((BESIDE, BESIDE, SYSTEM))

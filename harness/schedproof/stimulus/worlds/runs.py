@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from schedproof.foundation.deadlines import AGAIN
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import PodCreated
+from schedproof.oracle.manifest import occupants
+from schedproof.oracle.ports import port_conflicts
 from schedproof.stimulus.pods import FILLER, NEVER_STARTS, TOLERATE_ALL
 from schedproof.worlds.search import Wrong
 from schedproof.worlds.words import node_manifest
@@ -129,22 +131,36 @@ class WorldRuns:
         elif "there" in step:
             self._is_there(step)
         elif "deleted" in step:
-            self._delete(self._named.pop(step["deleted"]))
+            self._delete(self._present(step["deleted"]))
         elif "ended" in step:
-            pod = self._named[step["ended"]]
-            if self._pods.node_of(pod):
-                self._pods.finish(pod, step["phase"])
-        elif (pod := self._named[step["labelled"]]).uid in self._recorder.pods:
-            before = self._recorder.pods[pod.uid]["metadata"].get("labels", {})
-            self._pods.patch(pod, {"metadata": {"labels": {**dict.fromkeys(before), **step.get("labels", {})}}})
-
-    def _delete(self, pod: Pod) -> None:
-        if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
-            self._pods.terminate(pod)
+            for pod in self._present(step["ended"]):
+                if self._pods.node_of(pod):
+                    self._pods.finish(pod, step["phase"])
         else:
-            self._pods.delete([pod])
+            for pod in self._present(step["labelled"]):
+                before = self._recorder.pods[pod.uid]["metadata"].get("labels", {})
+                self._pods.patch(pod, {"metadata": {"labels": {**dict.fromkeys(before), **step.get("labels", {})}}})
+
+    def _present(self, name: str) -> list[Pod]:
+        """The pod of this name; none where it is gone, or never came."""
+        pod = self._named.get(name)
+        return [pod] if pod is not None and pod.uid in self._recorder.pods else []
+
+    def _delete(self, pods: list[Pod]) -> None:
+        for pod in pods:
+            if self._recorder.pods[pod.uid]["metadata"].get("finalizers"):
+                self._pods.terminate(pod)
+            else:
+                self._pods.delete([pod])
 
     def _is_there(self, step: Manifest) -> None:
+        """Let a pod of another scheduler come; not where its kubelet would reject it, because its ports are taken.
+
+        kube-scheduler forgets that a port is taken once one of two pods that have it is gone: see docs/kubernetes.md.
+        """
+        there = occupants(list(self._recorder.pods.values())).get(step["node"], ())
+        if port_conflicts({"spec": step["there"].get("spec", {})}, there):
+            return
         name, namespace = step["there"]["name"], self._namespace(step.get("elsewhere", ""))
         spec: dict[str, Any] = {
             **self._spec(step["there"]), "tolerations": TOLERATE_ALL,
