@@ -1,0 +1,48 @@
+"""The end of a session: what ran is gone, and what was judged is written down and told."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from schedproof.foundation.console import open_console
+from schedproof.foundation.private import remove_empty
+from schedproof.parallel.durations import Durations
+from schedproof.report.run.conclusion import conclude
+from schedproof.report.run.files import REPORT, write_files
+from schedproof.report.run.github import append_summary
+from schedproof.report.run.terminal import print_conclusion, print_report
+
+if TYPE_CHECKING:
+    from schedproof.results.result import RunResult
+    from schedproof.session.session import Session
+
+__all__ = ["end", "summarize"]
+
+
+def end(session: Session, benchmarks: Any) -> None:
+    """Close the session, and write its files.
+
+    `benchmarks` is pytest-benchmark's session, whose empty folder for what it may save is removed.
+    """
+    number = session.settings.cluster_number
+    try:
+        session.close()
+    finally:
+        if not (session.result.is_empty or number):
+            Durations(session.settings.effort).keep(session.result.durations)
+            write_files(session.result)
+            append_summary(session.result)
+        if not number:
+            remove_empty(session.settings.report)
+            if isinstance(folder := getattr(getattr(benchmarks, "storage", None), "path", None), Path):
+                with contextlib.suppress(OSError):
+                    folder.rmdir()
+
+
+def summarize(result: RunResult, *, verbosity: int) -> None:
+    """Print what was found, and the path of the report, which is written once everything has ended."""
+    console = open_console()
+    print_report(result, console, evidence=False, verbosity=verbosity)
+    print_conclusion(conclude(result, report=None if result.is_empty else result.folder / REPORT), console)

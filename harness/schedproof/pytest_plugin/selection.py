@@ -1,0 +1,94 @@
+"""Which tests of a session are tried, and in which order."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from schedproof.candidate.claims import OWN
+from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
+from schedproof.judge.own import is_own, own_clause
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from schedproof.candidate.descriptor.descriptor import Candidate
+    from schedproof.session.request import RunRequest
+
+__all__ = ["candidate_of", "clause_of", "in_order", "name_own"]
+
+
+def clause_of(item: Any) -> str:
+    """The id of the clause that a test tries; "" where it is none of ours."""
+    marker = item.get_closest_marker("clause")
+    return str(marker.args[0]) if marker is not None else ""
+
+
+def candidate_of(item: Any) -> Candidate:
+    """The candidate that a test of ours tries."""
+    candidate: Candidate = item.callspec.params["sched_candidate"]
+    return candidate
+
+
+def name_own(item: pytest.Item) -> None:
+    """Give a test that takes `case` and names no clause one of its own, by its name and the values it takes."""
+    if clause_of(item) or "case" not in getattr(item, "fixturenames", ()):
+        return
+    params = getattr(getattr(item, "callspec", None), "params", {})
+    if "sched_candidate" not in params or not isinstance(item, pytest.Function):
+        return  # another fixture of that name
+    name = item.originalname.removeprefix("test_").replace("_", "-")
+    values = [str(value) for param, value in params.items() if param != "sched_candidate"]
+    clause = f"{OWN}/{name}" + (f"[{'-'.join(values)}]" if values else "")
+    item.add_marker(pytest.mark.clause(clause))
+    guarantee = (inspect.getdoc(item.function) or "").partition("\n\n")[0].replace("\n", " ")
+    CATALOGUE[clause] = own_clause(clause, guarantee)
+
+
+def in_order(items: Sequence[pytest.Item], request: RunRequest, only: frozenset[str]) -> list[pytest.Item]:
+    """The selected tests of ours, candidate by candidate, and last what is judged over all of a run.
+
+    Args:
+        items: tests that try clauses.
+        request: selects clauses.
+        only: selects in its place, where it is not empty.
+
+    Raises:
+        pytest.UsageError: a clause is unknown, an own one that is asked for is not there, or two tests have one name.
+    """
+    for item in items:
+        if clause_of(item) not in CATALOGUE:
+            raise pytest.UsageError(f"{item.nodeid}: no clause {clause_of(item)!r} in the catalogue")
+    _require_own(request.clauses, items)
+    kept = [item for item in items if (clause_of(item) in only if only else request.selects(clause_of(item)))]
+    _refuse_twins(kept)
+    order = {clause: number for number, clause in enumerate(CATALOGUE)}
+
+    def place(item: pytest.Item) -> tuple[int, bool, bool, bool, int]:
+        clause = CATALOGUE[clause_of(item)]
+        # As little as possible has happened on the cluster before what is `fresh`.
+        early = clause.id == BINDS or clause.fresh
+        turn = request.candidates.index(candidate_of(item))
+        return turn, clause.last, not early, clause.id not in BASICS, order[clause.id]
+
+    return sorted(kept, key=place)
+
+
+def _require_own(clauses: Sequence[str], items: Sequence[pytest.Item]) -> None:
+    """Refuse what is asked for by name and is not there: whether a clause of the user's own is, is known only here."""
+    there = {clause_of(item) for item in items}
+    for clause in filter(is_own, clauses):
+        if clause not in there:
+            raise pytest.UsageError(f"no test of your own is {clause}\n  fix: `pytest --collect-only` lists the tests")
+
+
+def _refuse_twins(items: Sequence[pytest.Item]) -> None:
+    """Tests of the user's own go by their names in the record."""
+    found: dict[tuple[str, str], str] = {}
+    for item in items:
+        clause = clause_of(item)
+        twin = found.setdefault((clause, candidate_of(item).name), item.nodeid)
+        if is_own(clause) and twin != item.nodeid:
+            raise pytest.UsageError(f"{twin} and {item.nodeid} have one name, which is their clause's: rename one")

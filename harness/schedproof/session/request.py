@@ -1,0 +1,125 @@
+"""What a run is asked for: candidates, clauses and profiles, and the settings of its session, from options."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+from typing import TYPE_CHECKING, Any
+
+from schedproof.binaries.resolve import explicit_binaries
+from schedproof.candidate.shipped import find_candidate
+from schedproof.documents.suggestions import did_you_mean
+from schedproof.foundation.errors import UsageError
+from schedproof.foundation.private import RESULTS
+from schedproof.judge.catalogue import CATALOGUE, find_clause
+from schedproof.judge.claimable import CLAIMABLE
+from schedproof.judge.judge import why_unclaimed
+from schedproof.normalization.effort import Effort
+from schedproof.parallel.plan import as_tried, is_selected
+from schedproof.session.launch import Settings
+from schedproof.session.options import CLUSTER_OPTIONS, given
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from schedproof.candidate.descriptor.descriptor import Candidate
+
+__all__ = ["RunRequest"]
+
+_OWN_IN_REPRODUCTION = frozenset({"clause", "profile", "seed", "report", "fail-fast"})
+
+
+@dataclasses.dataclass(frozen=True)
+class RunRequest:
+    """`clauses` and `profiles` select what is tried; where both are empty, that is all that is claimed."""
+
+    candidates: Sequence[Candidate]
+    settings: Settings
+    clauses: Sequence[str] = ()
+    profiles: Sequence[str] = ()
+
+    @classmethod
+    def from_options(cls, value_of: Callable[[str], Any], candidates: Sequence[str], folder: Path) -> RunRequest:
+        """Read the candidates and the options.
+
+        Args:
+            value_of: an option's value, by its name in `options.OPTIONS`.
+            candidates: files, folders, or names of shipped ones.
+            folder: where results go, if no option names a place.
+
+        Raises:
+            UsageError: a candidate, an option, or what they ask for together is wrong.
+        """
+        found = as_tried((find_candidate(text, known=CLAIMABLE) for text in candidates), value_of("window"))
+        report, seed = value_of("report"), value_of("seed")
+        stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
+        settings = Settings(
+            # What a failure says to type: the same options, but for what it names itself.
+            options=tuple(given(value_of, prefix="", without=_OWN_IN_REPRODUCTION)),
+            report=(report or folder / RESULTS / stamp).absolute(),
+            effort=Effort(
+                value_of("cases") or Effort.profile, tuple(value_of("surface")), value_of("replay") or "",
+                value_of("worlds"),
+            ),
+            **{option.name.replace("-", "_"): value_of(option.name) for option in CLUSTER_OPTIONS},
+            binaries=explicit_binaries(value_of("binary")),
+            allow_skipped=value_of("allow-skipped"), keep_going=value_of("keep-going"),
+            fail_fast=value_of("fail-fast"),
+            **({} if seed is None else {"seed": seed}),
+        )  # fmt: skip
+        request = cls(found, settings, tuple(value_of("clause")), tuple(value_of("profile")))
+        request.check()
+        return request
+
+    def selects(self, clause: str) -> bool:
+        """Whether a clause is asked for."""
+        return is_selected(clause, self.clauses, self.profiles)
+
+    def check(self) -> None:
+        """Refuse what cannot be judged, before anything is started: a run that tries nothing of it would look fine.
+
+        Raises:
+            UsageError: there is no such clause or profile, a candidate is not held to it, or two have one name.
+        """
+        for clause in self.clauses:
+            find_clause(clause)
+        known = sorted(CLAIMABLE.profiles)
+        for profile in self.profiles:
+            if profile not in known:
+                raise UsageError(f"no clauses of a profile {profile!r}", remedy=did_you_mean(profile, known))
+        for candidate in self.candidates:
+            self._check_claims(candidate)
+        names = sorted(candidate.name for candidate in self.candidates)
+        if len(set(names)) < len(names):
+            raise UsageError(
+                f"two candidates have the same name: {', '.join(names)}",
+                remedy="metadata.name tells them apart in the report",
+            )
+
+    def _check_claims(self, candidate: Candidate) -> None:
+        for profile in self.profiles:
+            if profile not in candidate.claims.profiles:
+                raise UsageError(
+                    f"{candidate.name} does not claim the profile {profile}, so nothing of it would be tried",
+                    remedy=f"add {profile} to spec.claims.profiles in {candidate.path}, or ask for something else",
+                )
+        for clause in self.clauses:
+            if why := why_unclaimed(CATALOGUE[clause], candidate.claims):
+                raise UsageError(
+                    f"{candidate.name} is not held to {clause}: {why}",
+                    remedy=f"claim it in spec.claims of {candidate.path}, or ask for something else",
+                )
+
+    def check_several_clusters(self) -> None:
+        """Refuse several clusters where there can be but one.
+
+        Raises:
+            UsageError: that is so.
+        """
+        if self.settings.cluster == "existing":
+            raise UsageError("an existing cluster is one cluster: it cannot be shared", remedy="leave out -n (--jobs)")
+        if self.settings.keep_cluster or self.settings.cluster_name:
+            raise UsageError(
+                "several clusters cannot have one name", remedy="leave out -n (--jobs), or the cluster's name"
+            )
