@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from schedproof.oracle.reason import Reason
     from schedproof.stimulus.context import Context
 
-__all__ = ["PodChanges"]
+__all__ = ["HOLD", "PodChanges"]
 
-_FINALIZER = "schedproof.dev/hold"
+HOLD = "schedproof.dev/hold"
+"""A finalizer: a pod that has it remains after it was deleted, until it is let go."""
 _ENDED = ("Succeeded", "Failed")
 _DEAF = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 3600; done"]
 """A container's command that goes on when its pod is deleted, for as long as the pod's grace period lasts."""
@@ -90,7 +91,7 @@ class PodChanges:
         One that lingers needs a cluster without kubelets.
         """
         if lingers:
-            spec["finalizers"] = [_FINALIZER]
+            spec["finalizers"] = [HOLD]
         return self.create(
             "neighbour", role="filler", scheduler_name=FILLER, node=node, labels={"app": app},
             tolerations=TOLERATE_ALL, **self._ending(ends), **spec,
@@ -191,7 +192,7 @@ class PodChanges:
         if self._real and lingers:
             spec = {"command": _DEAF, "terminationGracePeriodSeconds": _GRACE}
         elif lingers:
-            spec = {"finalizers": [_FINALIZER]}
+            spec = {"finalizers": [HOLD]}
         return self.create(
             "filler", role="filler", scheduler_name=FILLER, node=node, tolerations=TOLERATE_ALL,
             cpu=taken.get("cpu", ""), memory=taken.get("memory", ""), namespace=self._filler_namespace(), **spec,
@@ -312,7 +313,7 @@ class PodChanges:
 
         Where kubelets run it, its containers end at the deletion, and its resources are free from then on.
         """
-        return self.create(name, finalizers=[_FINALIZER], **spec)
+        return self.create(name, finalizers=[HOLD], **spec)
 
     def let_go(self, pods: Sequence[Pod]) -> None:
         """Let those of them that linger, and are to end, do so; the others linger no more."""

@@ -10,6 +10,7 @@ from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import PodCreated
 from schedproof.oracle.manifest import occupants
 from schedproof.oracle.ports import port_conflicts
+from schedproof.stimulus.changes.pods import HOLD
 from schedproof.stimulus.pods import FILLER, NEVER_STARTS, TOLERATE_ALL
 from schedproof.worlds.search import Wrong
 from schedproof.worlds.words import node_manifest
@@ -161,22 +162,19 @@ class WorldRuns:
         there = occupants(list(self._recorder.pods.values())).get(step["node"], ())
         if port_conflicts({"spec": step["there"].get("spec", {})}, there):
             return
-        name, namespace = step["there"]["name"], self._namespace(step.get("elsewhere", ""))
+        name, late, namesake = step["there"]["name"], step.get("late"), self._named.get(step.get("namesake", ""))
         spec: dict[str, Any] = {
-            **self._spec(step["there"]), "tolerations": TOLERATE_ALL,
-            **({"annotations": NEVER_STARTS} if step.get("unstarted") else {}),
+            **self._spec(step["there"]), "tolerations": TOLERATE_ALL, "plain": True,
+            "namespace": self._namespace(step.get("elsewhere", "")), "node": "" if late else step["node"],
+            "annotations": NEVER_STARTS if step.get("unstarted") else {},
+            "finalizers": [HOLD] if step.get("lingers") else [],
         }  # fmt: skip
-        pods, namesake = self._pods, self._named.get(step.get("namesake", ""))
         if namesake is not None:
-            pod = pods.twin(namesake, namespace, step["node"], plain=True, **spec)
+            pod = self._pods.twin(namesake, **spec)
         else:
-            create = pods.lingering if step.get("lingers") else pods.create
-            node = "" if step.get("late") else step["node"]
-            pod = create(
-                name, plain=True, role="filler", scheduler_name=FILLER, node=node, namespace=namespace, **spec
-            )  # fmt: skip
-            if step.get("late"):
-                pods.bind_elsewhere(pod, step["node"])
+            pod = self._pods.create(name, role="filler", scheduler_name=FILLER, **spec)
+        if late:
+            self._pods.bind_elsewhere(pod, step["node"])
         self._named[name] = pod
 
     def _namespace(self, elsewhere: str) -> str:
