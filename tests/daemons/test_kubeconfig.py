@@ -27,7 +27,7 @@ def files(folder: Path) -> dict[str, str]:
 
 def test_they_are_files_and_variables(kubeconfig: Path, tmp_path: Path) -> None:
     folder = tmp_path / "account"
-    told = in_cluster(kubeconfig, folder, "mine", "of its own")
+    told = in_cluster(kubeconfig, folder, "mine", lambda: "of its own")
     assert told == {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": "6443"}
     assert files(folder) == {"token": "of its own", "ca.crt": "the authority", "namespace": "mine"}
     assert {file.stat().st_mode & 0o777 for file in folder.iterdir() if file.is_file()} == {0o600}
@@ -66,5 +66,5 @@ def test_what_a_pod_could_not_be_told_is_left_out(
     if value is None:
         del fields[field]
     kubeconfig.write_text(json.dumps(config))
-    assert in_cluster(kubeconfig, tmp_path / "account", "mine", "of its own") == {}
+    assert in_cluster(kubeconfig, tmp_path / "account", "mine", lambda: "of its own") == {}
     assert not (tmp_path / "account").exists()

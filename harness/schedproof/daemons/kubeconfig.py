@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from schedproof.daemons.certificates import KeyPair
 
@@ -58,7 +58,7 @@ def server_of(path: Path) -> str:
     return str(json.loads(path.read_text())["clusters"][0]["cluster"]["server"])
 
 
-def in_cluster(kubeconfig: Path, folder: Path, namespace: str, token: str) -> dict[str, str]:
+def in_cluster(kubeconfig: Path, folder: Path, namespace: str, token: Callable[[], str]) -> dict[str, str]:
     """Lay a kubeconfig that `write_kubeconfig` wrote out as a pod finds its credentials in `IN_CLUSTER`.
 
     Returns the environment that goes with it; empty, and nothing is written, where a pod could not be told the same: a
@@ -68,7 +68,7 @@ def in_cluster(kubeconfig: Path, folder: Path, namespace: str, token: str) -> di
         kubeconfig: of one identity.
         folder: is made.
         namespace: that of the ServiceAccount.
-        token: of the same identity, for the file.
+        token: makes one of the same identity, for the file.
     """
     config = json.loads(kubeconfig.read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
@@ -78,7 +78,7 @@ def in_cluster(kubeconfig: Path, folder: Path, namespace: str, token: str) -> di
         return {}
     folder.mkdir(mode=0o700, exist_ok=True)
     authority = base64.b64decode(cluster["certificate-authority-data"])
-    write_account(folder, {"token": token.encode(), "ca.crt": authority, "namespace": namespace.encode()})
+    write_account(folder, {"token": token().encode(), "ca.crt": authority, "namespace": namespace.encode()})
     return {"KUBERNETES_SERVICE_HOST": server.hostname or "", "KUBERNETES_SERVICE_PORT": str(server.port or 443)}
 
 

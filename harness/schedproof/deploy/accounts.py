@@ -43,12 +43,14 @@ class Accounts:
         Both are empty where a pod could not be told what the identity's kubeconfig says.
         """
         folder = self._parent() / f"account-{identity.name}"
-        token = self._api.token(identity.namespace, identity.name, bound_to=self.bound_to)
+
+        def token() -> str:
+            made = self._api.token(identity.namespace, identity.name, bound_to=self.bound_to)
+            self._laid_out[folder] = identity, made
+            return made
+
         environment = in_cluster(identity.kubeconfig, folder, identity.namespace, token)
-        if not environment:
-            return {}, {}
-        self._laid_out[folder] = identity, token
-        return {IN_CLUSTER: folder}, environment
+        return ({IN_CLUSTER: folder}, environment) if environment else ({}, {})
 
     def replace_tokens(self) -> None:
         """Put new tokens, which are bound to nothing, in the place of all, as a kubelet does before they expire."""
