@@ -75,7 +75,7 @@ parity: setup
 varied: setup
 	rm -rf build/varied
 	for name in stock least-traffic-controller; do $(BIN)/schedproof run $$name --report build/varied/$$name || exit; done
-	cd tests && ../$(BIN)/python -m differential.fields ../build/varied
+	cd tests && PYTHONPATH=../tools ../$(BIN)/python -m differential.fields ../build/varied
 
 worlds: setup
 	$(BIN)/python tools/world_defects.py $(ARGS)

@@ -25,6 +25,7 @@ from typing import Any
 
 import yaml
 from busy import busy_loops
+from pages import write_table
 
 from schedproof.foundation.processes.sandbox_init import end_with_parent
 
@@ -33,7 +34,6 @@ SOAK = ROOT / "build" / "soak"
 RUNS = SOAK / "runs.jsonl"
 CANDIDATES = ROOT / "fixtures" / "candidates"
 PAGE = ROOT / "docs" / "trust.md"
-BEGIN, END = "<!-- begin: make soak -->", "<!-- end: make soak -->"
 WORLDS = "stock, 500 random worlds"
 LOOPS = 4
 """Busy loops for each core, in a busy run."""
@@ -159,9 +159,7 @@ def main() -> int:
         sys.stdout.flush()
     sys.stdout.write(table(runs))
     if arguments.write:
-        page = PAGE.read_text()
-        before, _, rest = page.partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{table(runs)}{END}{rest.partition(END)[2]}")
+        write_table(PAGE, "make soak", table(runs))
     tried = sum(sum(one["outcomes"].values()) for one in runs)
     invalid = sum(len(one["invalid"]) for one in runs)
     wrong = any(one["blamed"] or one["differs"] or not one["outcomes"] for one in runs)

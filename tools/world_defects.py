@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pages import write_table
 
 from schedproof.foundation.counted import counted
 from schedproof.judge.catalogue import CATALOGUE
@@ -25,7 +26,6 @@ ROOT = Path(__file__).resolve().parent.parent
 CANDIDATES = ROOT / "fixtures" / "candidates"
 REPORT = ROOT / "build" / "worlds"
 PAGE = ROOT / "docs" / "trust.md"
-BEGIN, END = "<!-- begin: make worlds -->", "<!-- end: make worlds -->"
 CLAUSE = "core/random-worlds"
 ABOUT_NODES = (
     "fit-", "node-", "taint-", "toleration", "cordon", "host-port", "pod-affinity", "pod-anti-affinity",
@@ -107,9 +107,7 @@ def main() -> int:
     worlds = found()
     sys.stdout.write(f"{table(rows, worlds)}{len(worlds)} of {counted(len(rows), 'defect')} found\n")
     if arguments.write:
-        page = PAGE.read_text()
-        before, _, rest = page.partition(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{table(rows, worlds)}{END}{rest.partition(END)[2]}")
+        write_table(PAGE, "make worlds", table(rows, worlds))
     return 0 if len(worlds) >= FEWEST * len(rows) else 1
 
 

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pages import write_table
+
 from schedproof.history.acts import PodCreated
 from schedproof.history.history import History
 from schedproof.history.observations import WatchEvent
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 __all__ = ["PAGE", "WORLDS", "read_by_the_oracle", "values_of"]
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "varied.md"
-BEGIN, END = "<!-- begin: make varied -->", "<!-- end: make varied -->"
 WORLDS = 500
 _NAMED = 4
 """Clauses that a row names; of more it says how many."""
@@ -128,9 +129,8 @@ def table(read: Iterable[str], histories: Iterable[History]) -> str:
 def main(reports: list[str]) -> None:
     """Write the table of docs/varied.md from the evidence of runs (folders of `--report`)."""
     folders = [file.parent for report in reports for file in sorted(Path(report).rglob(FILE))]
-    page, (before, _, rest) = PAGE, PAGE.read_text().partition(BEGIN)
     rows = table(read_by_the_oracle(WORLDS), (History(load_records(folder)) for folder in folders))
-    page.write_text(f"{before}{BEGIN}\n{rows}{END}{rest.partition(END)[2]}")
+    write_table(PAGE, "make varied", rows)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from schedproof.cli.output import new_folder
 from schedproof.foundation.console import open_console
-from schedproof.foundation.private import remove_empty
+from schedproof.foundation.private import new_results, remove_empty
 from schedproof.session.options import BENCH_OPTIONS, given
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ def run_benchmarks(arguments: argparse.Namespace) -> int:
     from schedproof.report.bench.terminal import print_bench
     from schedproof.session.bench_session import run_bench
 
-    folder = (arguments.report or new_folder()).absolute()
+    folder = (arguments.report or new_results()).absolute()
     asked = given(lambda name: getattr(arguments, name.replace("-", "_")), prefix="", options=BENCH_OPTIONS)
     command = shlex.join(["schedproof", "bench", *arguments.candidates, *asked])
     try:

@@ -1,19 +1,8 @@
-"""Where the output of commands goes: lines on standard output, results in a folder."""
+"""What commands say, on standard output."""
 
 from __future__ import annotations
 
-import datetime
-from pathlib import Path
-
-from schedproof.foundation.private import RESULTS
-
-__all__ = ["new_folder", "say"]
-
-
-def new_folder() -> Path:
-    """Where results go unless --report says otherwise: named for the moment."""
-    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
-    return Path(RESULTS) / stamp
+__all__ = ["say"]
 
 
 def say(*lines: str) -> None:

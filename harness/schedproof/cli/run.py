@@ -8,11 +8,12 @@ import os
 from typing import TYPE_CHECKING
 
 from schedproof.cli.candidate_arguments import found_candidates
-from schedproof.cli.output import new_folder, say
+from schedproof.cli.output import say
 from schedproof.foundation.console import open_console
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
+from schedproof.foundation.private import new_results
 from schedproof.judge.own import is_own
 from schedproof.session.options import given
 
@@ -39,7 +40,7 @@ def run_suites(arguments: argparse.Namespace) -> int:
         return _run_once(arguments, since=since)[0]
     from schedproof.report.run.repeated import Repeated
 
-    folder, repeated, code = arguments.report or new_folder(), Repeated(arguments.repeat), 0
+    folder, repeated, code = arguments.report or new_results(), Repeated(arguments.repeat), 0
     for number in range(1, arguments.repeat + 1):
         say(repeated.heading)
         one = argparse.Namespace(**{**vars(arguments), "report": folder / str(number)})
@@ -78,7 +79,7 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
             "--watch keeps one embedded cluster, and repeats by itself",
             remedy="leave out --repeat, --jobs and --cluster",
         )
-    folder = (arguments.report or new_folder()).absolute()
+    folder = (arguments.report or new_results()).absolute()
     folders = sources(found_candidates(arguments.candidates))
     kept = KeptCluster()
     code = EXIT_PASSED

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["RESULTS", "make_private", "open_private", "remove_empty", "write_private"]
+__all__ = ["RESULTS", "make_private", "new_results", "open_private", "remove_empty", "write_private"]
 
 RESULTS = "schedproof-results"
 """The folder of reports, where the user names none."""
+
+
+def new_results() -> Path:
+    """Where results go unless an option names a place, below the current folder: named for the moment."""
+    stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
+    return Path(RESULTS) / stamp
 
 
 def make_private(folder: Path) -> None:

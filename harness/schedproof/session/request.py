@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import datetime
 from typing import TYPE_CHECKING, Any
 
 from schedproof.binaries.resolve import explicit_binaries
 from schedproof.candidate.shipped import find_candidate
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import UsageError
-from schedproof.foundation.private import RESULTS
+from schedproof.foundation.private import new_results
 from schedproof.judge.catalogue import CATALOGUE, find_clause
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.judge import why_unclaimed
@@ -53,11 +52,10 @@ class RunRequest:
         """
         found = as_tried((find_candidate(text, known=CLAIMABLE) for text in candidates), value_of("window"))
         report, seed = value_of("report"), value_of("seed")
-        stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
         settings = Settings(
             # What a failure says to type: the same options, but for what it names itself.
             options=tuple(given(value_of, prefix="", without=_OWN_IN_REPRODUCTION)),
-            report=(report or folder / RESULTS / stamp).absolute(),
+            report=(report or folder / new_results()).absolute(),
             effort=Effort(
                 value_of("cases") or Effort.profile, tuple(value_of("surface")), value_of("replay") or "",
                 value_of("worlds"),

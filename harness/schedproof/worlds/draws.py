@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from schedproof.oracle.ports import host_ports
 from schedproof.oracle.resources import amount_of, needed
-from schedproof.worlds.parts import RESOURCES, RULES_OF_PODS, SUBJECTS, Parts, RandomDraws
+from schedproof.worlds.parts import RESOURCES, RULES_OF_PODS, Parts, RandomDraws
 from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, PREFIX, SYSTEM, World, pod_spec, tidy
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _CHANGES = {
     "pod-affinity": ("there", "there", "labelled", "labelled", "ended", "deleted", "changed"),
     "topology-spread": ("there", "there", "labelled", "labelled", "ended", "deleted", "changed"),
 }
-"""Kinds of steps, besides pods that come, that matter to a subject."""
+"""Subjects, and the kinds of steps that matter to each besides pods that come."""
 
 
 def worlds(features: Collection[str] = (), *, ports: bool = True, ends: bool = True) -> SearchStrategy[World]:
@@ -60,7 +60,7 @@ def worlds(features: Collection[str] = (), *, ports: bool = True, ends: bool = T
     from hypothesis import strategies
 
     left_out = (RULES_OF_PODS - set(features)) | (set() if ports else {"ports"})
-    subjects = [subject for subject in SUBJECTS if subject not in left_out]
+    subjects = [subject for subject in _CHANGES if subject not in left_out]
 
     def drawn(number: int) -> World:
         return _Drawing(RandomDraws(random.Random(number)), subjects, ends=ends).world()  # noqa: S311 - reproducible
@@ -123,6 +123,11 @@ class _Drawing:
         return tidy(world)
 
     @property
+    def _pods(self) -> list[Manifest]:
+        """The steps so far by which pods come, or are there."""
+        return [step for step in self._steps if {"comes", "there"} & step.keys()]
+
+    @property
     def _next_name(self) -> str:
         return f"pod-{len(self._steps) + 1}"
 
@@ -136,7 +141,7 @@ class _Drawing:
         if kind == "there":
             return [self._is_there(node)]
         over = {step[one] for step in self._steps for one in ("deleted", "ended") if one in step}
-        there = [step for step in self._steps if {"comes", "there"} & step.keys() and _pod_of(step)["name"] not in over]
+        there = [step for step in self._pods if _pod_of(step)["name"] not in over]
         if kind == "ended":
             there = [step for step in there if self._ends and not step.get("unstarted")]
         if kind == "deleted" and draws.chance(0.5):
@@ -160,8 +165,7 @@ class _Drawing:
         if draws.chance(0.5):
             step["elsewhere"] = draws.pick((BESIDE, BESIDE, SYSTEM))
             taken = {one["namesake"] for one in self._steps if "namesake" in one}
-            own = [one for one in self._steps if {"comes", "there"} & one.keys() and "elsewhere" not in one]
-            names = {_pod_of(one)["name"]: one.get("node", node) for one in own}
+            names = {_pod_of(one)["name"]: one.get("node", node) for one in self._pods if "elsewhere" not in one}
             if (free := sorted(names.keys() - taken)) and draws.chance(0.6):
                 name = draws.pick(free)
                 step |= {"namesake": name, "node": names[name]}

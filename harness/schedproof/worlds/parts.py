@@ -18,14 +18,10 @@ if TYPE_CHECKING:
 
     from schedproof.worlds.world import Manifest
 
-__all__ = ["RESOURCES", "RULES_OF_PODS", "SUBJECTS", "Parts", "RandomDraws"]
+__all__ = ["RESOURCES", "RULES_OF_PODS", "Parts", "RandomDraws"]
 
-SUBJECTS = ("labels", "taints", "room", "ports", "pod-affinity", "topology-spread")
-"""What a world may be about."""
 RULES_OF_PODS = frozenset({"pod-affinity", "topology-spread"})
-"""Those that are about other pods, by the names of the features that a candidate claims."""
-RESOURCES = ("cpu", "memory", "ephemeral-storage", DEVICE, "pods")
-"""Of which pods ask for some, and nodes offer little."""
+"""Subjects of worlds that are about other pods, by the names of the features that a candidate claims."""
 _KEYS = ("zone", "disk", "rank", "tier")
 _LABELS = {
     "zone": ("a", "b", ""), "disk": ("ssd", "hdd"), "rank": ("0", "9", "10", "010", "x"), "tier": ("a", "", "1"),
@@ -47,6 +43,8 @@ _OFFERED = {
     DEVICE: ("1", "2"),
     "pods": ("1", "2", "3"),
 }
+RESOURCES = tuple(_OFFERED)
+"""Of which pods ask for some, and nodes offer little."""
 _LIMITS = {"cpu": "2", "memory": "2Gi", "ephemeral-storage": "3Gi"}
 """More than any request; what an extended resource's limit is, it asks for."""
 _PORTS = ((8080, "TCP"), (8080, "UDP"), (9090, "TCP"))
@@ -77,7 +75,8 @@ class Parts:
 
     Args:
         draws: where choices come from.
-        about: some of `SUBJECTS`. Of the others there is nothing in the world.
+        about: some of `labels`, `taints`, `room`, `ports`, `pod-affinity`, `topology-spread`. Of the others there is
+            nothing in the world.
         resources: some of `RESOURCES`, of which the same holds.
     """
 

@@ -47,7 +47,7 @@ USUAL: Mapping[str, str | None] = {
 """What a node offers unless its `allocatable` says otherwise."""
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _ABOUT_PODS = ("deleted", "ended", "labelled")
-"""Steps that something happens to an earlier pod in."""
+"""Kinds of steps that change an earlier pod."""
 _MEAN_ALL = ("labelSelector", "namespaceSelector")
 """Fields that mean something else where they are empty than where they are not there."""
 

@@ -1,1 +1,1 @@
-"""What is asked of one kind of candidate alone: extenders, compiled schedulers and their plugins."""
+"""Stimuli for one kind of candidate: extenders, and compiled schedulers with their plugins."""

@@ -1,0 +1,15 @@
+"""Tables of docs that tools write, between `<!-- begin: COMMAND -->` and `<!-- end: COMMAND -->`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write_table(page: Path, command: str, table: str) -> None:
+    """Put what a command has found in the place of what stands there."""
+    begin, end = f"<!-- begin: {command} -->", f"<!-- end: {command} -->"
+    before, _, rest = page.read_text().partition(begin)
+    page.write_text(f"{before}{begin}\n{table}{end}{rest.partition(end)[2]}")
