@@ -14,6 +14,7 @@ import os
 import ssl
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,6 @@ from schedproof.clusters.existing.access import read_access
 from schedproof.foundation.progress import ConsoleProgress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from pytest_benchmark.fixture import BenchmarkFixture
 
 pytestmark = pytest.mark.live

@@ -13,12 +13,11 @@ from tests.judge.histories import HistoryBuilder, as_read
 
 from schedproof.history.history import History
 from schedproof.history.index import Index
+from schedproof.history.record import Record
 from schedproof.judge.judge import judge, judge_all
 
 if TYPE_CHECKING:
     from pytest_benchmark.fixture import BenchmarkFixture
-
-    from schedproof.history.record import Record
 
 EARLIER, LAST = "core/fit-memory", "core/fit-cpu"
 CLAUSES = (10, 100, 1_000)

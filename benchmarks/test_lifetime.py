@@ -9,13 +9,12 @@ import json
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_benchmark.fixture import BenchmarkFixture
 
 pytestmark = pytest.mark.live

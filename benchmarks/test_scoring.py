@@ -12,6 +12,7 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +26,7 @@ from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.processes.ports import listening_socket
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.normalization.answer import Readings, Surface
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import RULES
 from schedproof.normalization.search import search
@@ -33,11 +35,7 @@ from schedproof.normalization.surfaces.plugin import PluginSurface
 from schedproof.traffic.readings import node_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from pytest_benchmark.fixture import BenchmarkFixture
-
-    from schedproof.normalization.answer import Readings, Surface
 
 pytestmark = pytest.mark.live
 

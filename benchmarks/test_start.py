@@ -6,6 +6,7 @@ Run with `pytest benchmarks`; `--benchmark-json FILE` keeps the breakdown of eve
 from __future__ import annotations
 
 import statistics
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,8 +18,6 @@ from schedproof.foundation.content import content
 from schedproof.foundation.progress import ConsoleProgress
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pytest_benchmark.fixture import BenchmarkFixture
 
 pytestmark = pytest.mark.live

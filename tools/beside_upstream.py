@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.benchmark.contestant import Contestant
 from schedproof.benchmark.driver import BINARY
@@ -27,13 +26,11 @@ from schedproof.benchmark.workloads.scheduler_perf import import_case
 from schedproof.binaries.cache import cache_dir
 from schedproof.binaries.lock import DEFAULT_KUBERNETES, load
 from schedproof.binaries.resolve import resolve
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.scheduler_config import SERVED_VERSION
 from schedproof.candidate.shipped import find_candidate
 from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
 from schedproof.foundation.progress import ConsoleProgress
-
-if TYPE_CHECKING:
-    from schedproof.candidate.descriptor.descriptor import Candidate
 
 PACKAGE = "k8s.io/kubernetes/test/integration/scheduler_perf/misc"
 

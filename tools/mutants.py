@@ -19,18 +19,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cosmic_ray.commands import init
 from cosmic_ray.mutating import mutate_and_test
 from cosmic_ray.work_db import WorkDB, use_db
-from cosmic_ray.work_item import TestOutcome
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from cosmic_ray.work_item import MutationSpec, WorkItem
+from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkItem
 
 ROOMS = {
     "oracle": ("oracle", ["tests/oracle", "tests/benchmark/test_placement.py"]),

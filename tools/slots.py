@@ -9,17 +9,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from schedproof.binaries.cache import cache_dir
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.parallel.plan import fitting_jobs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = ["take"]
 
 SLOT_FREE = Deadline("slot free", 7200, "others' tests and builds come first: the longest part of all tests")
 

@@ -7,15 +7,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.cli.schema import SCHEMAS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = ["PAGES", "with_fields"]
 
 PAGES = sorted((Path(__file__).resolve().parent.parent / "docs").glob("*.md"))
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from schedproof.stimulus.case import Case
+from schedproof.stimulus.case import Case
 
 
 @pytest.mark.clause("controller/steady")

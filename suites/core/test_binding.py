@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from schedproof.stimulus.case import Case
+from schedproof.stimulus.case import Case
 
 HOST = "kubernetes.io/hostname"
 CROWD, ABSENT = {"matchLabels": {"app": "crowd"}}, {"matchLabels": {"app": "absent"}}

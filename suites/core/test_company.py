@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from schedproof.stimulus.case import Case
-    from schedproof.stimulus.pods import Pod
+from schedproof.stimulus.case import Case
+from schedproof.stimulus.pods import Pod
 
 ZONE, POOL, HOST = "schedproof.dev/zone", "schedproof.dev/pool", "kubernetes.io/hostname"
 EAST, ALSO_EAST, WEST, NORTH = "node-east-1", "node-east-2", "node-west", "node-north"

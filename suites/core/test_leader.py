@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
-if TYPE_CHECKING:
-    from schedproof.stimulus.case import Case
+from schedproof.stimulus.case import Case
 
 PODS = 10
 """One by one: where both instances schedule, each of them is the first one to try once in a while."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+import random
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import pytest
 
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Sequence
-
-    from schedproof.stimulus.case import Case
-    from schedproof.stimulus.pods import Pod
+from schedproof.stimulus.case import Case
+from schedproof.stimulus.pods import Pod
 
 NODES = 6
 """With eight rounds, a choice at random passes less than once in a million times."""

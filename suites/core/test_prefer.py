@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.stimulus.case import Case
-    from schedproof.stimulus.pods import Pod
+from schedproof.stimulus.case import Case
+from schedproof.stimulus.pods import Pod
 
 HOST, WISH = "kubernetes.io/hostname", "schedproof.dev/wish"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

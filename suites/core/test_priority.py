@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from schedproof.stimulus.case import Case
-    from schedproof.stimulus.pods import Pod
+from schedproof.stimulus.case import Case
+from schedproof.stimulus.pods import Pod
 
 PRIORITIES = (-1_000_000, -1000, -10, -1, 0, 2, 9, 10, 1000, 1_000_000_000)
 """As numbers, not as text nor without their sign. 0 is that of a pod without a PriorityClass."""

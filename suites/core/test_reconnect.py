@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from schedproof.stimulus.case import Case
-    from schedproof.stimulus.pods import Pod
+from schedproof.stimulus.case import Case
+from schedproof.stimulus.pods import Pod
 
 LATE = ("schedproof.dev/late", "schedproof.dev/later")
 BURST = 40

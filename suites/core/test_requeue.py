@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from schedproof.candidate.kinds import RbacSpec
-
-if TYPE_CHECKING:
-    from schedproof.stimulus.case import Case
+from schedproof.stimulus.case import Case
 
 REFUSALS = {500: 3, 409: 2}
 """HTTP status to how often a pod's Binding is answered with it."""

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from schedproof.stimulus.case import Case
 from schedproof.stimulus.pods import NEVER_STARTS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.stimulus.case import Case
 
 MANY = 70
 """Pods of others: more than a small cache holds."""

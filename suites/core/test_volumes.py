@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from schedproof.stimulus.case import Case
 from schedproof.stimulus.changes.volumes import ZONE
-
-if TYPE_CHECKING:
-    from schedproof.stimulus.case import Case
 
 HOSTNAME = "kubernetes.io/hostname"
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from schedproof.proxies.taps import Fault
-
-if TYPE_CHECKING:
-    from schedproof.stimulus.case import Case
+from schedproof.proxies.exchange import Fault
+from schedproof.stimulus.case import Case
 
 NO_SUCH_NODE = {"schedproof.dev/no-such": "node"}
 

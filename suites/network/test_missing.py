@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
-from schedproof.proxies.taps import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from schedproof.stimulus.case import Case
-    from schedproof.stimulus.pods import Pod
+from schedproof.proxies.exchange import Fault
+from schedproof.stimulus.case import Case
+from schedproof.stimulus.pods import Pod
 
 FAR = 1000
 PAIRED = 15

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
 from schedproof.judge.clauses.network.competing import MANY
 from schedproof.judge.clauses.network.preference import ROTATIONS
 from schedproof.normalization.surfaces.scheduler import confined
+from schedproof.stimulus.case import Case
 from schedproof.stimulus.changes.nodes import LOOKALIKES, UNUSUAL_NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.stimulus.case import Case
 
 HOST, WISH = "kubernetes.io/hostname", "schedproof.dev/wish"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"

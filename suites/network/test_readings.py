@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from schedproof.normalization.policies import PLAUSIBLE
+from schedproof.stimulus.case import Case
 from schedproof.stimulus.traffic.load import opposed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.stimulus.case import Case
 
 BURST, REST = (0.0, 0.25), (0.25, 1.0)
 """Shares of a window."""

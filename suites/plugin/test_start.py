@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
+from schedproof.stimulus.case import Case
 from schedproof.stimulus.traffic.load import opposed
-
-if TYPE_CHECKING:
-    from schedproof.stimulus.case import Case
 
 
 @pytest.mark.clause("plugin/config-version")

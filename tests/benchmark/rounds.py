@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from schedproof.benchmark.driver import PodTimes
+from schedproof.benchmark.results import Mode
 from schedproof.benchmark.round import Round
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.benchmark.results import Mode
 
 
 def row(number: int, *, intended: float = 0.0, late: float = 0.0, seen: float | None = None) -> PodTimes:

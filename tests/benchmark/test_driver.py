@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from schedproof.benchmark.driver import Bound, Churned, ChurnLoad, Created, Driver, Pods, PodTimes, Timed
 from schedproof.foundation.errors import CandidateError, HostError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 TEMPLATE = {"apiVersion": "v1", "kind": "Pod", "spec": {"containers": []}}
 PODS = Pods("measured", "bench", "pod-", 2, [TEMPLATE])

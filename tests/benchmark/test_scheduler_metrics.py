@@ -7,7 +7,7 @@ import dataclasses
 import http.client
 import http.server
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,9 +15,6 @@ from schedproof.benchmark.measure import scheduler_metrics
 from schedproof.benchmark.measure.scheduler_metrics import NONE, OwnMetrics, Total, cross_check, fetch, parse, throttled
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 # As kube-scheduler v1.36.3 served it after 100 pods; without most series and buckets, and with a failed attempt added.
 SERVED = """\

@@ -6,16 +6,13 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from schedproof.benchmark.measure.usage import Load, MachineSample, Meter, Usage, beneath, family, host_pids, noise
 from schedproof.foundation.processes.sandbox import Command, Sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MEGABYTE = 1 << 20
 

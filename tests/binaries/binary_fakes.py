@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import fcntl
+import io
 import json
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from schedproof.binaries import lock
 from schedproof.foundation.progress import SilentProgress
-
-if TYPE_CHECKING:
-    import io
-    from pathlib import Path
 
 KUBE = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 CNI = ("host-local", "loopback", "portmap", "ptp")

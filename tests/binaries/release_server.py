@@ -9,13 +9,11 @@ import http.server
 import io
 import tarfile
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from schedproof.binaries import lock
-from schedproof.binaries.cache import machine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from schedproof.binaries.machine import machine
 
 ARCH = machine().partition("-")[2]
 """Go's name of this machine's architecture."""

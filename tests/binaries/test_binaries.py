@@ -16,8 +16,9 @@ import pytest
 import schedproof
 from schedproof.binaries import command, lock, toolchain, versions
 from schedproof.binaries.build import build
-from schedproof.binaries.cache import binary_path, cache_dir, log_path, machine
+from schedproof.binaries.cache import binary_path, cache_dir, log_path
 from schedproof.binaries.goversion import GoVersion
+from schedproof.binaries.machine import machine
 from schedproof.binaries.resolve import Origin, Resolved, built, locate, resolve, setting
 from schedproof.foundation import progress as progress_module
 from schedproof.foundation.deadlines import Deadline

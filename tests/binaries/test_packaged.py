@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,6 @@ from schedproof.binaries.resolve import Origin, Resolved, locate, resolve
 from schedproof.foundation.progress import SilentProgress
 
 from .binary_fakes import FakeGo, Heard, banner, go, machine_without_binaries, program
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 __all__ = ["go", "machine_without_binaries"]
 

@@ -13,8 +13,8 @@ import sys
 import tarfile
 import threading
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -33,12 +33,9 @@ from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 
 from .binary_fakes import FakeGo, Heard, banner, go, machine_without_binaries, program, script
-from .release_server import ReleaseServer, release_server, sha256, tarball
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["go", "machine_without_binaries"]
+from .release_server import ReleaseServer, release_server, sha256, tarball
 
 ETCD = script(banner("etcd")).encode()
 SOON = Deadline("soon", 30, "only bounds how long a failing test takes")

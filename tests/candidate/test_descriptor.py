@@ -6,8 +6,8 @@ import copy
 import json
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -15,18 +15,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from schedproof.candidate.claims import PROFILES, Claims, NetworkClaims, claims_from_dict
-from schedproof.candidate.descriptor.descriptor import Candidate, DescriptorError, load_candidate
+from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
 from schedproof.candidate.descriptor.features import FEATURES
 from schedproof.candidate.kinds import AttachedSpec, ControllerSpec, ExtenderSpec, PluginSpec
 from schedproof.candidate.placeholders import PLACEHOLDERS, fill, placeholders_in
 from schedproof.candidate.shipped import find_candidate, shipped_names
 from schedproof.candidate.timing import TIMING_CLAIMS, Timing
 from schedproof.documents.durations import format_duration, parse_duration
+from schedproof.documents.problems import DescriptorError
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.claimable import CLAIMABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "candidate.md").read_text()
 EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)

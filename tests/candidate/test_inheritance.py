@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from schedproof.candidate.descriptor.descriptor import DescriptorError, load_candidate
+from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.candidate.kinds import ControllerSpec, ExtenderSpec
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from schedproof.documents.problems import DescriptorError
 
 BASE = """\
 apiVersion: schedproof/v1

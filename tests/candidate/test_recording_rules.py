@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from schedproof.candidate.claims import NetworkClaims
 from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.documents.problems import DescriptorError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 DESCRIPTOR = """
 apiVersion: schedproof/v1

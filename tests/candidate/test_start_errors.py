@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
 
 import pytest
 
 from schedproof.candidate.start_errors import REFUSED_VERSION, UNREGISTERED, explain_start
 from schedproof.foundation.errors import CandidateError
-
-if TYPE_CHECKING:
-    import re
 
 BEFORE = """\
 I1121 15:32:33.234588   23219 flags.go:64] FLAG: --write-config-to=""

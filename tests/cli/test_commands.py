@@ -7,7 +7,8 @@ import os
 import shlex
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -22,9 +23,6 @@ from schedproof.foundation.content import content
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.hints import _HINTS, hint_for
 from schedproof.judge.judge import why_unclaimed
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EXAMPLES = [example for group in _COMMANDS.values() for _, example in group.values()]
 

@@ -12,7 +12,8 @@ from schedproof.binaries.goversion import GoVersion
 from schedproof.binaries.resolve import Origin, Resolved
 from schedproof.binaries.toolchain import Go
 from schedproof.cli.doctor import doctor
-from schedproof.cli.doctor.doctor import Check, Machine, diagnose
+from schedproof.cli.doctor.check import Check
+from schedproof.cli.doctor.doctor import Machine, diagnose
 from schedproof.cli.doctor.kind import KindHost
 from schedproof.clusters.embedded import cluster as embedded
 from schedproof.clusters.kind import cluster as kind

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from schedproof.clusters.existing.access import read_access
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def config(*, current: str = "one", cluster: dict[str, Any] | None = None, user: dict[str, Any] | None = None) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from schedproof.clusters.kind.nodes import KindNodes
 from schedproof.clusters.kind.ownership import Claim, Note
 from schedproof.clusters.spec import KindSpec
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SPEC = KindSpec("1.36", 0.5, 3, {})
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,10 +14,6 @@ from schedproof.clusters.kind.docker import DockerError
 from schedproof.clusters.kind.leftovers import remove_leftovers
 from schedproof.clusters.kind.ownership import CLUSTER_LABEL, LOCK_LABEL, MARK, Claim, Note, ours
 from schedproof.foundation.errors import HostError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NOTE = Note(["x-control-plane", "x-worker"], "image", "digest", "/evidence/audit.jsonl")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
@@ -11,9 +12,6 @@ from schedproof.clusters import run_lease
 from schedproof.clusters.api import Api, Conflict, Manifest, NotFound
 from schedproof.clusters.run_lease import Owner
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 class Leases:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +11,6 @@ from schedproof.clusters.spec import ClusterSpec, KindSpec, NodeSpec, load_kind_
 from schedproof.documents.problems import DescriptorError, Problem
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 KUBELET = {"memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}
 HEADER = "apiVersion: schedproof/v1\nkind: Cluster\nmetadata: {name: test}\n"

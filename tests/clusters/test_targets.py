@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from schedproof.clusters import targets
 from schedproof.clusters.targets import TargetsServer
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LABELS = {node: {"instance": f"{node}:9100", "node": node} for node in ("a", "b")}
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from schedproof.daemons.kubeconfig import in_cluster, write_account, write_kubeconfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

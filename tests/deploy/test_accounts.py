@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from schedproof.clusters.cluster import Identity
 from schedproof.daemons.kubeconfig import IN_CLUSTER, write_kubeconfig
 from schedproof.deploy.accounts import Accounts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Apiserver:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import stat
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
 
 from schedproof.deploy.container_log import ContainerLog
 from schedproof.foundation.processes.sandbox_init import LOG_HEAD, LOG_TAIL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 MIB = 1 << 20
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from schedproof.deploy.descendants import Descendants, Listener, OwnFiles, own_folders
 from schedproof.foundation.processes.process_tree import SeenProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 ROOT = SeenProcess(10, 1, 0.0, ("sh", "loop.sh"), "/bin/sh", "/")
 """The process that was started."""

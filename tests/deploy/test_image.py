@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import tarfile
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,9 +14,6 @@ from schedproof.candidate.kinds import CommandSpec
 from schedproof.clusters.kind.docker import DockerError
 from schedproof.deploy import image
 from schedproof.foundation.errors import CandidateError, UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CANDIDATE = """\
 apiVersion: schedproof/v1

@@ -5,12 +5,14 @@ from __future__ import annotations
 import concurrent.futures
 import dataclasses
 import fcntl
+import io
 import json
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -33,10 +35,6 @@ from schedproof.deploy.plugin_build.plugin_module import (
 from schedproof.deploy.plugin_build.plugin_sources import Sources
 from schedproof.foundation.errors import CandidateError, HostError
 from schedproof.foundation.progress import SilentProgress
-
-if TYPE_CHECKING:
-    import io
-    from collections.abc import Callable
 
 GO = """\
 import fcntl, json, os, pathlib, sys

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,10 +16,6 @@ from schedproof.deploy.pod_component import PodComponent
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 SOON = Deadline("test", 30, "what is played here happens at once")
 

@@ -11,24 +11,19 @@ import re
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.foundation.progress import ConsoleProgress
-from schedproof.oracle.feasibility import check, unmodelled
+from schedproof.oracle.coverage import unmodelled
+from schedproof.oracle.feasibility import check
+from schedproof.oracle.manifest import Manifest
 from schedproof.oracle.selectors import required_terms, selects
 
 from .programs import built
-from .referee import decisions
+from .referee import Decision, decisions
 from .worlds import Worlds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from schedproof.oracle.manifest import Manifest
-
-    from .referee import Decision
 
 _BATCH = 2_000
 _SEVERAL = ("InterPodAffinity", "PodTopologySpread", "VolumeBinding", "VolumeZone", "DynamicResources")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pages import write_table
 
@@ -16,11 +17,6 @@ from schedproof.oracle.feasibility import check
 
 from .referee import inventory_of, storage_of
 from .worlds import Worlds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-__all__ = ["PAGE", "WORLDS", "read_by_the_oracle", "values_of"]
 
 PAGE = Path(__file__).resolve().parent.parent.parent / "docs" / "varied.md"
 WORLDS = 500

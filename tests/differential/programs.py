@@ -5,14 +5,11 @@ from __future__ import annotations
 import functools
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.binaries import lock, toolchain
 from schedproof.binaries.build import build
 from schedproof.binaries.lock import Build, VersionQuestion
-
-if TYPE_CHECKING:
-    from schedproof.foundation.progress import Progress
+from schedproof.foundation.progress import Progress
 
 
 def built(name: str, work: Path, kubernetes: str, progress: Progress) -> Path:

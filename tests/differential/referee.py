@@ -5,15 +5,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 from schedproof.history.world import key
 from schedproof.oracle.dra import Inventory
 from schedproof.oracle.volumes import Storage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,9 @@ import random
 import socket
 import subprocess
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,14 +22,11 @@ from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.rulings.extender_calls import flaw
+from schedproof.proxies.exchange import Exchange
 from schedproof.proxies.exchanges import describe_extender_call
-from schedproof.proxies.taps import Exchange, Tap
+from schedproof.proxies.taps import Tap
 
 from .programs import built
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

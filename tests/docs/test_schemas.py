@@ -7,8 +7,9 @@ import copy
 import datetime
 import json
 import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -30,9 +31,6 @@ from schedproof.history.saved import DamagedRecordError, read_record
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.results.result import CandidateResult, RunResult
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema()) for name, schema in SCHEMAS.items()}

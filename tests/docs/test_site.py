@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
@@ -13,9 +14,6 @@ import yaml
 from schedproof.history import acts, observations  # noqa: F401 - without them no kinds are known
 from schedproof.history.record import KINDS
 from schedproof.judge.catalogue import CATALOGUE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from schedproof.documents.manifests import is_kustomization, read_manifests
 from schedproof.documents.problems import DescriptorError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TWO = "apiVersion: v1\nkind: Namespace\nmetadata: {name: a}\n---\n# nothing\n---\napiVersion: v1\nkind: List\nitems:\n"
 ITEM = "  - {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n"

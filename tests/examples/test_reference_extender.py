@@ -15,7 +15,8 @@ import subprocess
 import sys
 import threading
 import urllib.parse
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -28,9 +29,6 @@ from schedproof.candidate.placeholders import fill
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import CANDIDATE_READY, CANDIDATE_STOP
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 FOLDER = content("fixtures", "candidates", "least-traffic-extender")
 DEFECTS = content("fixtures", "candidates", "defects")

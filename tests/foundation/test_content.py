@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from schedproof.foundation import content as module
 from schedproof.foundation.content import content
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SHIPPED = (
     ("suites",),

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from schedproof.foundation import disk
 from schedproof.foundation.disk import DiskSpace, naming_full_disk
 from schedproof.foundation.errors import DeadlineExceededError, HostError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 EVERYTHING = 1 << 62
 

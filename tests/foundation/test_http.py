@@ -5,14 +5,11 @@ from __future__ import annotations
 import http.client
 import http.server
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from schedproof.foundation.http import connect, exchange
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

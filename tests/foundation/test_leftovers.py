@@ -5,15 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from schedproof.foundation.processes.leftovers import remove_leftovers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)

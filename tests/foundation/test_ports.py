@@ -5,16 +5,13 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.processes import ports as module
 from schedproof.foundation.processes.ports import Ports, listening_socket
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @pytest.fixture

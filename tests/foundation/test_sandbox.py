@@ -8,8 +8,8 @@ import signal
 import stat
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,9 +18,6 @@ from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.processes.sandbox import Command, CommandNotStartedError, Process, Sandbox
 from schedproof.foundation.processes.sandbox_init import LOG_HEAD, LOG_TAIL
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 SOON = Deadline("test", 60, "what these processes do takes milliseconds")
 

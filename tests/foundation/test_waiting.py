@@ -6,7 +6,7 @@ import contextlib
 import threading
 import time
 import types
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -14,9 +14,6 @@ from schedproof.foundation import deadlines, waiting
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError, SchedproofError
 from schedproof.foundation.waiting import NotYet, until, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 NOW = Deadline("now", 0, "the first look decides")
 PLENTY = Deadline("plenty", 60, "only bounds how long a failing test takes")

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schedproof.history.acts import CasePhase, PodCreated, RunEnd
 from schedproof.history.index import Index
 from schedproof.history.observations import NodeScore
-
-if TYPE_CHECKING:
-    from schedproof.history.record import Record
+from schedproof.history.record import Record
 
 CASES, PODS = ("core/binds", "core/fit-cpu"), ("a", "b")
 RECORDS = st.one_of(

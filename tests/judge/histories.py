@@ -9,8 +9,10 @@ from __future__ import annotations
 import copy
 import json
 import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.candidate.claims import PROFILES, Claims, Example, NetworkClaims
 from schedproof.candidate.points import FilterExample, OrderExample, PointClaims, ScoreExample
@@ -47,20 +49,14 @@ from schedproof.history.observations import (
     PrometheusQuery,
     WatchEvent,
 )
+from schedproof.history.record import Record
 from schedproof.history.saved import FILE, SCHEMA, read_record
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import judge
 from schedproof.judge.possible_codes import OF_ANY_CLAUSE, codes_of
-from schedproof.normalization.answer import readings_to_json
+from schedproof.judge.verdict import Verdict
+from schedproof.normalization.answer import Answer, Readings, readings_to_json
 from schedproof.stimulus.pods import pod_manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.history.record import Record
-    from schedproof.judge.verdict import Verdict
-    from schedproof.normalization.answer import Answer, Readings
 
 NODES = ("node-1", "node-2", "node-3", "node-4")
 NAMESPACE = "sp-tested"

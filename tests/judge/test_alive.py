@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from schedproof.history.observations import ProcessEvent
 
 from .histories import HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ALIVE = "core/alive"
 ARGV = ["python3", "ext.py"]

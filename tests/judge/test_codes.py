@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,9 +13,6 @@ import schedproof
 from schedproof.documents import problems
 from schedproof.judge import codes, possible_codes
 from schedproof.judge.catalogue import CATALOGUE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 PACKAGE = Path(schedproof.__file__).parent
 ABOUT_CODES = ("codes.py", "possible_codes.py", "symptoms.py")

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
-from schedproof.judge.clauses.core.placement import judge_placement, rule_binding
+from schedproof.judge.clauses.core.placement import judge_placement
+from schedproof.judge.rulings.ruling import Ruling, rule_binding
 
 from .histories import NAMESPACE, HistoryBuilder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.judge.clauses.core.placement import Ruling
 
 ZONES = {"node-1": "a", "node-2": "a", "node-3": "b", "node-4": "c"}
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"

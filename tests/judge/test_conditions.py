@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from .histories import CLAIMS, CONTROL, CONTROL_USER, HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 BINDS, UNSCHEDULABLE = "core/binds", "core/unschedulable-condition"
 

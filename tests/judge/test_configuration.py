@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from schedproof.history.observations import Configured
 
 from .histories import NODES, SCHEDULER, HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 IN_POOL = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "pool", "operator": "In", "values": ["a"]}]}]}
 ADDED = {"NodeAffinity": {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": IN_POOL}}}

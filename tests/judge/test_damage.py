@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,10 +15,6 @@ from schedproof.foundation.errors import UsageError
 from schedproof.history.saved import FILE, DamagedRecordError, load_records, read_record
 
 from .test_saved_history import eventful
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 Records = list[dict[str, Any]]
 

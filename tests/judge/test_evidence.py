@@ -8,8 +8,9 @@ import pytest
 
 from schedproof.history.observations import ExtenderCall, LogTail, PrometheusQuery
 from schedproof.history.world import RESERVED
-from schedproof.judge.clauses.core.placement import rule_binding
-from schedproof.judge.rulings.evidence import decision_table, log_tails, timeline
+from schedproof.judge.rulings.evidence import decision_table, log_tails
+from schedproof.judge.rulings.ruling import rule_binding
+from schedproof.judge.rulings.timeline import timeline
 from schedproof.judge.verdict import Verdict
 from schedproof.oracle.reason import Reason
 from schedproof.report.run.terminal import explain

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
+from schedproof.candidate.claims import Claims
+
 from .histories import CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.candidate.claims import Claims
 
 VERBS, MODE, SUBSET = "extender/verbs-served", "extender/cache-capable", "extender/filter-subset"
 RANGE, MALFORMED = "extender/prioritize-range", "extender/malformed"

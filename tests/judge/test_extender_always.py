@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from schedproof.judge.rulings.evidence import timeline
+from schedproof.candidate.claims import Claims
 from schedproof.judge.rulings.extender_calls import calls
 from schedproof.judge.rulings.scored import unscored
+from schedproof.judge.rulings.timeline import timeline
 
 from .histories import CAPABILITIES, CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from schedproof.candidate.claims import Claims
 
 ANSWERS = "extender/answers"
 BINDS = {**EXTENDER, "bindVerb": "bind", "preemptVerb": "preempt"}

@@ -11,8 +11,9 @@ import functools
 import json
 import lzma
 import random
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,11 +21,7 @@ from schedproof.foundation.errors import UsageError
 from schedproof.history.history import History
 from schedproof.history.saved import FILE, load_records
 from schedproof.judge.judge import judge_all
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.judge.verdict import Verdict
+from schedproof.judge.verdict import Verdict
 
 GOLDEN = sorted(path for path in (Path(__file__).parent / "golden").iterdir())
 SAMPLE = 15

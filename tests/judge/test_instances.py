@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from schedproof.history.observations import ApiRequest
 from schedproof.judge.judge import judge_all, merge, pool
-from schedproof.judge.verdict import Verdict
+from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.results.rejudge import rejudge
 
 from .histories import HistoryBuilder
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.judge.verdict import Outcome
 
 SELECTED = ["core/fit-cpu", "core/fit-memory", "network/flip", "core/feasible"]
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from schedproof.history.observations import StartFailed
 
 from .histories import CANDIDATE_USER, CONTROL_USER, HARNESS_USER, HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ALIVE, OWN, ACCOUNTED = "core/alive", "core/own-pods-only", "core/all-accounted"
 

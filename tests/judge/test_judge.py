@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from schedproof.candidate.claims import CLAUSE_PROFILES
 from schedproof.cli import main as cli
 from schedproof.history.acts import Broken, RunCluster, Selected
+from schedproof.history.history import History
 from schedproof.judge.catalogue import BASICS, CATALOGUE
 from schedproof.judge.clause import Clause
 from schedproof.judge.judge import applies, judge, judge_all
 from schedproof.judge.verdict import Finding, Verdict, failed, invalid, passed
 
 from .histories import CAPABILITIES, CLAIMS, EXTENDER, NO_RIGHTS, NODES, HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.history.history import History
 
 CASE = "core/fit-cpu"
 CLUSTER = RunCluster(name="embedded", nodes=list(NODES), device="eth0", capabilities=sorted(CAPABILITIES))

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from schedproof.foundation.content import content
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.clause import STEERED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ON_THEIR_OWN = {
     BINDS, "core/node-selector", "core/node-affinity", "core/taint-noschedule", "core/cordon", "core/scheduling-gates",

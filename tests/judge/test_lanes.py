@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from schedproof.history.observations import ExtenderCall, PrometheusQuery
-from schedproof.judge.clauses.core.placement import rule_binding
 from schedproof.judge.rulings.evidence import ruled_table
 from schedproof.judge.rulings.lanes import lanes
+from schedproof.judge.rulings.ruling import rule_binding
 
 from .histories import HistoryBuilder
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -11,9 +12,6 @@ from schedproof.history.observations import Configured
 
 from .histories import CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
 from .probing import LEAST, ROTATION, quietest, tried
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LARGE = "node-3"
 """Whatever the traffic, kube-scheduler's plugins give it most."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
 from .histories import CONTROL, CONTROL_USER, NODES, HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 TAINT = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 
@@ -11,9 +11,6 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 
 from .histories import CLAIMS, HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CHOICE = "core/preemption-choice"
 CLAIMED = dataclasses.replace(CLAIMS, features=("preemption",))

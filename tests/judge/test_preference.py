@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
@@ -20,6 +21,8 @@ from .probing import (
     LEAST,
     REAL,
     ROTATION,
+    Choice,
+    Traffic,
     flipped,
     loads,
     loudest,
@@ -28,11 +31,6 @@ from .probing import (
     second,
     tried,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from .probing import Choice, Traffic
 
 # -- what must pass
 

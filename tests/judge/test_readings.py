@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 
+from schedproof.candidate.claims import Claims
+
 from .histories import CLAIMS, NETWORK, NODES, HistoryBuilder, told
-from .probing import AFTER, BEFORE, quietest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from schedproof.candidate.claims import Claims
-
-    from .probing import Choice
+from .probing import AFTER, BEFORE, Choice, quietest
 
 ZERO, MISSING, COST = "network/zero-traffic", "network/missing-node", "network/query-cost"
 OUTAGES = ("network/prometheus-down", "network/prometheus-slow", "network/prometheus-error")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 import itertools
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from rich.console import Console
@@ -15,9 +16,6 @@ from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.foundation.content import content
 from schedproof.report.run.terminal import print_report
 from schedproof.results.rejudge import rejudge
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 ROWS = yaml.safe_load((FIXTURES / "defects.yaml").read_text())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import xml.etree.ElementTree as ET
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import example, given, settings
@@ -20,9 +21,6 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.report.run.files import junit, write_files
 from schedproof.results.result import CandidateResult, RunResult, profile_results
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 CLAUSES = ("core/binds", "core/fit-cpu", "core/alive", "network/flip")

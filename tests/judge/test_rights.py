@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from .histories import CONTROL_USER, HARNESS_USER, HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 KINDS = ("extender", "controller", "plugin")
 SCHEDULERS = [

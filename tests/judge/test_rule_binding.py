@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from schedproof.history.acts import ShownSeen
-from schedproof.judge.clauses.core.placement import rule_binding
+from schedproof.judge.rulings.ruling import Ruling, rule_binding
 
 from .histories import NODES, HistoryBuilder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.judge.clauses.core.placement import Ruling
 
 TAINT = {"key": "reserved", "value": "yes", "effect": "NoSchedule"}
 CHOSEN = {"pool": "a"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +13,6 @@ from schedproof.judge.judge import judge, judge_all
 from schedproof.results.rejudge import rejudge
 
 from .histories import HistoryBuilder, as_read
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def eventful() -> HistoryBuilder:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,6 @@ from schedproof.history.observations import StartFailed
 
 from .histories import HistoryBuilder, told
 from .probing import flipped, loudest, quietest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 VERSION, NAME, TYPED, PROFILES = (
     "plugin/config-version", "plugin/registered-name", "plugin/args-typed", "plugin/profiles",

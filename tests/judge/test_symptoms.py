@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from schedproof.judge import symptoms
 from schedproof.judge.codes import CODES
 from schedproof.judge.symptoms import KINDS
-from schedproof.judge.verdict import failed
+from schedproof.judge.verdict import Verdict, failed
 
 from .histories import EXTENDER, HistoryBuilder
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.judge.verdict import Verdict
 
 PROGRAM = "candidate scheduler.py"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,6 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import SCRIPTED_METRICS
 
 from .histories import CLAIMS, EXTENDER, NETWORK, NODES, HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 CASE = "core/prefer-no-schedule"
 CLAIMED = dataclasses.replace(CLAIMS, features=("scoring",), network=None)

@@ -13,8 +13,9 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import slots
@@ -27,9 +28,6 @@ from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError, SchedproofError
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 KUBERNETES = "1.36"
 SAYS = Deadline("command says", 900, "a cluster starts in 4 s on an idle machine; who has ended says so at once")

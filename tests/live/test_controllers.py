@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from schedproof.candidate.descriptor.descriptor import load_candidate
+from schedproof.clusters.cluster import Cluster
 from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.progress import SilentProgress
@@ -17,12 +20,7 @@ from schedproof.session.launch import Settings
 from schedproof.session.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from conftest import Shell
-
-    from schedproof.clusters.cluster import Cluster
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

@@ -11,8 +11,9 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kubernetes.client import VersionApi
@@ -20,7 +21,7 @@ from kubernetes.config import new_client_from_config
 
 from schedproof.benchmark.driver import BINARY, Bound, ChurnLoad, Driver, Pods
 from schedproof.binaries.resolve import resolve
-from schedproof.clusters.api import NotFound
+from schedproof.clusters.api import Api, NotFound
 from schedproof.clusters.cluster import NAMESPACE, Rbac
 from schedproof.clusters.embedded.minimal import BINARIES, LeanCluster
 from schedproof.foundation.deadlines import Deadline
@@ -28,11 +29,6 @@ from schedproof.foundation.errors import CandidateError, HostError
 from schedproof.foundation.processes.ports import listening_socket
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from schedproof.clusters.api import Api
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,18 +12,14 @@ import pytest
 
 from schedproof.clusters import bootstrap
 from schedproof.clusters.cluster import Rbac
-from schedproof.clusters.existing.access import read_access
+from schedproof.clusters.existing.access import Access, read_access
 from schedproof.clusters.node_backup import NOTE
 from schedproof.clusters.run_lease import Owner
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.waiting import NotYet, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from conftest import Running, Shell
-
-    from schedproof.clusters.existing.access import Access
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import stat
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,8 +12,6 @@ import pytest
 from schedproof.foundation.processes.sandbox_init import LOG_HEAD, LOG_TAIL
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from conftest import Ended, Shell
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]

@@ -9,12 +9,14 @@ import os
 import signal
 import statistics
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from prometheus_api_client import PrometheusConnect
 
+from schedproof.clusters.cluster import Cluster
 from schedproof.clusters.kind.docker import docker
 from schedproof.clusters.kind.host_settings import SETTINGS
 from schedproof.clusters.kind.ownership import CLUSTER_LABEL
@@ -28,11 +30,7 @@ from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from conftest import Shell
-
-    from schedproof.clusters.cluster import Cluster
 
 pytestmark = [pytest.mark.live, pytest.mark.kind, pytest.mark.slow]
 

@@ -10,11 +10,12 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 from prometheus_api_client import PrometheusConnect
 
+from schedproof.clusters.cluster import Cluster
 from schedproof.daemons.scrape import RECEIVED, SENT
 from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import until
@@ -22,11 +23,6 @@ from schedproof.session.launch import Settings
 from schedproof.session.session import Session
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.clusters.cluster import Cluster
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

@@ -10,14 +10,15 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from schedproof.binaries.resolve import resolve
-from schedproof.candidate.descriptor.descriptor import load_candidate
+from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
 from schedproof.candidate.kinds import WorldSpec
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.content import content
@@ -28,11 +29,6 @@ from schedproof.foundation.progress import ConsoleProgress
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.normalization.surfaces.plugin import PROBE_ANSWER, PluginSurface
 from schedproof.traffic.readings import node_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

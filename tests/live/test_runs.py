@@ -10,6 +10,7 @@ import site
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,6 @@ from schedproof.results.rejudge import rejudge
 from .verdicts import others
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from conftest import Ended, Shell
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]

@@ -6,7 +6,8 @@ import contextlib
 import copy
 import ipaddress
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import requests
@@ -14,6 +15,7 @@ from prometheus_api_client import PrometheusConnect
 
 from schedproof.binaries.resolve import resolve
 from schedproof.candidate.descriptor.descriptor import load_candidate
+from schedproof.clusters.cluster import Cluster
 from schedproof.daemons.password import USER
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.daemons.scrape import RECEIVED, WHOLE
@@ -27,11 +29,6 @@ from schedproof.session.session import Session
 from schedproof.traffic.readings import made_up_address, node_labels
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.clusters.cluster import Cluster
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

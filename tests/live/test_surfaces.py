@@ -5,26 +5,22 @@ from __future__ import annotations
 import contextlib
 import math
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from schedproof.candidate.descriptor.descriptor import load_candidate
+from schedproof.clusters.cluster import Cluster
 from schedproof.foundation.content import content
 from schedproof.foundation.progress import SilentProgress
+from schedproof.normalization.answer import Answer, Surface
 from schedproof.session.launch import Settings
 from schedproof.session.session import Session
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.trial import Trial
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from schedproof.clusters.cluster import Cluster
-    from schedproof.normalization.answer import Answer, Surface
-
-    Opened = Callable[..., dict[str, Surface]]
+Opened = Callable[..., dict[str, Surface]]
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 

@@ -8,14 +8,13 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from conftest import Ended, Running, Shell
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-__all__ = ["others"]
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 
 def others(verdicts: Iterable[Mapping[str, Any]], *outcomes: str) -> str:

@@ -6,19 +6,15 @@ import dataclasses
 import http.client
 import json
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from schedproof.candidate.kinds import ExtenderConfig
-from schedproof.normalization.answer import Answer
+from schedproof.normalization.answer import Answer, Readings
 from schedproof.normalization.surfaces.extender import ExtenderSurface
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.normalization.answer import Readings
 
 POD = {"metadata": {"name": "asked", "namespace": "mine"}, "spec": {"schedulerName": "quiet"}}
 NODES = {name: {"metadata": {"name": name, "labels": {"of": name}}} for name in ("a", "b", "c")}

@@ -7,24 +7,21 @@ import importlib
 import itertools
 import re
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schedproof.foundation.content import content
+from schedproof.normalization.answer import Case
 from schedproof.normalization.effort import PROFILES
 from schedproof.normalization.function import FunctionSurface
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import RULES
 from schedproof.normalization.search import search
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from schedproof.normalization.answer import Case
 
 # They are modules to be copied, not a package: loaded the way that a user's own tests find them.
 FOLDER = content("fixtures", "scoring")

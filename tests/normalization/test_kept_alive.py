@@ -7,16 +7,13 @@ import http.client
 import socket
 import struct
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from schedproof.foundation.deadlines import REACTION
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.normalization.surfaces.kept_alive import KeptAlive, _has_ended
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfine"
 CLOSE, RESET, HANG = "close", "reset", "hang"

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from typing import cast
 
 import pytest
 
-from schedproof.normalization.answer import Answer
+from schedproof.normalization.answer import Answer, Readings
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import OF_NORMALIZE_SCORE, RULES
 from schedproof.normalization.search import search
 from schedproof.normalization.surfaces.normalize_score import NormalizeScoreSurface
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.normalization.answer import Readings
-    from schedproof.normalization.surfaces.plugin import PluginSurface, RawScores
+from schedproof.normalization.surfaces.plugin import PluginSurface, RawScores
 
 ABOUT_VALUES = Promises(about="values")
 

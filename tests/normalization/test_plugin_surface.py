@@ -6,8 +6,9 @@ import dataclasses
 import os
 import re
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,6 @@ from schedproof.foundation.progress import SilentProgress
 from schedproof.normalization.answer import Answer
 from schedproof.normalization.surfaces import plugin
 from schedproof.normalization.surfaces.plugin import PluginSurface, asked_plugin
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 PROBE = """\
 import json, os, queue, signal, socket, sys, threading

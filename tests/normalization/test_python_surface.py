@@ -6,8 +6,8 @@ import math
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,13 +16,8 @@ from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import CANDIDATE_STOP, Deadline
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.normalization.answer import Answer
+from schedproof.normalization.answer import Answer, Readings
 from schedproof.normalization.surfaces.python import PythonSurface, last_words
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from schedproof.normalization.answer import Readings
 
 DESCRIPTOR = """
 apiVersion: schedproof/v1

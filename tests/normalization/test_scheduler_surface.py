@@ -6,31 +6,27 @@ import http.client
 import math
 import socket
 import threading
+from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from schedproof.candidate.kinds import ExtenderConfig
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.processes.last_words import last_words
-from schedproof.normalization.answer import Answer
+from schedproof.normalization.answer import Answer, Readings
 from schedproof.normalization.surfaces.life import Lives
 from schedproof.normalization.surfaces.scheduler import (
     ExtenderScores,
     Outcome,
     PluginScores,
     SchedulerSurface,
+    Scores,
     confined,
     plugin_scores,
 )
 from schedproof.stimulus.scoring.live_surfaces import HIGHEST_RATE, counter_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from schedproof.normalization.answer import Readings
-    from schedproof.normalization.surfaces.scheduler import Scores
 
 ASKED = ("a", "b")
 

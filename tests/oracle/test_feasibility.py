@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+import random
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schedproof.oracle.feasibility import check
-
-if TYPE_CHECKING:
-    import random
 
 Manifest = dict[str, Any]
 

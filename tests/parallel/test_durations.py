@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.processes.machine import Idleness
 from schedproof.judge.catalogue import CATALOGUE
@@ -14,11 +16,6 @@ from schedproof.normalization.effort import Effort
 from schedproof.parallel import plan
 from schedproof.parallel.durations import Durations
 from schedproof.parallel.plan import INSTANCE_MEMORY, expect, more_jobs
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
 
 SCORES = ["normalize/range", "normalize/order", "normalize/permutation"]
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from schedproof.foundation.processes.ports import Ports
 from schedproof.proxies.api_line import ApiLine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 STUCK = 20.0
 """Seconds after which a test fails that would otherwise hang; nothing is judged by it."""

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from schedproof.proxies.exchange import Exchange
 from schedproof.proxies.exchanges import describe_extender_call, describe_query
-from schedproof.proxies.taps import Exchange
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 QUERY = 'sum by (node) (rate(x{device="eth0"}[2s]))'
 POD = {"metadata": {"namespace": "sp-tested", "name": "probe-1"}}

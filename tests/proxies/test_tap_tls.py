@@ -8,7 +8,8 @@ import http.server
 import socket
 import ssl
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +17,6 @@ from schedproof.daemons.certificates import Authority, KeyPair
 from schedproof.deploy.component import probe
 from schedproof.foundation.waiting import NotYet
 from schedproof.proxies.tap_tls import own_certificate, trust_of, unverified
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 STUCK = 20.0
 

@@ -11,7 +11,8 @@ import json
 import socket
 import ssl
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,13 +22,9 @@ from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.proxies import messages
-from schedproof.proxies.exchange import NOT_PERMITTED
+from schedproof.proxies.exchange import HARNESS, NOT_PERMITTED, Exchange, Fault
 from schedproof.proxies.exchanges import asks_of_targets, only_asks
-from schedproof.proxies.taps import HARNESS, Exchange, Fault, Tap
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from schedproof.proxies.taps import Tap
 
 ANSWER = json.dumps({"status": "success", "data": {"resultType": "vector", "result": []}}).encode()
 STUCK = 20.0

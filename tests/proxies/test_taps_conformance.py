@@ -11,15 +11,13 @@ import gzip
 import re
 import socket
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from schedproof.foundation.processes.ports import Ports
-from schedproof.proxies.taps import Exchange, Tap
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from schedproof.proxies.exchange import Exchange
+from schedproof.proxies.taps import Tap
 
 STUCK = 20.0
 """Seconds after which a test fails that would otherwise hang; nothing is judged by it."""

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,10 +17,6 @@ from schedproof.foundation.errors import DeadlineExceededError, HostError
 from schedproof.history.observations import ApiRequest, AuditMark
 from schedproof.recording import audit
 from schedproof.recording.audit import CALL_ANNOTATION, AuditTail
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 EPOCH = 1_795_185_137.0  # 2026-11-20T14:32:17Z
 USER = "system:serviceaccount:schedproof-system:scheduler-least-traffic-extender"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from schedproof.history.observations import NodeScore
 from schedproof.recording.scores import ScoreTail, parse_score
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 POD = "sp-least-traffic-extender/core-binds-probe-1"
 PLUGIN = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.candidate.claims import Claims, NetworkClaims
 from schedproof.candidate.descriptor.descriptor import Candidate
@@ -12,9 +13,6 @@ from schedproof.candidate.kinds import AttachedSpec
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict
 from schedproof.results.result import CandidateResult, RunResult
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 NAME = "least-traffic-extender"
 STARTED = datetime.datetime(2026, 1, 31, 23, 59, 1, tzinfo=datetime.UTC)

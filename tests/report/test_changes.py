@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,10 +14,8 @@ from schedproof.foundation.errors import UsageError
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.changes import changes, describe_changes, load_report
 from schedproof.report.run.files import write_files
+from schedproof.results.document import Report
 from schedproof.results.result import CandidateResult, RunResult
-
-if TYPE_CHECKING:
-    from schedproof.results.document import Report
 
 CODES = {"failed": "infeasible-node", "invalid": "not-tried", "passed": ""}
 

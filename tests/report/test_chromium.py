@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,9 +11,6 @@ from schedproof.report.bench.page import render_bench
 
 from .browser import DESKTOP, PHONE, Browser
 from .example import CONTROLLER, EXTENDER, PLUGIN, STOCK, WRONG, document, read
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.browser
 

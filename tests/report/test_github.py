@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.errors import CandidateError
@@ -11,8 +12,6 @@ from schedproof.report.run.github import append_summary
 from .run_example import NAME, result
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 VARIABLE = "GITHUB_STEP_SUMMARY"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -14,9 +15,6 @@ from schedproof.pytest_plugin import _from_ini
 from schedproof.results.result import RunResult
 from schedproof.session.launch import Settings
 from schedproof.session.session import Session
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_evidence_of_an_earlier_run_is_not_mixed_up_with_this_one_s(tmp_path: Path) -> None:

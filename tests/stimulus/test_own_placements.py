@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,7 +13,7 @@ from schedproof.candidate.claims import Example
 from schedproof.candidate.shipped import find_candidate
 from schedproof.history.acts import ScoringSearch
 from schedproof.history.observations import PrometheusQuery
-from schedproof.normalization.answer import Answer, readings_from_json
+from schedproof.normalization.answer import Answer, Readings, readings_from_json
 from schedproof.normalization.effort import Effort
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import RULES
@@ -22,9 +22,6 @@ from schedproof.stimulus.scoring import searches as module
 from schedproof.stimulus.scoring.searches import ScoreSearches
 from schedproof.stimulus.traffic import own_placements
 from schedproof.stimulus.traffic.own_placements import OwnPlacements
-
-if TYPE_CHECKING:
-    from schedproof.normalization.answer import Readings
 
 CLAIMED = find_candidate("least-traffic-extender")
 COUNTING = 3.0

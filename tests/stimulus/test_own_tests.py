@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import yaml
@@ -18,10 +19,6 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 
 from ..judge.histories import CLAIMS, HistoryBuilder, told
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 DOCS = content("suites").parent / "docs"
 OWN = "own/spread"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import queue
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +14,6 @@ from schedproof.foundation.processes import cpu_waits
 from schedproof.foundation.processes.cpu_waits import kept, most_kept, waits_of
 from schedproof.stimulus import usable_time
 from schedproof.stimulus.usable_time import KeptLog, UsableTime
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECOND = 1_000_000_000
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import random
+from collections.abc import Collection
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,9 +17,6 @@ from schedproof.oracle.quantity import parse_quantity
 from schedproof.oracle.resources import held, needed
 from schedproof.stimulus.pods import pod_manifest
 from schedproof.stimulus.variation import DEVICE, NODE_LABELS, STORAGE, Variation, spellings
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 CPU, MEMORY = st.integers(0, 8_000).map(lambda m: f"{m}m"), st.integers(0, 1 << 34).map(str)
 BESIDE = {DEVICE: "3", STORAGE: "64Mi"}

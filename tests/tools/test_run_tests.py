@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import run_tests as tool
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEST = "def test_right(): pass\ndef test_wrong(): assert 1 == 2, 'said by the test'\n"
 

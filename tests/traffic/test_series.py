@@ -7,8 +7,9 @@ import itertools
 import math
 import struct
 import threading
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cramjam
 import pytest
@@ -17,9 +18,6 @@ from hypothesis import strategies as st
 
 from schedproof.foundation.errors import HostError
 from schedproof.traffic.series import Bursts, Counter, Series, push
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 LABELS = {"__name__": "node_network_receive_bytes_total", "node": "node-1", "device": "eth0"}
 NOW = 1_795_185_137.0

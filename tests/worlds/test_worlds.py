@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import yaml
@@ -13,16 +14,14 @@ from schedproof.cli.main import command_line
 from schedproof.documents.manifests import parse_manifests
 from schedproof.foundation.generating import generate
 from schedproof.foundation.saved_cases import SavedCase, SavedCases
-from schedproof.oracle.feasibility import check, unmodelled
+from schedproof.oracle.coverage import unmodelled
+from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.worlds.draws import corners, worlds
 from schedproof.worlds.search import Bounds, Search, Wrong
 from schedproof.worlds.smaller import smaller
 from schedproof.worlds.words import in_words, manifests, node_manifest, yaml_text
 from schedproof.worlds.world import NODES, POOL, REQUIRED, World, acceptable, tidy
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 FEATURES = ("pod-affinity", "topology-spread")
 BOUNDS = Bounds(worlds=50, seconds=1000, tries=500, smaller_seconds=1000)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import yaml
 from prose import ROOT, clause_page, escaped
@@ -11,14 +11,8 @@ from prose import ROOT, clause_page, escaped
 from schedproof.candidate.claims import PROFILES, profile_of
 from schedproof.cli.explain import Explanation, explain
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.clause import Clause
 from schedproof.judge.codes import CODES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.judge.clause import Clause
-
-__all__ = ["clause_pages", "failures", "navigation"]
 
 _INTRODUCTION = """\
 # The clauses

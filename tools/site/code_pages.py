@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from prose import escaped
 
 from schedproof.documents.problems import CODES as PROBLEMS
 from schedproof.judge.codes import CODES as FINDINGS
+from schedproof.judge.codes import Code
 from schedproof.judge.possible_codes import OF_ANY_CLAUSE
 from schedproof.judge.symptoms import KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from schedproof.judge.codes import Code
-
-__all__ = ["code_pages"]
 
 _PAGE = """\
 # Codes of findings and problems

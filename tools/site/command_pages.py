@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from prose import escaped
 
 from schedproof.cli.main import command_line
-from schedproof.session.options import BENCH_OPTIONS, OPTIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from schedproof.session.options import Option
-
-__all__ = ["command_pages"]
+from schedproof.session.options import BENCH_OPTIONS, OPTIONS, Option
 
 
 def command_pages() -> dict[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from prose import escaped
 
@@ -11,11 +12,6 @@ from schedproof.benchmark.results import bench_schema
 from schedproof.history.record import KINDS
 from schedproof.history.schema import history_schema
 from schedproof.results.document import report_schema
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = ["data_pages"]
 
 _HISTORY = """\
 # history.jsonl

@@ -7,20 +7,16 @@ command line, and the front page is the README's text.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from clause_pages import clause_pages, navigation
 from code_pages import code_pages
 from command_pages import command_pages
 from data_pages import data_pages
+from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
-from mkdocs.structure.files import File
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 from prose import linked, with_sections
-
-if TYPE_CHECKING:
-    from mkdocs.config.defaults import MkDocsConfig
-    from mkdocs.structure.files import Files
-    from mkdocs.structure.pages import Page
 
 _FETCHED = re.compile(r"""<(?:script|img|link|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//[^>]*>""")
 _WHOLE_FILES = {"contributing.md": "CONTRIBUTING.md", "changelog.md": "CHANGELOG.md"}

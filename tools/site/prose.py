@@ -9,8 +9,6 @@ from pathlib import Path
 from schedproof.candidate.claims import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 
-__all__ = ["ROOT", "clause_page", "escaped", "linked", "section", "with_sections"]
-
 ROOT = Path(__file__).resolve().parents[2]
 
 _PAGES_OF_FILES = {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import random
 
-__all__ = ["poisson"]
-
 
 def poisson(rate: float, count: int, *, seed: int, burst: int = 1) -> list[float]:
     """Seconds from the start, ascending: a Poisson process of `rate` pods per second.

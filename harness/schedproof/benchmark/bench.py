@@ -7,34 +7,26 @@ import dataclasses
 import random
 import statistics
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof.benchmark.compare.comparing import knee_of
 from schedproof.benchmark.contestant import Contestant
 from schedproof.benchmark.driver import BINARY as DRIVER
-from schedproof.benchmark.measure.phases import trace
-from schedproof.benchmark.results import BrokenCandidate
+from schedproof.benchmark.measure.phases import Trace, trace
+from schedproof.benchmark.results import BrokenCandidate, Knee, Mode
+from schedproof.benchmark.round import Round
 from schedproof.benchmark.rounds import Order, measure
 from schedproof.benchmark.stage import Stage
+from schedproof.benchmark.workloads.workload import Workload
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
-from schedproof.clusters.embedded.minimal import LeanCluster
+from schedproof.clusters.embedded.minimal import Lean, LeanCluster
 from schedproof.clusters.kind.minimal import LeanKindCluster
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
 from schedproof.foundation.errors import CandidateError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.benchmark.measure.phases import Trace
-    from schedproof.benchmark.results import Knee, Mode
-    from schedproof.benchmark.round import Round
-    from schedproof.benchmark.workloads.workload import Workload
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.clusters.embedded.minimal import Lean
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["Bench", "BenchPlan", "Sweep", "contestants"]
+from schedproof.foundation.progress import Progress
 
 _SHARE = 0.5
 """The rate of an open loop at which all are compared, as a part of what the slowest of them drains: enough for the

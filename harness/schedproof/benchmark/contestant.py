@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from schedproof.deploy.attachment import Attachment, Recording, discard
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from schedproof.benchmark.stage import Stage
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.deploy.component import Component
-
-__all__ = ["Contestant"]
+from schedproof.benchmark.stage import Stage
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.deploy.attachment import Attachment, discard
+from schedproof.deploy.component import Component
+from schedproof.deploy.record import Recording
 
 
 class Contestant:

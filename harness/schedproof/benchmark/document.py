@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import statistics
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof import __version__
+from schedproof.benchmark.bench import Bench
 from schedproof.benchmark.compare.comparing import ALPHA, MINIMUM_EFFECT, comparisons, measurements
-from schedproof.benchmark.compare.gate import evaluate
+from schedproof.benchmark.compare.gate import Gate, evaluate
 from schedproof.benchmark.compare.quantiles import summary
 from schedproof.benchmark.results import (
     SCHEMA,
@@ -18,21 +20,15 @@ from schedproof.benchmark.results import (
     BenchRun,
     CandidateSummary,
     Ceiling,
+    Comparison,
+    Conformance,
+    GateResult,
     MachineSummary,
     Scaling,
     ScalingPoint,
 )
+from schedproof.benchmark.round import Round
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from schedproof.benchmark.bench import Bench
-    from schedproof.benchmark.compare.gate import Gate
-    from schedproof.benchmark.results import Comparison, Conformance, GateResult
-    from schedproof.benchmark.round import Round
-
-__all__ = ["bench_document", "exit_code", "pod_rows"]
 
 
 def bench_document(

@@ -10,32 +10,16 @@ import contextlib
 import csv
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof.daemons.daemon import clean_environment
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.lines import LineProcess
 from schedproof.foundation.private import make_private
-from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.foundation.waiting import Watched
-
-__all__ = [
-    "BINARY",
-    "Bound",
-    "ChurnLoad",
-    "Churned",
-    "Created",
-    "Driver",
-    "PodTimes",
-    "Pods",
-    "Timed",
-]
+from schedproof.foundation.waiting import NotYet, Watched, wait_for
 
 BINARY = "driver"
 """Its name for `schedproof.binaries.resolve.resolve`."""

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from schedproof.benchmark.compare.quantiles import summary
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.benchmark.round import Round
-
-__all__ = ["CLOCK", "Clock", "Replay"]
+from schedproof.benchmark.round import Round
 
 
 class Clock:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from schedproof.benchmark.bench import BenchPlan, contestants
 from schedproof.benchmark.compare.ratio import FEWEST_BLOCKS
 from schedproof.benchmark.driver import BINARY
-from schedproof.benchmark.results import MODES
+from schedproof.benchmark.results import MODES, Mode
 from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.benchmark.workloads.scheduler_perf import import_case
+from schedproof.benchmark.workloads.workload import Workload
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
 from schedproof.candidate.kinds import WorldSpec
@@ -23,17 +25,8 @@ from schedproof.clusters.node_image.image_choice import obtain_images
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import HostError, UsageError
 from schedproof.foundation.private import make_private
+from schedproof.foundation.progress import Progress
 from schedproof.judge.claimable import CLAIMABLE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.benchmark.results import Mode
-    from schedproof.benchmark.workloads.workload import Workload
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["CLUSTERS", "DEFAULT_BASELINE", "DEFAULT_WORKLOAD", "Request", "prepare"]
 
 DEFAULT_BASELINE = "stock"
 DEFAULT_WORKLOAD = "basic"

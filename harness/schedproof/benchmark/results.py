@@ -12,41 +12,6 @@ import pydantic
 
 from schedproof.documents.schema import DRAFT, Schema
 
-__all__ = [
-    "MODES",
-    "SCHEMA",
-    "BenchDocument",
-    "BenchRun",
-    "BrokenCandidate",
-    "CandidateSummary",
-    "Ceiling",
-    "ClauseOutcome",
-    "Comparison",
-    "Conformance",
-    "GateResult",
-    "Histogram",
-    "InSetting",
-    "Knee",
-    "KneePoint",
-    "LatencySummary",
-    "Limit",
-    "MachineSummary",
-    "Measured",
-    "Measurement",
-    "Mode",
-    "OwnMetricsCheck",
-    "PhaseTime",
-    "Phases",
-    "ProcessUsage",
-    "QueryCost",
-    "RoundResult",
-    "Scaling",
-    "ScalingPoint",
-    "TappedLatency",
-    "WorkloadSummary",
-    "bench_schema",
-]
-
 SCHEMA: Final = "schedproof.bench/v1"
 
 Mode = Literal["drain", "open-loop", "one-at-a-time"]

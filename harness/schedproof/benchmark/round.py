@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from schedproof.benchmark.compare.quantiles import summary
-from schedproof.benchmark.results import LatencySummary, ProcessUsage, RoundResult
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.benchmark.driver import PodTimes
-    from schedproof.benchmark.measure.usage import Usage
-    from schedproof.benchmark.results import Limit, Mode, OwnMetricsCheck
-
-__all__ = ["Round"]
+from schedproof.benchmark.driver import PodTimes
+from schedproof.benchmark.measure.usage import Usage
+from schedproof.benchmark.results import LatencySummary, Limit, Mode, OwnMetricsCheck, ProcessUsage, RoundResult
 
 _WARM_UP = 10
 """One pod in so many is the warm-up: connections open, caches and interpreters warm up, schedulers find their queue."""

@@ -6,30 +6,21 @@ import contextlib
 import dataclasses
 import math
 import time
+from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from schedproof.benchmark import validity
 from schedproof.benchmark.arrivals import poisson
-from schedproof.benchmark.driver import ChurnLoad
-from schedproof.benchmark.measure.gauges import Gauges
+from schedproof.benchmark.contestant import Contestant
+from schedproof.benchmark.driver import ChurnLoad, Pods, PodTimes
+from schedproof.benchmark.measure.gauges import GaugeReadings, Gauges
 from schedproof.benchmark.measure.scheduler_metrics import cross_check
+from schedproof.benchmark.results import Mode, OwnMetricsCheck
 from schedproof.benchmark.round import Round
-from schedproof.benchmark.stage import scheduled_by
+from schedproof.benchmark.stage import Stage, scheduled_by
 from schedproof.foundation.errors import CandidateError, HostError
-from schedproof.oracle.final_state.placement import judge_placement
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from schedproof.benchmark.contestant import Contestant
-    from schedproof.benchmark.driver import Pods, PodTimes
-    from schedproof.benchmark.measure.gauges import GaugeReadings
-    from schedproof.benchmark.results import Mode, OwnMetricsCheck
-    from schedproof.benchmark.stage import Stage
-    from schedproof.oracle.final_state.placement import Findings, Placed
-
-__all__ = ["Order", "measure"]
+from schedproof.oracle.final_state.placement import Findings, judge_placement
+from schedproof.oracle.final_state.pod_kinds import Placed
 
 _ONE_AT_A_TIME = 30.0
 """Seconds for one pod; see `stage._STUCK`."""

@@ -5,31 +5,24 @@ from __future__ import annotations
 import contextlib
 import math
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
-from schedproof.benchmark.driver import Driver, Pods
-from schedproof.benchmark.workloads.operations import Barrier, CreateObjects, CreatePods, DeletePods
+from schedproof.benchmark.driver import Driver, Pods, PodTimes
+from schedproof.benchmark.workloads.operations import Barrier, CreateObjects, CreatePods, DeletePods, Manifest
+from schedproof.benchmark.workloads.workload import Workload
 from schedproof.candidate.scheduler_config import scheduler_configuration
 from schedproof.clusters import bootstrap
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
+from schedproof.clusters.embedded.minimal import Lean
 from schedproof.clusters.nodes import is_ready
 from schedproof.daemons.scheduler import start_scheduler
 from schedproof.foundation.deadlines import CANDIDATE_STOP
 from schedproof.foundation.errors import HostError, UsageError
+from schedproof.foundation.waiting import Watched
+from schedproof.oracle.final_state.pod_kinds import Placed
 from schedproof.traffic.readings import made_up_address, node_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from schedproof.benchmark.driver import PodTimes
-    from schedproof.benchmark.workloads.operations import Manifest
-    from schedproof.benchmark.workloads.workload import Workload
-    from schedproof.clusters.embedded.minimal import Lean
-    from schedproof.foundation.waiting import Watched
-    from schedproof.oracle.final_state.placement import Placed
-
-__all__ = ["NO_SCHEDULER", "Stage", "scheduled_by"]
 
 NO_SCHEDULER = "schedproof-none"
 """The schedulerName of pods that the driver binds by itself."""

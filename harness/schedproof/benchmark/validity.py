@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from schedproof.benchmark.compare.quantiles import summary
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from schedproof.benchmark.measure.gauges import GaugeReadings
-    from schedproof.benchmark.results import Limit
-    from schedproof.benchmark.round import Round
-
-__all__ = ["CEILING_SHARE", "Doubt", "doubts", "limit_of"]
+from schedproof.benchmark.measure.gauges import GaugeReadings
+from schedproof.benchmark.results import Limit
+from schedproof.benchmark.round import Round
 
 CEILING_SHARE = 0.8
 """Of the bindings per second that the apiserver takes from a client that decides nothing: a scheduler that comes so

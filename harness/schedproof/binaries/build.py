@@ -5,23 +5,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from schedproof.binaries import command
-from schedproof.binaries.cache import binary_path, cache_dir, log_path, machine, making
+from schedproof.binaries.cache import binary_path, cache_dir, log_path, making
+from schedproof.binaries.lock import Build
+from schedproof.binaries.machine import machine
 from schedproof.binaries.publish import publish
+from schedproof.binaries.toolchain import Go
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from schedproof.binaries.lock import Build
-    from schedproof.binaries.toolchain import Go
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["BINARY_BUILT", "build", "go_environment", "host_remedy"]
+from schedproof.foundation.progress import Progress
 
 BINARY_BUILT = Deadline("binary built", 3600, "Kubernetes takes 5 minutes on two cores, with its downloads")
 

@@ -20,34 +20,15 @@ import os
 import platform
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from schedproof.binaries.lock import Build
+from schedproof.binaries.machine import machine
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.progress import Progress
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.binaries.lock import Build
-    from schedproof.foundation.progress import Progress
-
-__all__ = [
-    "binary_path",
-    "cache_dir",
-    "download_path",
-    "log_path",
-    "machine",
-    "making",
-    "package_path",
-    "probe_path",
-    "release_path",
-    "scheduler_path",
-    "toolchain_path",
-]
-
-_GOARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 
 MADE_BY_ANOTHER = Deadline(
     "made by another process",
@@ -63,12 +44,6 @@ def cache_dir() -> Path:
     # A relative $XDG_CACHE_HOME is to be ignored, says its specification.
     shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (shared if shared.is_absolute() else Path.home() / ".cache") / "schedproof"
-
-
-def machine() -> str:
-    """The system and processor as Go names them, such as `linux-amd64`."""
-    name = platform.machine()
-    return f"linux-{_GOARCH.get(name, name)}"
 
 
 def binary_path(name: str, build: Build) -> Path:

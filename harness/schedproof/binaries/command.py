@@ -8,17 +8,11 @@ import shlex
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import DeadlineExceededError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.foundation.deadlines import Deadline
-
-__all__ = ["run", "tail"]
 
 # PR_SET_PDEATHSIG: the command dies with us, even on SIGKILL. Set in a small interpreter that then becomes
 # the command, since code between fork and exec is not safe in a process that has threads.

@@ -9,15 +9,11 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 from schedproof.foundation.deadlines import Deadline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
-
-__all__ = ["DownloadError", "fetch_file", "fetch_text", "known_unreachable", "mark_unreachable", "unreachable"]
 
 SERVER_REACHED = Deadline("release server reached", 2, "a TLS handshake takes tenths of a second; a build waits for it")
 SERVER_STALLED = Deadline("release server stalled", 20, "a server that sends nothing for so long sends no more")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["GoVersion"]
-
 _FORM = re.compile(r"(?:go)?(\d+)\.(\d+)(?:\.(\d+)|(?:rc|beta)\d+|)(?![\d.])")
 
 

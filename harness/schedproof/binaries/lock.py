@@ -6,21 +6,17 @@ import dataclasses
 import functools
 import hashlib
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import yaml
 
-from schedproof.binaries.cache import machine
 from schedproof.binaries.goversion import GoVersion
+from schedproof.binaries.machine import machine
 from schedproof.binaries.release import Asset, Release
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-__all__ = ["DEFAULT_KUBERNETES", "Build", "GoWheel", "Lock", "Package", "VersionQuestion", "load"]
 
 DEFAULT_KUBERNETES = "1.36"
 

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from schedproof.binaries import command
 from schedproof.binaries.cache import log_path, making, package_path
+from schedproof.binaries.lock import Build
 from schedproof.binaries.publish import publish
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError, SchedproofError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.binaries.lock import Build
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["fetch"]
+from schedproof.foundation.progress import Progress
 
 PACKAGE_HAD = Deadline("package downloaded or unpacked", 120, "20 MB; a build takes longer than that")
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
+from schedproof.binaries.lock import Build
 from schedproof.binaries.versions import Unanswered, ask
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from schedproof.binaries.lock import Build
-
-__all__ = ["publish"]
 
 
 def publish(made: Path, path: Path, group: Build, *, how: str, versions: Sequence[str] = ()) -> None:

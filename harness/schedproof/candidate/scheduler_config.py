@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from schedproof.candidate.claims import Claims
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import PluginSpec
 from schedproof.candidate.placeholders import fill
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.candidate.claims import Claims
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.candidate.kinds import PluginSpec
-
-__all__ = [
-    "DEFAULT_PLUGINS", "DEFAULT_SCHEDULER", "NO_LEADER_ELECTION", "PREFERENCE_WEIGHT", "SERVED_VERSION",
-    "SHARED_LEASE", "elects_by_shared_lease", "enabled_names", "ill_typed", "own_args", "own_configuration",
-    "own_plugin", "plugin_profile", "profile_of", "scheduler_configuration", "served_by", "serving_all",
-]  # fmt: skip
 
 PREFERENCE_WEIGHT = 2_000
 """Weight of a plugin that claims to prefer quiet nodes. What it prefers decides; all else only breaks its ties.

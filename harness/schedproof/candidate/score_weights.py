@@ -9,18 +9,13 @@ mergePlugins puts a profile's `plugins`, and expandMultiPointPlugins (pkg/schedu
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import ExtenderSpec
 from schedproof.candidate.scheduler_config import DEFAULT_PLUGINS, own_plugin, profile_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-
-__all__ = ["Share", "own_share", "score_weights"]
 
 _DEFAULTS: Mapping[str, int] = MappingProxyType(
     {

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from schedproof.candidate.descriptor.descriptor import load_candidate
+from schedproof.candidate.claims import Claimable
+from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
 from schedproof.documents.suggestions import did_you_mean_one_of
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from schedproof.candidate.claims import Claimable
-    from schedproof.candidate.descriptor.descriptor import Candidate
-
-__all__ = ["find_candidate", "shipped_names"]
 
 
 def shipped_names() -> list[str]:

@@ -6,8 +6,6 @@ import re
 
 from schedproof.foundation.errors import CandidateError
 
-__all__ = ["NAME_TAKEN", "QUEUE_SORTS", "REFUSED_VERSION", "UNREGISTERED", "explain_start"]
-
 REFUSED_VERSION = re.compile(
     r'no kind \\?"KubeSchedulerConfiguration\\?" is registered for version \\?"(?P<name>[^"\\]+)'
 )

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping  # noqa: TC003 - saved claims are checked by these types
+from collections.abc import Mapping
 
 from schedproof.foundation.deadlines import BIND, FRESHNESS, REACTION, REQUEUE, TAKEOVER, Deadline
-
-__all__ = ["RECOVERY", "TIMING_CLAIMS", "ClaimedDeadlines", "Timing"]
-
 
 RECOVERY = "claimed recovery"
 """The name of the deadline that `claims.network.recovers-within` sets."""

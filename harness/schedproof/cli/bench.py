@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
-from typing import TYPE_CHECKING
 
 from schedproof.foundation.console import open_console
 from schedproof.foundation.private import new_results, remove_empty
 from schedproof.session.options import BENCH_OPTIONS, given
-
-if TYPE_CHECKING:
-    import argparse
-
-__all__ = ["run_benchmarks"]
 
 
 def run_benchmarks(arguments: argparse.Namespace) -> int:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from schedproof.candidate.descriptor.descriptor import Candidate
-
-__all__ = ["found_candidates"]
 
 
 def found_candidates(texts: Sequence[str]) -> list[Candidate]:

@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from schedproof.candidate.shipped import find_candidate, shipped_names
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-__all__ = ["Shipped", "shipped"]
 
 
 @dataclasses.dataclass(frozen=True)

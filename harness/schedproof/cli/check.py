@@ -5,13 +5,14 @@ from __future__ import annotations
 import collections
 import os
 import sys
+from collections.abc import Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.candidate.claims import profile_of
 from schedproof.candidate.descriptor.features import contradictions, suits
-from schedproof.candidate.kinds import CommandSpec, ExtenderSpec
+from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, Scoring
 from schedproof.candidate.placeholders import fill_known, placeholders_in
 from schedproof.candidate.scheduler_config import (
     DEFAULT_SCHEDULER,
@@ -19,7 +20,7 @@ from schedproof.candidate.scheduler_config import (
     elects_by_shared_lease,
     served_by,
 )
-from schedproof.candidate.score_weights import own_share
+from schedproof.candidate.score_weights import Share, own_share
 from schedproof.deploy.executable import program_problem
 from schedproof.documents.problems import DescriptorError, Place, Problem
 from schedproof.judge.catalogue import CATALOGUE
@@ -29,14 +30,8 @@ from schedproof.parallel.durations import Durations
 from schedproof.parallel.plan import choose_jobs, expect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.candidate.kinds import Scoring
-    from schedproof.candidate.score_weights import Share
     from schedproof.foundation.errors import UsageError
-
-__all__ = ["check", "problems_of"]
 
 _INTERPRETERS = ("python", "sh", "bash", "node", "ruby", "perl")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from schedproof.candidate.claims import profile_of
@@ -9,12 +10,8 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.judge.clause import Clause
-
-__all__ = ["clause_lines", "clauses_document"]
 
 
 def clause_lines(candidate: Candidate | None = None) -> Iterator[str]:

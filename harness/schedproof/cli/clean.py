@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
+from collections.abc import Iterator
 
 from schedproof.cli.output import say
 from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
-__all__ = ["clean_up"]
 
 
 def clean_up(arguments: argparse.Namespace) -> int:

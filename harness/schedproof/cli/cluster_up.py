@@ -5,19 +5,15 @@ from __future__ import annotations
 import contextlib
 import math
 import shlex
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.waiting import until
-from schedproof.session.launch import launch_embedded
+from schedproof.session.launch import Settings, launch_embedded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from schedproof.clusters.embedded.cluster import EmbeddedCluster
     from schedproof.foundation.progress import Progress
-    from schedproof.session.launch import Settings
-
-__all__ = ["keep_up"]
 
 
 def keep_up(settings: Settings, progress: Progress, say: Callable[[str], None]) -> None:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
 from schedproof.cli.output import say
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.exit_codes import EXIT_FAILED, EXIT_PASSED
-
-if TYPE_CHECKING:
-    import argparse
-
-__all__ = ["compare"]
 
 
 def compare(arguments: argparse.Namespace) -> int:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import os
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable
-
-__all__ = ["complete"]
+from collections.abc import Callable, Iterable
+from typing import Any
 
 
 def complete(parser: argparse.ArgumentParser) -> None:

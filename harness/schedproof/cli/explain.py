@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import inspect
 import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -20,11 +21,7 @@ from schedproof.judge.hints import hint_for
 from schedproof.judge.possible_codes import codes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from schedproof.judge.clause import Clause
-
-__all__ = ["Explanation", "explain", "explanation"]
 
 _WIDTH = 110
 _DEFECTS = 5

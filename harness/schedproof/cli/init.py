@@ -18,8 +18,6 @@ from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 
-__all__ = ["KINDS", "TEMPLATE_NAME", "installed_from", "scaffold", "template_files"]
-
 KINDS = ("extender", "controller", "plugin")
 
 TEMPLATE_NAME = "least-traffic-template"

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import dataclasses
-from typing import TYPE_CHECKING
 
 from schedproof.foundation.console import open_console
-
-if TYPE_CHECKING:
-    import argparse
-
-__all__ = ["judge_again"]
 
 
 def judge_again(arguments: argparse.Namespace) -> int:

@@ -8,6 +8,7 @@ import shlex
 import signal
 import sys
 import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -41,12 +42,7 @@ from schedproof.session.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from schedproof.documents.problems import Problem
-
-
-__all__ = ["command_line", "main"]
 
 _EXIT_CODES = """\
 exit codes: 0 all required clauses that are claimed passed; 1 one failed, or an exclusion is stale;

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["say"]
-
 
 def say(*lines: str) -> None:
     """A line each, on standard output."""

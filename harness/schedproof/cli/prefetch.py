@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal
 
 from schedproof.benchmark.driver import BINARY as DRIVER
 from schedproof.binaries.resolve import resolve
@@ -17,13 +18,8 @@ from schedproof.deploy.plugin_build.plugin_build import build_probe, has_probe, 
 from schedproof.foundation.errors import HostError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Literal
-
     from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.foundation.progress import Progress
-
-__all__ = ["prefetch"]
 
 _BINARIES = {
     "embedded": (*embedded.BINARIES, *minimal.BINARIES, DRIVER),

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from schedproof.results.result import RunResult
     from schedproof.session.launch import KeptCluster
 
-__all__ = ["normalize", "run_suites"]
-
 
 def run_suites(arguments: argparse.Namespace) -> int:
     if own := [clause for clause in arguments.clause if is_own(clause)]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,7 @@ from schedproof.judge.claimable import CLAIMABLE
 from schedproof.results.document import report_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from schedproof.documents.schema import Schema
-
-__all__ = ["SCHEMAS", "schema_text"]
 
 SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
     {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +14,8 @@ from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.waiting import NotYet, until, wait_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.results.result import RunResult
-
-__all__ = ["Changes", "sources", "to_try_again"]
 
 _LEFT_OUT = frozenset({"__pycache__", "node_modules", "schedproof-results", "venv"})
 """Folders that hold no sources; nor do those whose names begin with a dot."""

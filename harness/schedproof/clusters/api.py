@@ -6,18 +6,16 @@ import concurrent.futures
 import contextlib
 import json
 import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 from schedproof.foundation.errors import HostError, SchedproofError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from kubernetes.client.rest import RESTResponse
 
-__all__ = ["Api", "ApiError", "Conflict", "Manifest", "NotFound", "Stream", "UnreachableError", "Watch", "side_by_side"]
 
 Manifest = dict[str, Any]
 _Asked = TypeVar("_Asked")

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
+from schedproof.clusters.api import Api, Manifest
 from schedproof.clusters.cluster import NAMESPACE, Identity, Rbac
 from schedproof.daemons.kubeconfig import write_kubeconfig
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from schedproof.clusters.api import Api, Manifest
-
-__all__ = ["HARNESS", "SCHEDULER_RBAC", "exempt", "harness_token", "identity", "namespace", "system_namespace"]
 
 HARNESS = "schedproof-harness"
 """The harness's own ServiceAccount."""

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.api import Api
-    from schedproof.clusters.spec import NodeSpec
-    from schedproof.clusters.targets import TargetsServer
-    from schedproof.daemons.daemon import Host
-    from schedproof.traffic.script import Script
-
-__all__ = [
-    "NAMESPACE",
-    "Cluster",
-    "Hosting",
-    "Identity",
-    "Rbac",
-    "ScriptedMetrics",
-    "Site",
-    "StaticPods",
-]
-
+from schedproof.clusters.api import Api
+from schedproof.clusters.spec import NodeSpec
+from schedproof.clusters.targets import TargetsServer
+from schedproof.daemons.daemon import Host
+from schedproof.traffic.script import Script
 
 NAMESPACE = "schedproof-system"
 """The namespace of all ServiceAccounts that the harness makes."""

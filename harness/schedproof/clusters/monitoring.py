@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import yaml
 
+from schedproof.clusters.api import Api
 from schedproof.clusters.cluster import NAMESPACE
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import POD_STARTED
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.clusters.api import Api
-
-__all__ = ["CONTROL_PLANE", "EXPORTER_PORT", "deploy_node_exporter", "keep_workers_alike", "wait_alike"]
 
 EXPORTER_PORT = 9100
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"

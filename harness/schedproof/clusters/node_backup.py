@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from schedproof.clusters.api import Api
+from schedproof.clusters.api import Api, Manifest
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from schedproof.clusters.api import Manifest
-
-__all__ = ["NOTE", "NotingApi", "note", "restoring"]
 
 NOTE = "schedproof.dev/before"
 """An annotation: what was changed of a node, and how it was before, as JSON."""

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from schedproof.clusters.api import NotFound
+from schedproof.clusters.api import Api, NotFound
 from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
-from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.clusters.api import Api
-    from schedproof.foundation.waiting import Watched
-
-__all__ = ["CORDONED", "is_ready", "wait_gone", "wait_ready"]
+from schedproof.foundation.waiting import NotYet, Watched, wait_for
 
 CORDONED = "node.kubernetes.io/unschedulable"
 """The key of the taint that the node controller puts on a node while it is cordoned (spec.unschedulable)."""

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
-from schedproof.clusters.api import ApiError, NotFound
+from schedproof.clusters.api import Api, ApiError, Manifest, NotFound
 from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SERVED
 from schedproof.foundation.errors import DeadlineExceededError, UsageError
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from schedproof.clusters.api import Api, Manifest
-
-__all__ = ["AppliedObjects"]
 
 _CRD = "CustomResourceDefinition"
 

@@ -8,19 +8,12 @@ import os
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from schedproof.clusters.api import Conflict, NotFound
+from schedproof.clusters.api import Api, Conflict, Manifest, NotFound
 from schedproof.foundation.deadlines import LEASE_TAKEN
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.clusters.api import Api, Manifest
-
-__all__ = ["Owner", "timestamp"]
 
 _NAMESPACE, _NAME = "kube-system", "schedproof"
 _DURATION = 15

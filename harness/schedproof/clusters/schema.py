@@ -6,8 +6,6 @@ from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.clusters.spec import EFFECTS, MOST_NODES
 from schedproof.documents.schema import Schema, choice, document, either, integer, listed, mapping, named, text
 
-__all__ = ["cluster_schema"]
-
 _SCALAR: Schema = {"title": "text or number", "type": ["string", "number", "boolean", "null"]}
 """What is read as text, with or without quotes."""
 

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, MutableMapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof.clusters.targets import TargetsServer
+from schedproof.daemons.daemon import Host
 from schedproof.daemons.prometheus import Prometheus, start_prometheus, wait_recorded
 from schedproof.daemons.scrape import RECEIVED
 from schedproof.traffic.push_loop import PushLoop
+from schedproof.traffic.script import Script
 from schedproof.traffic.series import push
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, MutableMapping, Sequence
-    from pathlib import Path
-
-    from schedproof.daemons.daemon import Host
-    from schedproof.traffic.script import Script
-
-__all__ = ["ScriptedPrometheus", "ScriptedServers"]
 
 _AHEAD = 40.0
 """For how many seconds samples are pushed at once. Prometheus refuses those more than ten minutes ahead."""

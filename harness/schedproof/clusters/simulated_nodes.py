@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from schedproof.clusters.api import Api
 from schedproof.clusters.nodes import wait_gone, wait_ready
+from schedproof.clusters.spec import NodeSpec
+from schedproof.daemons.daemon import Host
 from schedproof.daemons.kwok import start_kwok
-from schedproof.daemons.node_exporter import start_node_exporter
+from schedproof.daemons.node_exporter import NodeExporter, start_node_exporter
+from schedproof.foundation.processes.sandbox import Process
 from schedproof.traffic.fabric import Fabric
 from schedproof.traffic.readings import made_up_address, node_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.api import Api
-    from schedproof.clusters.spec import NodeSpec
-    from schedproof.daemons.daemon import Host
-    from schedproof.daemons.node_exporter import NodeExporter
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["PLAYED", "Exporters", "JoinedNodes"]
 
 _NO_ADDRESSES: Mapping[str, str] = MappingProxyType({})
 PLAYED = "schedproof.dev/played"

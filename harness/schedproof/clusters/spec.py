@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import uuid
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 from kubernetes.utils.quantity import parse_quantity
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
-from schedproof.documents.fields import Field
+from schedproof.documents.fields import Field, Section
 from schedproof.documents.problems import DescriptorError, Problem
 from schedproof.documents.schema import API_VERSION
 from schedproof.documents.yaml_source import read_document
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.documents.fields import Section
-
-__all__ = [
-    "EFFECTS", "KIND_KEYS", "MOST_NODES", "NODE_KEYS", "PLAYED_RUNTIME", "REAL_EXPORTERS", "SPEC_KEYS",
-    "ClusterSpec", "KindSpec", "NodeSpec", "load_kind_spec", "load_spec",
-]  # fmt: skip
 
 REAL_EXPORTERS = 16
 """Up to so many nodes each has a namespace and an exporter of its own; in larger clusters all readings are pushed."""

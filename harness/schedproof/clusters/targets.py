@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from pathlib import Path
 
 from schedproof.binaries.resolve import resolve
 from schedproof.daemons.readings_server import SAMPLES, ReadingsServer
 from schedproof.daemons.scrape import RECEIVED
 from schedproof.foundation.errors import SchedproofError
-from schedproof.foundation.progress import SilentProgress
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from pathlib import Path
-
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["TargetsServer", "build_targets_server"]
+from schedproof.foundation.progress import Progress, SilentProgress
 
 _BINARY = "readings-server"
 _DEVICE = "eth0"

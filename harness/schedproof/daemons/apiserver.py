@@ -2,21 +2,14 @@ from __future__ import annotations
 
 import dataclasses
 import ssl
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from schedproof.daemons.certificates import Authority, KeyPair
 from schedproof.daemons.daemon import Host, flags, wait_http
 from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import CONTROL_PLANE_READY
 from schedproof.foundation.private import make_private
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.daemons.certificates import Authority, KeyPair
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["ApiServer", "start_apiserver"]
-
+from schedproof.foundation.processes.sandbox import Process
 
 _AUDIT_MEGABYTES = 1_000_000
 """More than any run writes."""

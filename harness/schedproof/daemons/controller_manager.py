@@ -1,15 +1,9 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from schedproof.daemons.daemon import Host, flags
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["PATIENCE", "start_controller_manager"]
+from schedproof.foundation.processes.sandbox import Process
 
 PATIENCE = 7.0
 """Seconds for which it can be counted on to wait for the apiserver: from 10 s on it gives up, and ends."""

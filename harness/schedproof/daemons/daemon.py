@@ -5,22 +5,15 @@ from __future__ import annotations
 import dataclasses
 import http.client
 import os
-from typing import TYPE_CHECKING
+import ssl
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
+from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.http import connect, exchange
-from schedproof.foundation.processes.sandbox import Command
+from schedproof.foundation.processes.ports import Ports
+from schedproof.foundation.processes.sandbox import Command, Process, Sandbox
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.foundation.deadlines import Deadline
-    from schedproof.foundation.processes.ports import Ports
-    from schedproof.foundation.processes.sandbox import Process, Sandbox
-
-__all__ = ["Host", "clean_environment", "flags", "wait_http"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,19 +7,13 @@ import http.client
 import json
 import os
 import socket
-from typing import TYPE_CHECKING
+from io import BufferedReader
+from pathlib import Path
 
 from schedproof.daemons.daemon import Host, flags
 from schedproof.foundation.errors import SchedproofError
 from schedproof.foundation.http import exchange
-
-if TYPE_CHECKING:
-    from io import BufferedReader
-    from pathlib import Path
-
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["advance", "compact", "start_etcd"]
+from schedproof.foundation.processes.sandbox import Process
 
 _CLIENT = "etcd-client:0"
 """The name of the socket for clients, in the folder that daemons run in."""

@@ -6,16 +6,12 @@ import base64
 import json
 import shutil
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from schedproof.daemons.certificates import KeyPair
-
-__all__ = ["IN_CLUSTER", "in_cluster", "redirected", "server_of", "write_account", "write_kubeconfig"]
+from schedproof.daemons.certificates import KeyPair
 
 IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount"
 """Where `rest.InClusterConfig` of client-go, and its like in other languages, look for a pod's credentials."""

@@ -1,16 +1,10 @@
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from schedproof.daemons.daemon import Host, flags
 from schedproof.foundation.content import content
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["UNPLAYED", "start_kwok"]
+from schedproof.foundation.processes.sandbox import Process
 
 UNPLAYED = "schedproof.dev/unplayed"
 """A label of Node objects that nothing plays."""

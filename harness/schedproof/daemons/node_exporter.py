@@ -1,15 +1,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 from schedproof.daemons.daemon import Host, flags
 from schedproof.foundation.processes.ports import listening_socket
-
-if TYPE_CHECKING:
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["NodeExporter", "start_node_exporter"]
+from schedproof.foundation.processes.sandbox import Process
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,15 +7,10 @@ import contextlib
 import ctypes
 import json
 import secrets
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["USER", "authorization", "protect"]
 
 USER = "schedproof"
 _SALT = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"

@@ -4,23 +4,17 @@ import dataclasses
 import datetime
 import http.client
 import json
-from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from schedproof.daemons.daemon import Host, flags, wait_http
 from schedproof.daemons.password import USER, authorization, protect
 from schedproof.foundation.deadlines import DAEMON_READY, FIRST_SCRAPE
 from schedproof.foundation.errors import HostError, UsageError
 from schedproof.foundation.http import connect, exchange
+from schedproof.foundation.processes.sandbox import Process
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["RULES", "Prometheus", "configuration", "load_rules", "start_prometheus", "wait_recorded", "write_targets"]
 
 RULES = "rules.json"
 """The file of recording rules, beside that of the targets."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof.daemons.daemon import clean_environment
 from schedproof.daemons.scrape import JOB, WHOLE, exposed, opposite, reported
@@ -14,12 +16,6 @@ from schedproof.foundation.errors import HostError
 from schedproof.foundation.lines import LineProcess
 from schedproof.foundation.private import make_private
 from schedproof.foundation.processes.ports import listening_socket
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-__all__ = ["SAMPLES", "ReadingsServer"]
 
 SAMPLES = 8
 """Of each series in a window; targets are scraped as often."""

@@ -3,20 +3,15 @@ from __future__ import annotations
 import dataclasses
 import http.client
 import json
+from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.daemons.daemon import Host, flags, wait_http
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.http import insecure_tls
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["LOG_ATTEMPTS", "LOG_SCORES", "Scheduler", "start_scheduler"]
+from schedproof.foundation.processes.sandbox import Process
 
 LOG_SCORES: Mapping[str, str] = MappingProxyType({"vmodule": "schedule_one=10,extender=5"})
 """The flags for a log of the scores that each node was given (FACTS: level 10 of the scheduling cycle; the rest stays

@@ -7,13 +7,8 @@ families and labels with those of a real scrape.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from types import MappingProxyType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ["JOB", "RECEIVED", "SENT", "UNAME", "WHOLE", "exposed", "opposite", "reported"]
 
 Labels = dict[str, str]
 

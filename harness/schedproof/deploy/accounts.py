@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
+from schedproof.clusters.api import Api, Manifest
+from schedproof.clusters.cluster import Identity
 from schedproof.daemons.kubeconfig import IN_CLUSTER, in_cluster, write_account
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.api import Api, Manifest
-    from schedproof.clusters.cluster import Identity
-
-__all__ = ["Accounts"]
 
 
 class Accounts:

@@ -6,12 +6,16 @@ import base64
 import contextlib
 import dataclasses
 import re
+import ssl
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 from schedproof.candidate.claims import LEADER_ELECTION
-from schedproof.candidate.kinds import ControllerSpec, ExtenderSpec, PluginSpec, ProcessSpec
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import CommandSpec, ControllerSpec, ExtenderSpec, PluginSpec, ProcessSpec
 from schedproof.candidate.placeholders import CERTIFICATES, fill
 from schedproof.candidate.scheduler_config import (
     DEFAULT_SCHEDULER,
@@ -24,17 +28,22 @@ from schedproof.candidate.scheduler_config import (
 )
 from schedproof.candidate.start_errors import explain_start
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
-from schedproof.clusters.cluster import Rbac
+from schedproof.clusters.cluster import Identity, Rbac, Site
 from schedproof.clusters.objects import AppliedObjects
 from schedproof.daemons.kubeconfig import redirected, server_of
 from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
+from schedproof.deploy.accounts import Accounts
 from schedproof.deploy.choice import choose_deployer
+from schedproof.deploy.component import Client, Component
+from schedproof.deploy.deployer import DeployMode, Served
 from schedproof.deploy.install import install
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
+from schedproof.deploy.record import Recording
 from schedproof.foundation.deadlines import CANDIDATE_STOP
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.progress import SilentProgress
 from schedproof.proxies.api_line import ApiLine
+from schedproof.proxies.exchange import Exchange
 from schedproof.proxies.exchanges import (
     asks_of_targets,
     describe_extender_call,
@@ -43,27 +52,6 @@ from schedproof.proxies.exchanges import (
 )
 from schedproof.proxies.tap_tls import made_certificates, own_certificate, trust_of, unverified
 from schedproof.proxies.taps import Tap
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.candidate.kinds import CommandSpec
-    from schedproof.clusters.cluster import Identity, Site
-    from schedproof.deploy.accounts import Accounts
-    from schedproof.deploy.component import Client, Component
-    from schedproof.deploy.deployer import DeployMode, Served
-    from schedproof.proxies.taps import Exchange
-
-__all__ = ["Attachment", "Recording", "discard"]
-
-
-class Recording(Protocol):
-    """Takes records of the history: `kind`, then its fields."""
-
-    def __call__(self, kind: str, **fields: Any) -> None: ...
 
 
 class Attachment:

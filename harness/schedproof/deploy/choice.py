@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import ExtenderSpec, PluginSpec
 from schedproof.candidate.scheduler_config import DEFAULT_SCHEDULER, served_by
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
+from schedproof.clusters.cluster import Identity, Site
 from schedproof.daemons.scheduler import LOG_SCORES
+from schedproof.deploy.deployer import Deployer
 from schedproof.deploy.processes import ProcessDeployer
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.clusters.cluster import Identity, Site
-    from schedproof.deploy.deployer import Deployer
-
-__all__ = ["choose_deployer"]
 
 _FILES = ("certFile", "keyFile", "caFile")
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 import contextlib
 import http.client
 import socket
-from typing import TYPE_CHECKING, Protocol
+import ssl
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Protocol
 
+from schedproof.deploy.record import Recording
+from schedproof.foundation.errors import SchedproofError
 from schedproof.foundation.http import connect_by_name
 from schedproof.foundation.waiting import NotYet
-
-if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from schedproof.deploy.attachment import Recording
-    from schedproof.foundation.errors import SchedproofError
-
-__all__ = ["Client", "Component", "probe"]
 
 
 class Component(Protocol):
@@ -79,9 +74,8 @@ class Component(Protocol):
         """SIGTERM, then after `grace` seconds SIGKILL; returns when it is gone."""
 
 
-if TYPE_CHECKING:
-    Client = Callable[[], tuple[ssl.SSLContext, str]]
-    """How a client of a port behind TLS speaks it, and the name by which it asks for the server; "": its address."""
+Client = Callable[[], tuple[ssl.SSLContext, str]]
+"""How a client of a port behind TLS speaks it, and the name by which it asks for the server; "": its address."""
 
 
 def probe(address: str, port: int, path: str | None, client: Client | None) -> None:

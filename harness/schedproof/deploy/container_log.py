@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
-from schedproof.clusters.api import ApiError
+from schedproof.clusters.api import Api, ApiError, Stream
 from schedproof.foundation.deadlines import LOG_COMPLETE
 from schedproof.foundation.private import open_private
 from schedproof.foundation.processes.sandbox_init import GrowingLog
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from schedproof.clusters.api import Api, Stream
-
-__all__ = ["ContainerLog"]
 
 _LONGEST_LINE = 65_536
 

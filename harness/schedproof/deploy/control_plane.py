@@ -6,29 +6,24 @@ It acts as `system:kube-scheduler`, by the kubeconfig that lies there for the co
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import yaml
 
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import CommandSpec, ProcessSpec
+from schedproof.clusters.api import Api
+from schedproof.clusters.cluster import Hosting, Identity, Site, StaticPods
+from schedproof.deploy.component import Client
+from schedproof.deploy.deployer import DeployMode, Served
 from schedproof.deploy.image import own_image, scheduler_image
 from schedproof.deploy.manifests import COMPONENT_LABEL, NODE_FILE, static_pod
 from schedproof.deploy.pod_component import PodComponent, wait_gone
 from schedproof.foundation.deadlines import POD_STARTED
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.candidate.kinds import CommandSpec, ProcessSpec
-    from schedproof.clusters.api import Api
-    from schedproof.clusters.cluster import Hosting, Identity, Site, StaticPods
-    from schedproof.deploy.component import Client
-    from schedproof.deploy.deployer import DeployMode, Served
-
-__all__ = ["ControlPlaneDeployer", "restore_scheduler"]
 
 _SCHEDULER = "kube-scheduler"
 _BACKUP = ".schedproof-kube-scheduler"

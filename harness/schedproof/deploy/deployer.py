@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from schedproof.candidate.kinds import CommandSpec, ProcessSpec
-    from schedproof.clusters.cluster import Identity
-    from schedproof.deploy.accounts import Accounts
-    from schedproof.deploy.component import Client, Component
-
-__all__ = ["DEPLOY_MODES", "DeployMode", "Deployer", "Served"]
+from schedproof.candidate.kinds import CommandSpec, ProcessSpec
+from schedproof.clusters.cluster import Identity
+from schedproof.deploy.accounts import Accounts
+from schedproof.deploy.component import Client, Component
 
 DeployMode = Literal["process", "pod", "control-plane"]
 DEPLOY_MODES: tuple[DeployMode, ...] = ("process", "pod", "control-plane")

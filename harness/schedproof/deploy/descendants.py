@@ -9,17 +9,12 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.candidate.placeholders import fill_known
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
-    from schedproof.foundation.processes.process_tree import SeenProcess
-
-__all__ = ["LONG", "Descendants", "Listener", "OwnFiles", "own_folders", "shown"]
+from schedproof.foundation.processes.process_tree import SeenProcess
 
 Identity = tuple[int, float]
 """A pid, and when it began."""

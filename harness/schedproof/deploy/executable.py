@@ -6,8 +6,6 @@ import os
 import shutil
 from pathlib import Path
 
-__all__ = ["program_problem", "why_not_started"]
-
 
 def program_problem(program: str, workdir: Path, search: str) -> tuple[str, str]:
     """What its file shows to be wrong with a program, and the fix; two empty texts if nothing is.

@@ -8,22 +8,16 @@ import os
 import sys
 import tarfile
 import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.binaries import command
 from schedproof.binaries.cache import cache_dir
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import CommandSpec
 from schedproof.clusters.kind.docker import DockerError, docker, image_present
 from schedproof.foundation.deadlines import IMAGE_BUILT, PACKAGES_INSTALLED
 from schedproof.foundation.errors import CandidateError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.candidate.kinds import CommandSpec
-
-__all__ = ["LABEL", "check_paths", "command_image", "own_image", "scheduler_image"]
 
 LABEL = "schedproof.dev/candidate"
 """On every image that is built here, so that all of them can be found and removed."""

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from pathlib import Path
 
+from schedproof.clusters.api import Manifest
+from schedproof.clusters.objects import AppliedObjects
 from schedproof.documents.manifests import is_kustomization, parse_manifests, read_manifests
 from schedproof.foundation.deadlines import DAEMON_READY
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from schedproof.clusters.api import Manifest
-    from schedproof.clusters.objects import AppliedObjects
-
-__all__ = ["install"]
 
 
 def install(objects: AppliedObjects, paths: Iterable[Path], namespace: str) -> None:

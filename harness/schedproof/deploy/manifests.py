@@ -4,30 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from schedproof.candidate.kinds import CommandSpec
+from schedproof.clusters.api import Manifest
 from schedproof.foundation.deadlines import CANDIDATE_STOP
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.candidate.kinds import CommandSpec
-    from schedproof.clusters.api import Manifest
-
-__all__ = [
-    "COMPONENT_LABEL",
-    "CONFIGURATION",
-    "FILES",
-    "KUBECONFIG",
-    "NODE_FILE",
-    "SCHEDULER_PORT",
-    "PodPlan",
-    "command_probe",
-    "objects",
-    "scheduler_arguments",
-    "scheduler_probes",
-    "static_pod",
-]  # fmt: skip
 
 COMPONENT_LABEL = "schedproof.dev/part"
 """Names the component that a pod is of."""

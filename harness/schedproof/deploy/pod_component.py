@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
-from schedproof.clusters.api import ApiError
+from schedproof.clusters.api import Api, ApiError, Manifest, Watch
 from schedproof.deploy.container_log import ContainerLog
 from schedproof.deploy.manifests import COMPONENT_LABEL
+from schedproof.deploy.record import Recording
 from schedproof.foundation.deadlines import CANDIDATE_READY, POD_GONE, POD_STARTED
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError, HostError
 from schedproof.foundation.private import make_private
 from schedproof.foundation.processes.last_words import cause_of_end
 from schedproof.foundation.processes.sandbox import last_lines
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.api import Api, Manifest, Watch
-    from schedproof.deploy.attachment import Recording
-
-__all__ = ["PodComponent", "wait_gone"]
 
 _NEVER_STARTS = frozenset(
     {

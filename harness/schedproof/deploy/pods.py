@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, PluginSpec, ProcessSpec
 from schedproof.candidate.placeholders import fill
-from schedproof.clusters.api import NotFound
-from schedproof.deploy.component import probe
+from schedproof.clusters.api import Manifest, NotFound
+from schedproof.clusters.cluster import Hosting, Identity, Site
+from schedproof.deploy.component import Client, probe
 from schedproof.deploy.deployer import DeployMode, Served
 from schedproof.deploy.image import check_paths, command_image, own_image, scheduler_image
 from schedproof.deploy.manifests import (
@@ -25,16 +28,6 @@ from schedproof.deploy.manifests import (
     scheduler_probes,
 )
 from schedproof.deploy.pod_component import PodComponent, wait_gone
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.clusters.api import Manifest
-    from schedproof.clusters.cluster import Hosting, Identity, Site
-    from schedproof.deploy.component import Client
-
-__all__ = ["PodDeployer"]
 
 _ANYWHERE = "0.0.0.0"  # noqa: S104 - a pod's addresses are its own
 _PORT = 8888

@@ -9,35 +9,28 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import CommandSpec, ProcessSpec
 from schedproof.candidate.placeholders import fill
+from schedproof.clusters.cluster import Identity, Site
 from schedproof.daemons.scheduler import LOG_SCORES, start_scheduler
 from schedproof.deploy.accounts import Accounts
-from schedproof.deploy.component import probe
+from schedproof.deploy.component import Client, probe
 from schedproof.deploy.deployer import DeployMode, Served
 from schedproof.deploy.descendants import own_folders
 from schedproof.deploy.executable import why_not_started
+from schedproof.deploy.record import Recording
 from schedproof.deploy.tree_watch import TreeWatch
 from schedproof.foundation.deadlines import CANDIDATE_READY
-from schedproof.foundation.errors import CandidateError
+from schedproof.foundation.errors import CandidateError, SchedproofError
 from schedproof.foundation.private import make_private, write_private
 from schedproof.foundation.processes.process_tree import below
 from schedproof.foundation.processes.sandbox import Command, CommandNotStartedError, Process
 from schedproof.foundation.waiting import wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.clusters.cluster import Identity, Site
-    from schedproof.deploy.attachment import Recording
-    from schedproof.deploy.component import Client
-    from schedproof.foundation.errors import SchedproofError
-
-__all__ = ["ProcessDeployer"]
 
 _LOOPBACK = "127.0.0.1"
 

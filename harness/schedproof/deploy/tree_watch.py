@@ -5,20 +5,15 @@ from __future__ import annotations
 import collections
 import math
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
 
 from schedproof.deploy.descendants import Descendants, Listener, OwnFiles, shown
+from schedproof.deploy.record import Recording
 from schedproof.foundation.processes import process_tree
 from schedproof.foundation.processes.process_tree import Ending, SeenProcess
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
-    from schedproof.deploy.attachment import Recording
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["TreeWatch"]
+from schedproof.foundation.processes.sandbox import Process
 
 _LOOK = 0.2
 """Seconds between two looks: what lives for `descendants.LONG` is seen several times."""

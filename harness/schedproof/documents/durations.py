@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["GO_UNITS", "UNITS", "format_duration", "parse_duration"]
-
 GO_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 """What Go's `time.ParseDuration` knows, and with it every Kubernetes API."""
 

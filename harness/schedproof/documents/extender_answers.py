@@ -16,12 +16,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["VERBS", "ExtenderAnswer", "read_answer", "verb_of"]
+from collections.abc import Mapping
+from typing import Any
 
 VERBS = ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb")
 """The fields of an extender's configuration that name its verbs."""

@@ -10,20 +10,17 @@ import json
 import math
 import re
 import shlex
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from schedproof.documents.durations import UNITS, parse_duration
 from schedproof.documents.problems import Place, Problem
 from schedproof.documents.suggestions import did_you_mean, nearest
 from schedproof.documents.yaml_source import Entry, Mark, Value, path_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+Check = Callable[[str], Iterable[tuple[str, str]]]
+"""Looks at a text and yields message and fix of whatever is wrong with it."""
 
-    Check = Callable[[str], Iterable[tuple[str, str]]]
-    """Looks at a text and yields message and fix of whatever is wrong with it."""
-
-__all__ = ["Field", "Section", "matching", "shown"]
 
 L = TypeVar("L", bound=str)
 

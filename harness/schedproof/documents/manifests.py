@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 from schedproof.documents.problems import DescriptorError, Place, Problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-__all__ = ["KUSTOMIZATIONS", "is_kustomization", "manifest_files", "merged", "parse_manifests", "read_manifests"]
 
 KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 _ENDINGS = (".yaml", ".yml", ".json")

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-__all__ = ["CODES", "DescriptorError", "Place", "Problem"]
 
 CODES: Mapping[str, str] = {
     "claim-without-clause": "a claim is given that no clause of a claimed profile judges",

@@ -7,17 +7,10 @@ alone.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 from schedproof.documents.durations import UNITS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = [
-    "API_VERSION", "DRAFT", "Schema", "anything", "choice", "document", "duration", "either", "flag", "integer",
-    "listed", "mapping", "named", "number", "relaxed", "text",
-]  # fmt: skip
 
 API_VERSION = "schedproof/v1"
 """Of all files that users write."""

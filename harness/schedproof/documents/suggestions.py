@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-__all__ = ["did_you_mean", "did_you_mean_one_of", "nearest"]
+from collections.abc import Callable, Collection
 
 _NEAR = 3
 """As many are suggested."""

@@ -9,16 +9,12 @@ import dataclasses
 import enum
 import math
 import re
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import yaml
 
 from schedproof.documents.problems import DescriptorError, Place, Problem
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-__all__ = ["Entry", "Mark", "Value", "path_of", "read_document"]
 
 _LARGEST_FILE = 1 << 20
 _DEEPEST = 50

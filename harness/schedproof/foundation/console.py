@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
-    from typing import TextIO
-
     from rich.console import Console
 
-__all__ = ["INTERRUPTED", "open_console", "tell"]
 
 INTERRUPTED = "interrupted; everything that it started is gone"
 

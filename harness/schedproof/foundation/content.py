@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["content"]
-
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 

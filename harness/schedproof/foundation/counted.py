@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-__all__ = ["counted"]
-
 
 def counted(number: int, noun: str) -> str:
     """A number and what there is so much of: `1 clause`, `2,000 clauses`."""

@@ -9,49 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 
-__all__ = [
-    "AGAIN",
-    "AUDIT_CAUGHT_UP",
-    "BIND",
-    "BUDGET_IN_FORCE",
-    "CANDIDATE_READY",
-    "CANDIDATE_STOP",
-    "CONTAINER_ANSWERS",
-    "CONTAINER_GONE",
-    "CONTAINER_MADE",
-    "CONTROL_PLANE_READY",
-    "DAEMON_READY",
-    "FIRST_SCRAPE",
-    "FRESHNESS",
-    "IMAGE_BUILT",
-    "IMAGE_LOADED",
-    "KIND_CREATED",
-    "KIND_LOGS",
-    "LATE",
-    "LEASE_TAKEN",
-    "LOG_COMPLETE",
-    "NODE_READY",
-    "OBJECT_GONE",
-    "OBJECT_SERVED",
-    "OBJECT_SHOWN",
-    "PACKAGES_INSTALLED",
-    "POD_GONE",
-    "POD_PHASE",
-    "POD_STARTED",
-    "REACTION",
-    "REQUEUE",
-    "SANDBOX_REPLY",
-    "SCRAPED",
-    "SWEPT",
-    "TAKEOVER",
-    "TOKEN_READ",
-    "TOKEN_REFUSED",
-    "TOLD",
-    "UNHEALTHY",
-    "WEBHOOK_CALLED",
-    "Deadline",
-]  # fmt: skip
-
 
 @dataclasses.dataclass(frozen=True)
 class Deadline:

@@ -5,15 +5,10 @@ from __future__ import annotations
 import contextlib
 import errno
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from schedproof.foundation.errors import HostError, SchedproofError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-__all__ = ["FREE_SPACE", "DiskSpace", "naming_full_disk"]
 
 FREE_SPACE = "free some space, or choose another folder with --report"
 """What to do where the disk of the report folder is full."""

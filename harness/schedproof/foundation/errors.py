@@ -9,8 +9,6 @@ from __future__ import annotations
 from schedproof.foundation.redaction import SECRETS
 from schedproof.foundation.visible import visible
 
-__all__ = ["CandidateError", "DeadlineExceededError", "HostError", "SchedproofError", "UsageError"]
-
 
 class SchedproofError(Exception):
     """Base of the family. `remedy` says what the reader can do about it.

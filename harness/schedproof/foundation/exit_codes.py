@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["EXIT_ERROR", "EXIT_FAILED", "EXIT_INTERRUPTED", "EXIT_PASSED", "EXIT_UNPROVED"]
-
 EXIT_PASSED, EXIT_FAILED, EXIT_ERROR, EXIT_UNPROVED = 0, 1, 2, 3
 EXIT_INTERRUPTED = 130
 """As shells have it: 128 and the number of SIGINT."""

@@ -6,14 +6,12 @@ import contextlib
 import os
 import sys
 import warnings
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from hypothesis.strategies import SearchStrategy
 
-__all__ = ["generate"]
 
 _Case = TypeVar("_Case")
 

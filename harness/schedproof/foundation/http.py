@@ -5,14 +5,9 @@ from __future__ import annotations
 import contextlib
 import http.client
 import ssl
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["connect", "connect_by_name", "exchange", "insecure_tls"]
 
 
 def insecure_tls() -> ssl.SSLContext:

@@ -13,18 +13,11 @@ import signal
 import socket
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from schedproof.foundation.deadlines import CANDIDATE_STOP
+from schedproof.foundation.deadlines import CANDIDATE_STOP, Deadline
 from schedproof.foundation.private import make_private, open_private
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.foundation.deadlines import Deadline
-
-__all__ = ["LineProcess"]
 
 
 class LineProcess:

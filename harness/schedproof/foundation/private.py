@@ -7,8 +7,6 @@ import datetime
 import os
 from pathlib import Path
 
-__all__ = ["RESULTS", "make_private", "new_results", "open_private", "remove_empty", "write_private"]
-
 RESULTS = "schedproof-results"
 """The folder of reports, where the user names none."""
 

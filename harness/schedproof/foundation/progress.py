@@ -6,16 +6,14 @@ import contextlib
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
-
     from rich.console import Console
     from rich.progress import Progress as Spinners
 
-__all__ = ["ConsoleProgress", "Progress", "SilentProgress"]
 
 _SPIN_INTERVAL, _LINE_INTERVAL = 0.1, 10.0
 """Seconds between two looks at a transfer: the one replaces what is shown, the other adds a line."""

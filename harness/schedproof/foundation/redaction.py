@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from typing import TYPE_CHECKING, Any, TypeVar, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-__all__ = ["REDACTED", "SECRETS", "Secrets", "is_secret_name"]
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 

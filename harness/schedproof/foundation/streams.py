@@ -5,13 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TextIO, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ["Steady", "steady_streams"]
+from typing import IO, Any, TextIO, cast
 
 
 class Steady:

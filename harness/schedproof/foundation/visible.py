@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any, TypeVar, cast
 
-__all__ = ["visible", "visible_in"]
-
 T = TypeVar("T")
 
 # Control characters but for newline and tab; marks that turn the direction of writing round; halves of surrogate pairs.

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
+from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import DeadlineExceededError, SchedproofError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from schedproof.foundation.deadlines import Deadline
-
-__all__ = ["NotYet", "Watched", "until", "wait_for"]
 
 T = TypeVar("T")
 

@@ -8,13 +8,6 @@ from pydantic import ConfigDict, Field
 
 from schedproof.history.record import Model, Number, OfCase, Record
 
-__all__ = [
-    "Accepted", "AccountTokens", "Aged", "Asserted", "Broken", "Calm", "CalmOver", "CasePhase", "Election", "Emptied",
-    "Expect", "Fence", "GroupCreated", "Halted", "Lift", "LineFault", "Marked", "Missed", "NodesLoad", "PodCreated",
-    "Reading", "Resumed", "Rights", "Run", "RunCandidate", "RunCluster", "RunEnd", "ScoringSearch", "Selected",
-    "ShownSeen", "Surfaces", "Tolerates", "TransportTried", "Tried", "Trouble", "Unseen", "Users", "WorldSearch",
-]  # fmt: skip
-
 
 class RunCandidate(Model):
     """What is judged: its descriptor, with durations in seconds."""

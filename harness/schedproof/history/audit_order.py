@@ -10,15 +10,10 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.history.acts import Marked
-    from schedproof.history.observations import ApiRequest, AuditLine, AuditMark
-
-__all__ = ["BINDINGS", "READING", "STEP", "AuditOrder"]
+from schedproof.history.acts import Marked
+from schedproof.history.observations import ApiRequest, AuditLine, AuditMark
 
 BINDINGS = ("pods/binding", "bindings")
 """Where a Binding can be posted: to a pod, and, as long as there is Kubernetes, to a namespace."""

@@ -7,9 +7,9 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from schedproof.candidate.claims import Claims, Exclusion
 from schedproof.history.acts import (
@@ -27,14 +27,8 @@ from schedproof.history.audit_order import BINDINGS, STEP, AuditOrder
 from schedproof.history.index import Index
 from schedproof.history.observations import ApiRequest, AuditMark, Configured, KeptWaiting, WatchEvent
 from schedproof.history.record import Record
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
-
-    from schedproof.history.watched import Binding, PodSights
-    from schedproof.history.world import World
-
-__all__ = ["Attempt", "History", "Seen", "TestPod"]
+from schedproof.history.watched import Binding, PodSights
+from schedproof.history.world import World
 
 _Kind = TypeVar("_Kind", bound=Record)
 

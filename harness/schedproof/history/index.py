@@ -5,16 +5,12 @@ from __future__ import annotations
 import bisect
 import functools
 import itertools
-from typing import TYPE_CHECKING, TypeVar, cast
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TypeVar, cast
 
 from schedproof.history.acts import CasePhase, ShownSeen
 from schedproof.history.record import Record
 from schedproof.history.watched import WatchReader
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
-
-__all__ = ["Index"]
 
 _Kind = TypeVar("_Kind", bound=Record)
 

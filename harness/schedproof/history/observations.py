@@ -9,12 +9,6 @@ from typing_extensions import TypedDict
 
 from schedproof.history.record import Number, OfCase, Record
 
-__all__ = [
-    "CLIENT_LEFT", "Admission", "ApiRequest", "AuditLine", "AuditMark", "Configured", "EndpointAnswer", "ExtenderCall",
-    "KeptWaiting", "LeaseHolder", "LogTail", "Manifest", "NodeScore", "ProcessEvent", "PrometheusQuery", "StartFailed",
-    "Tapped", "WatchEvent",
-]  # fmt: skip
-
 CLIENT_LEFT = "the client ended the connection"
 """The `error` of a request whose client has gone."""
 

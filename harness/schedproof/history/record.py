@@ -19,8 +19,6 @@ from pydantic import (
     model_validator,
 )
 
-__all__ = ["KINDS", "Model", "Number", "OfCase", "Record"]
-
 Number = Annotated[
     float, GetPydanticSchema(lambda _, handler: handler(int | float)), WithJsonSchema({"type": "number"})
 ]

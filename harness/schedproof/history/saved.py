@@ -7,7 +7,9 @@ import dataclasses
 import functools
 import gc
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -15,12 +17,6 @@ from schedproof.candidate.claims import Claims, Exclusion
 from schedproof.foundation.errors import UsageError
 from schedproof.history import acts, observations  # noqa: F401 - without them no kinds are known
 from schedproof.history.record import KINDS, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-__all__ = ["FILE", "SCHEMA", "DamagedRecordError", "load_records", "read_record"]
 
 SCHEMA = "schedproof.history/v1"
 FILE = "history.jsonl"

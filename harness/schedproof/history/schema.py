@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic_core import core_schema
 
-from schedproof.documents.schema import DRAFT
+from schedproof.documents.schema import DRAFT, Schema
 from schedproof.history.record import KINDS
 from schedproof.history.saved import SCHEMA
-
-if TYPE_CHECKING:
-    from pydantic_core import core_schema
-
-    from schedproof.documents.schema import Schema
-
-__all__ = ["history_schema"]
 
 
 class _Generator(GenerateJsonSchema):

@@ -9,17 +9,12 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from schedproof.history.observations import WatchEvent
+from schedproof.history.record import Record
 from schedproof.history.world import World, key
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.history.record import Record
-
-__all__ = ["Binding", "PodSights", "WatchReader"]
 
 
 @dataclasses.dataclass(frozen=True)

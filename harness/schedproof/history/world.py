@@ -9,17 +9,12 @@ from __future__ import annotations
 import bisect
 import copy
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
+from schedproof.history.observations import WatchEvent
 from schedproof.oracle.dra import Inventory
 from schedproof.oracle.volumes import Storage
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from schedproof.history.observations import WatchEvent
-
-__all__ = ["RESERVED", "State", "World", "key"]
 
 RESERVED = "schedproof-reserved"
 """The name of a node of the harness's own, to which none of the user's pods can go (stimulus/reserved.py)."""

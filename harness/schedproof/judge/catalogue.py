@@ -33,8 +33,6 @@ from schedproof.judge.clauses.network import competing, herd, missing, preferenc
 from schedproof.judge.clauses.plugin import points, schedulers, serving, start
 from schedproof.judge.own import is_own, own_clause
 
-__all__ = ["BASICS", "BINDS", "CATALOGUE", "find_clause"]
-
 BINDS = "core/binds"
 """The clause that is tried before all others: a candidate that binds nothing is not tried on them."""
 

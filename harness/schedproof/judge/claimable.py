@@ -5,8 +5,6 @@ from __future__ import annotations
 from schedproof.candidate.claims import Claimable
 from schedproof.judge.catalogue import CATALOGUE
 
-__all__ = ["CLAIMABLE"]
-
 CLAIMABLE = Claimable(
     tuple(CATALOGUE),
     {

@@ -3,33 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.candidate.claims import Claims
-    from schedproof.history.acts import RunCluster
-    from schedproof.history.history import History
-    from schedproof.judge.verdict import Finding
-
-__all__ = [
-    "ADVANCE_VERSIONS",
-    "AUDIT",
-    "CHANGE_NODES",
-    "CUT_APISERVER",
-    "DEVICES",
-    "HOLD_BINDINGS",
-    "IDLE_NODES",
-    "PROCESSES",
-    "RETRIED",
-    "SCRIPTED_METRICS",
-    "SECOND_APISERVER",
-    "SEVERAL_NODES",
-    "STEERED",
-    "TRIED_AGAIN",
-    "Clause",
-]
+from schedproof.candidate.claims import Claims
+from schedproof.history.acts import RunCluster
+from schedproof.history.history import History
+from schedproof.judge.verdict import Finding
 
 # Capabilities of a cluster that clauses need.
 AUDIT = frozenset({"audit"})

@@ -6,12 +6,8 @@ clauses: added or split, never renamed. The summary beside them is for people, a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["CODES", "Code"]
+from collections.abc import Mapping
+from typing import NamedTuple
 
 
 class Code(NamedTuple):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 
-__all__ = ["hint_for"]
-
 _HINTS = {
     "core/alive": (
         "Catch errors around each pod, not around the whole loop; the last log lines have the panic or the exit."

@@ -5,29 +5,20 @@ from __future__ import annotations
 import dataclasses
 import math
 import traceback
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from schedproof.candidate.claims import OWN, profile_of
+from schedproof.candidate.claims import OWN, Claims, profile_of
 from schedproof.foundation.visible import visible, visible_in
-from schedproof.history.acts import Selected, Trouble
+from schedproof.history.acts import RunCluster, Selected, Trouble
 from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.clause import Clause
 from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.symptoms import symptoms
-from schedproof.judge.verdict import JUDGE_RAISED, Verdict, invalid
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from collections.abc import Set as AbstractSet
-
-    from schedproof.candidate.claims import Claims
-    from schedproof.history.acts import RunCluster
-    from schedproof.judge.clause import Clause
-    from schedproof.judge.verdict import Finding
-
-__all__ = ["applies", "dependent", "judge", "judge_all", "left_out_by", "merge", "pool", "why_unclaimed"]
+from schedproof.judge.verdict import JUDGE_RAISED, Finding, Verdict, invalid
 
 
 def applies(clause: Clause, claims: Claims, cluster: RunCluster) -> Verdict | None:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from schedproof.candidate.claims import OWN
 from schedproof.history.acts import Asserted
+from schedproof.history.history import History
 from schedproof.judge.clause import Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed
-
-if TYPE_CHECKING:
-    from schedproof.history.history import History
-
-__all__ = ["is_own", "judge_own", "own_clause"]
 
 
 def is_own(clause: object) -> bool:

@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from schedproof.judge.codes import CODES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-__all__ = ["OF_ANY_CLAUSE", "codes_of"]
 
 _PACKAGE = "schedproof.judge"
 OF_ANY_CLAUSE = frozenset({

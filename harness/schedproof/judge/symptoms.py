@@ -11,27 +11,20 @@ import collections
 import itertools
 import json
 import re
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from schedproof.candidate.kinds import weighed_beyond_int64
 from schedproof.history.acts import Expect, LineFault
 from schedproof.history.audit_order import BINDINGS, READING
+from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
 from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.judge.codes import Code
 from schedproof.judge.rulings.extender_calls import configuration
 from schedproof.judge.rulings.scored import found_something, queries
 from schedproof.judge.rulings.unbound import refusals
-from schedproof.judge.verdict import JUDGE_RAISED, Symptom
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from schedproof.history.history import History, TestPod
-    from schedproof.judge.verdict import Finding
-
-__all__ = ["KINDS", "symptoms"]
+from schedproof.judge.verdict import JUDGE_RAISED, Finding, Symptom
 
 KINDS: Mapping[str, Code] = {
     "process-ended": Code(

@@ -4,23 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = [
-    "JUDGE_RAISED",
-    "Finding",
-    "Later",
-    "Outcome",
-    "Symptom",
-    "Verdict",
-    "failed",
-    "invalid",
-    "not_claimed",
-    "passed",
-]
+from collections.abc import Callable
+from typing import Any, Literal
 
 JUDGE_RAISED = "judge-raised"
 """The code of what a bug of a judge leaves unproved."""

@@ -10,10 +10,9 @@ In tests of your own, for a bare function, without any cluster:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from schedproof.normalization.function import hold_function
+from schedproof.normalization.function import hold_function
 
 __all__ = ["hold_function"]
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
+from schedproof.candidate.claims import Example
+from schedproof.normalization.answer import Answer, Case, Readings
 from schedproof.normalization.properties import unanswered
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from schedproof.candidate.claims import Example
-    from schedproof.normalization.answer import Answer, Case, Readings
-
-__all__ = ["disagreement", "undocumented"]
 
 _ROUNDING = 1
 """Points by which the same readings may score differently on two surfaces: two servers deliver a rate that is the same

@@ -4,21 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = [
-    "Answer",
-    "Case",
-    "Readings",
-    "Surface",
-    "case_from_json",
-    "case_to_json",
-    "readings_from_json",
-    "readings_to_json",
-]
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 Readings = tuple[tuple[str, float | None], ...]
 """Node and bytes per second, in the order in which nodes are asked about. None: the node has no sample."""

@@ -9,18 +9,13 @@ sample at all, where a series is stale or was never there; negative ones, of a d
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from hypothesis import strategies as st
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from schedproof.normalization.answer import Case, Readings, Surface
-    from schedproof.normalization.promises import Promises
-    from schedproof.normalization.rules import Rule, Shape
-
-__all__ = ["corners", "generated"]
+from schedproof.normalization.answer import Case, Readings, Surface
+from schedproof.normalization.promises import Promises
+from schedproof.normalization.rules import Rule, Shape
 
 _Value = float | None
 

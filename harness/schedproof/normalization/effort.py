@@ -8,8 +8,6 @@ import re
 from schedproof.foundation.errors import UsageError
 from schedproof.normalization.promises import NORMALIZE_SCORE
 
-__all__ = ["PROFILES", "SURFACES", "Effort"]
-
 SURFACES = ("python", "extender", "plugin", NORMALIZE_SCORE, "scheduler")
 """A bare function; prioritize over HTTP; the plugin, linked into a probe; its NormalizeScore alone; the record of the
 running scheduler."""

@@ -6,25 +6,18 @@ import operator
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from schedproof.candidate.claims import OnMissing
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.saved_cases import SavedCase, SavedCases
-from schedproof.normalization.answer import Answer, case_from_json, case_to_json
+from schedproof.normalization.answer import Answer, Case, Readings, case_from_json, case_to_json
 from schedproof.normalization.effort import PROFILES
 from schedproof.normalization.promises import Promises
 from schedproof.normalization.rules import rules_for
 from schedproof.normalization.search import Searches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
-
-    from schedproof.candidate.claims import OnMissing
-    from schedproof.normalization.answer import Case, Readings
-
-__all__ = ["FunctionSurface", "answer_of", "explain", "hold_function"]
 
 
 class FunctionSurface:

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.normalization.answer import Readings
-    from schedproof.normalization.promises import Promises
-
-__all__ = ["PLAUSIBLE", "is_reading", "may_refuse", "may_skip", "unlike_avoided", "unlike_median"]
+from schedproof.normalization.answer import Readings
+from schedproof.normalization.promises import Promises
 
 PLAUSIBLE = 1e17
 """Bytes per second (800,000 Tbit/s) beyond which no device goes: a scorer may take such a reading for none."""

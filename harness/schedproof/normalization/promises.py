@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from schedproof.candidate.claims import Claims, OnMissing, OnOutage
-
-__all__ = ["NORMALIZE_SCORE", "Promises"]
+from schedproof.candidate.claims import Claims, OnMissing, OnOutage
 
 NORMALIZE_SCORE = "normalize-score"
 """The surface on which NormalizeScore is asked alone, with raw scores in the place of readings."""

@@ -8,34 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from schedproof.normalization.answer import Answer, Case, Readings
 from schedproof.normalization.policies import is_reading, may_refuse, may_skip, unlike_avoided, unlike_median
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from schedproof.normalization.answer import Answer, Case, Readings
-    from schedproof.normalization.promises import Promises
-
-__all__ = [
-    "best_is_max",
-    "best_is_top",
-    "equal",
-    "huge",
-    "in_range",
-    "inversion",
-    "nonfinite",
-    "order",
-    "repeat",
-    "same_nodes",
-    "same_scores",
-    "sound",
-    "strict",
-    "unanswered",
-    "worst_is_min",
-    "zero",
-]  # fmt: skip
+from schedproof.normalization.promises import Promises
 
 _ROUNDING = 1e-12
 """Relative difference below which the order of two readings is undefined: a rate is a quotient of differences."""

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 from schedproof.normalization import properties
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from schedproof.normalization.answer import Answer, Case
-    from schedproof.normalization.promises import Promises
-
-__all__ = ["OF_NORMALIZE_SCORE", "RULES", "Rule", "Shape", "rules_for"]
+from schedproof.normalization.answer import Answer, Case
+from schedproof.normalization.promises import Promises
 
 OF_NORMALIZE_SCORE = frozenset(
     f"normalize/{name}" for name in ("range", "permutation", "equal", "same-nodes", "zero", "huge")

@@ -9,20 +9,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from schedproof.foundation.generating import generate
+from schedproof.normalization.answer import Answer, Case, Surface
+from schedproof.normalization.promises import Promises
 from schedproof.normalization.properties import inversion, unanswered
-from schedproof.normalization.rules import rules_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from schedproof.normalization.answer import Answer, Case, Surface
-    from schedproof.normalization.promises import Promises
-    from schedproof.normalization.rules import Rule
-
-__all__ = ["Failing", "Searched", "Searches", "search"]
+from schedproof.normalization.rules import Rule, rules_for
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,14 +7,9 @@ Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/,
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from schedproof.oracle.manifest import Manifest, labels, spec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = ["matches", "mismatches", "selects_node"]
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 

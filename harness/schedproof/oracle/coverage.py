@@ -11,9 +11,10 @@ for it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
 
 from schedproof.oracle import dra, volumes
+from schedproof.oracle.dra import Inventory
 from schedproof.oracle.manifest import (
     Manifest,
     containers,
@@ -28,14 +29,7 @@ from schedproof.oracle.manifest import (
 from schedproof.oracle.resources import needed
 from schedproof.oracle.selectors import hard_constraints, means, required_terms
 from schedproof.oracle.spread import counted_by
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from schedproof.oracle.dra import Inventory
-    from schedproof.oracle.volumes import Storage
-
-__all__ = ["as_if_bound", "holders", "kept_free", "rules_about_others", "unmodelled"]
+from schedproof.oracle.volumes import Storage
 
 _MODELLED = {
     "affinity", "containers", "hostNetwork", "initContainers", "nodeSelector", "overhead", "resources",

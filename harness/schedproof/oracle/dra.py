@@ -10,15 +10,11 @@ from __future__ import annotations
 import collections
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from schedproof.oracle.affinity import selects_node
 from schedproof.oracle.manifest import Manifest, full_name, identity, namespace, spec, status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-__all__ = ["ClaimedDevices", "DeviceId", "Inventory", "allocated", "claims_of", "gaps", "is_reserved", "mistakes"]
 
 DeviceId: TypeAlias = tuple[str, str, str]
 """Driver, pool and name of a device: no two devices have the same."""

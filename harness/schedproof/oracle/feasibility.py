@@ -8,11 +8,10 @@ decide in Kubernetes 1.36; `unmodelled` names what it leaves out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from schedproof.oracle.affinity import mismatches
-from schedproof.oracle.coverage import unmodelled
-from schedproof.oracle.dra import ClaimedDevices
+from schedproof.oracle.dra import ClaimedDevices, Inventory
 from schedproof.oracle.manifest import Manifest, identity, located, occupants, spec
 from schedproof.oracle.neighbours import Neighbours
 from schedproof.oracle.ports import port_conflicts
@@ -20,15 +19,7 @@ from schedproof.oracle.reason import Reason, reasons
 from schedproof.oracle.resources import Room, held, needed, room_of, shortages
 from schedproof.oracle.spread import Spread
 from schedproof.oracle.taints import repulsions
-from schedproof.oracle.volumes import ClaimedVolumes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from schedproof.oracle.dra import Inventory
-    from schedproof.oracle.volumes import Storage
-
-__all__ = ["check", "rooms", "unmodelled"]
+from schedproof.oracle.volumes import ClaimedVolumes, Storage
 
 
 def check(

@@ -5,11 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
-__all__ = [
-    "Manifest", "containers", "full_name", "identity", "init_containers", "is_sidecar", "labels", "located",
-    "namespace", "occupants", "priority", "spec", "status",
-]  # fmt: skip
-
 Manifest: TypeAlias = Mapping[str, Any]
 
 

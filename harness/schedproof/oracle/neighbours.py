@@ -8,17 +8,10 @@ and the plugin InterPodAffinity (pkg/scheduler/framework/plugins/interpodaffinit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from schedproof.oracle.manifest import full_name, labels
+from schedproof.oracle.manifest import Manifest, full_name, labels
 from schedproof.oracle.selectors import means, required_terms
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from schedproof.oracle.manifest import Manifest
-
-__all__ = ["Neighbours"]
 
 _Place = tuple[str, str]
 """A topology key and its value."""

@@ -6,14 +6,9 @@ Rules: the plugin NodePorts and HostPortInfo in k8s.io/kube-scheduler/framework/
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from schedproof.oracle.manifest import Manifest, containers, full_name, init_containers, is_sidecar, spec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-__all__ = ["HostPort", "host_ports", "port_conflicts"]
 
 _EVERY_ADDRESS = "0.0.0.0"  # noqa: S104 - nothing listens here
 

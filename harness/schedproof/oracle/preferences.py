@@ -11,18 +11,13 @@ PodTopologySpread.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 from schedproof.oracle.affinity import selects_node
 from schedproof.oracle.manifest import Manifest, identity, labels, located, namespace, occupants, spec
 from schedproof.oracle.selectors import means, preferred_terms, selects, soft_constraints
 from schedproof.oracle.spread import counted_by
 from schedproof.oracle.taints import unwelcome
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-__all__ = ["Wishes", "falls_short", "wishes"]
 
 Wishes = tuple[float, ...]
 """How well a node meets each of a pod's preferences; more is better. The places are those of one pod's wishes."""

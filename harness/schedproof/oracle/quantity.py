@@ -12,8 +12,6 @@ import math
 import re
 from fractions import Fraction
 
-__all__ = ["format_bytes", "milli", "parse_quantity", "whole"]
-
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _QUANTITY = re.compile(

@@ -10,16 +10,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.oracle.manifest import Manifest, containers, init_containers, is_sidecar, spec, status
 from schedproof.oracle.quantity import format_bytes, milli, parse_quantity, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-__all__ = ["Room", "allocatable", "amount_of", "held", "needed", "room_of", "shortages"]
 
 _Exact = dict[str, Fraction]
 _BYTES = ("memory", "ephemeral-storage")

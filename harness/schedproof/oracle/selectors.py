@@ -6,15 +6,10 @@ k8s.io/kube-scheduler/framework (AffinityTerm.Matches).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from schedproof.oracle.affinity import matches
 from schedproof.oracle.manifest import Manifest, labels, namespace, spec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = ["hard_constraints", "means", "required_terms", "selects"]
 
 
 def selects(selector: Manifest | None, own: Mapping[str, str]) -> bool:

@@ -8,19 +8,12 @@ pods of Services, ReplicaSets and StatefulSets, and are ScheduleAnyway unless an
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from schedproof.oracle.affinity import mismatches
-from schedproof.oracle.manifest import labels, namespace, spec
+from schedproof.oracle.manifest import Manifest, labels, namespace, spec
 from schedproof.oracle.selectors import hard_constraints, selects
 from schedproof.oracle.taints import untolerated
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from schedproof.oracle.manifest import Manifest
-
-__all__ = ["Spread", "counted_by"]
 
 
 class Spread:

@@ -6,15 +6,10 @@ TaintToleration and NodeUnschedulable, and k8s.io/api/core/v1/toleration.go.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from schedproof.oracle.manifest import Manifest, spec
 from schedproof.oracle.reason import Reason, reasons
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ["repulsions", "tolerates", "untolerated", "unwelcome"]
 
 _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 

@@ -8,18 +8,13 @@ wait for their first consumer where a volume is there already; `gaps` names the 
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
 
 from schedproof.oracle.affinity import selects_node
 from schedproof.oracle.manifest import Manifest, labels, namespace, spec, status
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.oracle.selectors import selects
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from fractions import Fraction
-
-__all__ = ["ClaimedVolumes", "Storage", "claim_names", "gaps", "is_bound"]
 
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ["ATTACHING", "IGNORED", "SCHEDULES_NOTHING", "Dispatcher", "Task"]
+from collections.abc import Iterable
 
 SCHEDULES_NOTHING = "schedproof-schedules-nothing"
 """The property of a test after which the candidate is known to schedule no pods."""

@@ -5,22 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from schedproof.binaries.cache import cache_dir
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.clause import Clause
 from schedproof.judge.judge import why_unclaimed
 from schedproof.normalization.effort import Effort
-from schedproof.normalization.rules import RULES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.judge.clause import Clause
-    from schedproof.normalization.rules import Shape
-
-__all__ = ["Durations"]
+from schedproof.normalization.rules import RULES, Shape
 
 _FILE = "durations.json"
 _KEPT = 5_000

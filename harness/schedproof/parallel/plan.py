@@ -4,31 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
 
 from schedproof.candidate.claims import profile_of
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.documents.durations import parse_duration
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.processes.machine import available_memory, cores
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.parallel.dispatch import ATTACHING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.parallel.durations import Durations
-
-__all__ = [
-    "INSTANCE_MEMORY",
-    "Expectation",
-    "as_tried",
-    "choose_jobs",
-    "expect",
-    "fitting_jobs",
-    "is_selected",
-    "more_jobs",
-]
+from schedproof.parallel.durations import Durations
 
 INSTANCE_MEMORY = 1 << 30
 """Bytes that a cluster and the process that tries clauses on it take at their peak (measured: 0.75 GiB)."""

@@ -5,12 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from typing import TYPE_CHECKING, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterator
-
-__all__ = ["ApiLine"]
+from collections.abc import Coroutine, Iterator
+from typing import TypeVar
 
 _LOOPBACK = "127.0.0.1"
 _CHUNK = 65_536

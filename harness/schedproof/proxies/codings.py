@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import cramjam
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["decoded", "is_encoded", "offered"]
 
 
 def decoded(content: bytes, encoding: str, most: int, *, accepted: frozenset[str] | None = None) -> bytes:

@@ -7,14 +7,11 @@ import contextlib
 import select
 import socket
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.proxies.relay import Relay
-
-__all__ = ["Client", "Upstream", "has_ended", "hold_up", "reset"]
+    from schedproof.proxies.relay import Relay  # which imports this module
 
 
 def has_ended(transport: asyncio.Transport) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 import enum
 
-__all__ = ["HARNESS", "KEPT", "NOT_PERMITTED", "Exchange", "Fault"]
-
 HARNESS = "Schedproof-By"
 """A header by which the harness marks its own requests (case, verb, what); it is not passed on."""
 

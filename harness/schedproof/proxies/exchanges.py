@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from schedproof.documents.extender_answers import read_answer, verb_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.proxies.taps import Exchange
-
-__all__ = ["asks_of_targets", "describe_extender_call", "describe_query", "only_asks"]
+from schedproof.proxies.exchange import Exchange
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _QUERIES = re.compile(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 import h11
@@ -15,11 +15,6 @@ import h11
 from schedproof.daemons.password import USER, authorization
 from schedproof.proxies.codings import decoded, is_encoded, offered
 from schedproof.proxies.exchange import HARNESS, KEPT
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["AnswerReader", "Kept", "RequestReader"]
 
 _LONGEST_HEAD = 1 << 20
 """Bytes: as much as Go's servers take (DefaultMaxHeaderBytes). Beyond that the server decides."""

@@ -6,22 +6,18 @@ the server's and the client's affair. The bytes of answers pass as they are; of 
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 import time
+from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit
 
 from schedproof.history.observations import CLIENT_LEFT
 from schedproof.proxies.connections import Upstream, has_ended, hold_up, reset
 from schedproof.proxies.exchange import NOT_PERMITTED, Exchange, Fault
 from schedproof.proxies.messages import AnswerReader, RequestReader
-
-if TYPE_CHECKING:
-    import asyncio
-    from collections.abc import Callable
-
-__all__ = ["Line", "Relay"]
 
 _AHEAD = 1 << 20
 """Bytes of requests that are held while they cannot be passed on; then their sender has to wait."""

@@ -8,16 +8,10 @@ from __future__ import annotations
 import base64
 import ssl
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.daemons.certificates import Authority
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["made_certificates", "own_certificate", "trust_of", "unverified"]
-
 
 # No DHE, and no RSA key exchange. At level 1 OpenSSL refuses what Go refuses: SHA-1, and RSA keys below 1024 bits.
 _CIPHERS = (

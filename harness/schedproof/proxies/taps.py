@@ -10,18 +10,14 @@ import http.client
 import socket
 import ssl
 import threading
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from schedproof.foundation.http import connect_by_name
 from schedproof.proxies.connections import Client
-from schedproof.proxies.exchange import HARNESS, Exchange, Fault
+from schedproof.proxies.exchange import Exchange, Fault
 from schedproof.proxies.relay import Relay
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
-
-__all__ = ["HARNESS", "Exchange", "Fault", "Tap"]
 
 _BACKLOG = 128
 _T = TypeVar("_T")

@@ -8,25 +8,22 @@ and asserts nothing: when it returns, the record is judged, and the verdict is t
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.errors import SchedproofError
 from schedproof.foundation.streams import steady_streams
 from schedproof.pytest_plugin.selection import candidate_of, clause_of, in_order, name_own
+from schedproof.results.result import RunResult
+from schedproof.session.launch import KeptCluster
 from schedproof.session.options import CANDIDATE_HELP, add_options
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.results.result import RunResult
-    from schedproof.session.launch import KeptCluster
-    from schedproof.session.request import RunRequest
-    from schedproof.session.session import Session
-    from schedproof.stimulus.case import Case
+from schedproof.session.request import RunRequest
+from schedproof.session.session import Session
+from schedproof.stimulus.case import Case
 
 __all__ = ["case", "replay"]
 

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from schedproof.benchmark.bench import Bench
 from schedproof.benchmark.replay import Replay
+from schedproof.benchmark.results import BenchDocument
 from schedproof.foundation.console import open_console
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.session.options import BENCH_OPTIONS, OPTIONS, add_options
-
-if TYPE_CHECKING:
-    from schedproof.benchmark.bench import Bench
-    from schedproof.benchmark.results import BenchDocument
-
-__all__ = ["BenchPlugin", "add_bench_options", "is_unasked"]
 
 _SUITE = "test_speed.py"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.foundation.console import open_console
 from schedproof.foundation.private import remove_empty
@@ -13,12 +13,8 @@ from schedproof.report.run.conclusion import conclude
 from schedproof.report.run.files import REPORT, write_files
 from schedproof.report.run.github import append_summary
 from schedproof.report.run.terminal import print_conclusion, print_report
-
-if TYPE_CHECKING:
-    from schedproof.results.result import RunResult
-    from schedproof.session.session import Session
-
-__all__ = ["end", "summarize"]
+from schedproof.results.result import RunResult
+from schedproof.session.session import Session
 
 
 def end(session: Session, benchmarks: Any) -> None:

@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from collections.abc import Generator, Mapping, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.deadlines import WORKER_GONE
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.processes.interrupts import interrupt, interrupt_by, is_importing
@@ -23,18 +26,11 @@ from schedproof.judge.verdict import Verdict
 from schedproof.parallel.dispatch import IGNORED, SCHEDULES_NOTHING, Dispatcher, Task
 from schedproof.parallel.durations import Durations
 from schedproof.results.instances import Instances, dump_result
+from schedproof.results.result import RunResult
+from schedproof.session.session import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
-    from types import FrameType
-
     from xdist.workermanage import WorkerController
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.results.result import RunResult
-    from schedproof.session.session import Session
-
-__all__ = ["Controller", "Worker", "is_controller", "worker_settings"]
 
 _KEY = "schedproof"
 

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from schedproof.candidate.claims import OWN
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
 from schedproof.judge.own import is_own, own_clause
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.session.request import RunRequest
-
-__all__ = ["candidate_of", "clause_of", "in_order", "name_own"]
+from schedproof.session.request import RunRequest
 
 
 def clause_of(item: Any) -> str:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Generator, Iterator
+from typing import Any, NoReturn
 
 import pytest
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.disk import naming_full_disk
 from schedproof.foundation.errors import SchedproofError
 from schedproof.judge.own import is_own
+from schedproof.judge.verdict import Verdict
 from schedproof.parallel.dispatch import IGNORED, SCHEDULES_NOTHING
 from schedproof.pytest_plugin.selection import candidate_of, clause_of
+from schedproof.session.session import Session
+from schedproof.stimulus.case import Case
 from schedproof.stimulus.expectations import CaseOver
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.judge.verdict import Verdict
-    from schedproof.session.session import Session
-    from schedproof.stimulus.case import Case
-
-__all__ = ["cases", "tried"]
 
 
 def cases(session: Session, item: pytest.Function, candidate: Candidate) -> Iterator[Case]:

@@ -10,23 +10,16 @@ import os
 import secrets
 import time
 import urllib.parse
-from typing import IO, TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
 
-from schedproof.clusters.api import NotFound
+from schedproof.clusters.api import Api, NotFound
 from schedproof.foundation.deadlines import AUDIT_CAUGHT_UP
 from schedproof.foundation.disk import DiskSpace
-from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.foundation.waiting import NotYet, Watched, wait_for
 from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.observations import ApiRequest, AuditLine, AuditMark
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.api import Api
-    from schedproof.foundation.waiting import Watched
-
-__all__ = ["CALL_ANNOTATION", "AuditTail"]
 
 CALL_ANNOTATION = "gate.schedproof.dev/call"
 """Of a line in the log: the number of the call to our webhook that it led to (apiserver: AuditAnnotations)."""

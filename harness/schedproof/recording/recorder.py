@@ -7,8 +7,10 @@ import json
 import math
 import threading
 import time
-from typing import IO, TYPE_CHECKING, Any
+from pathlib import Path
+from typing import IO, Any
 
+from schedproof.clusters.api import Api, Manifest, Watch
 from schedproof.foundation.disk import FREE_SPACE, DiskSpace
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private
@@ -26,17 +28,10 @@ from schedproof.history.observations import (
     StartFailed,
     WatchEvent,
 )
+from schedproof.history.record import Record
 from schedproof.history.saved import FILE, read_record
 from schedproof.recording.audit import AuditTail
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.clusters.api import Api, Manifest, Watch
-    from schedproof.history.record import Record
-    from schedproof.recording.scores import ScoreTail
-
-__all__ = ["Recorder"]
+from schedproof.recording.scores import ScoreTail
 
 _WATCHED = (
     "namespaces", "nodes", "pods", "events", "storageclasses", "persistentvolumes", "persistentvolumeclaims",

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import IO, TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
 
 from schedproof.history.observations import NodeScore
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-
-__all__ = ["ScoreTail", "parse_score"]
 
 # kube-scheduler, pkg/scheduler/schedule_one.go, prioritizeNodes; klog's text format.
 _SCORED = re.compile(

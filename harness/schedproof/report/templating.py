@@ -8,8 +8,6 @@ import hashlib
 import jinja2
 from markupsafe import Markup
 
-__all__ = ["digest", "document", "macro", "render"]
-
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("schedproof.report"),
     autoescape=True,

@@ -10,19 +10,14 @@ import collections
 import dataclasses
 import functools
 import itertools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
 from schedproof.judge.codes import CODES, Code
 from schedproof.judge.hints import hint_for
 from schedproof.judge.symptoms import KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.judge.verdict import Verdict
-
-__all__ = ["Cause", "causes_of"]
+from schedproof.judge.verdict import Verdict
 
 _CONFIGURATION = (
     "config-version-not-served", "plugin-not-registered", "plugin-name-taken", "plugin-not-enabled", "args-refused",

@@ -10,18 +10,6 @@ from schedproof.candidate.kinds import CandidateKind
 from schedproof.documents.schema import DRAFT, Schema
 from schedproof.judge.verdict import Outcome
 
-__all__ = [
-    "SCHEMA",
-    "CandidateReport",
-    "CauseReport",
-    "ClauseReport",
-    "ProfileReport",
-    "Report",
-    "RunReport",
-    "Window",
-    "report_schema",
-]
-
 SCHEMA: Final = "schedproof.report/v1"
 
 

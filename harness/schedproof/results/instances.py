@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import collections
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
 from schedproof.history.history import History
 from schedproof.history.saved import load_records
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import judge, merge, pool
+from schedproof.judge.verdict import Verdict
 from schedproof.results.rejudge import instance_folders
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.judge.verdict import Verdict
-    from schedproof.results.result import CandidateResult, RunResult
-
-__all__ = ["Instances", "dump_result"]
+from schedproof.results.result import CandidateResult, RunResult
 
 
 def dump_result(result: RunResult) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import AttachedSpec
@@ -15,11 +15,6 @@ from schedproof.history.saved import FILE, load_records
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import judge_all
 from schedproof.results.result import CandidateResult, RunResult
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["instance_folders", "rejudge"]
 
 
 def rejudge(folder: Path) -> RunResult:

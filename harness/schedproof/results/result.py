@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import datetime
 import shlex
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
 
 from schedproof.candidate.claims import profile_of
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.foundation.errors import SchedproofError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_PASSED, EXIT_UNPROVED
 from schedproof.foundation.redaction import SECRETS
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.own import is_own
+from schedproof.judge.verdict import Verdict
 from schedproof.normalization.effort import Effort
 from schedproof.results.causes import Cause, causes_of
 from schedproof.results.document import (
@@ -25,17 +31,6 @@ from schedproof.results.document import (
     RunReport,
     Window,
 )
-
-if TYPE_CHECKING:
-    import datetime
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.foundation.errors import SchedproofError
-    from schedproof.judge.verdict import Verdict
-
-__all__ = ["CandidateResult", "RunResult", "profile_results"]
 
 
 @dataclasses.dataclass

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import json
 import secrets
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof.benchmark.bench import Bench
 from schedproof.benchmark.compare.gate import Gate, check_gate
 from schedproof.benchmark.document import bench_document, pod_rows
 from schedproof.benchmark.request import Request, prepare
-from schedproof.benchmark.results import Conformance
+from schedproof.benchmark.results import BenchDocument, Conformance
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import explicit_binaries
 from schedproof.foundation.disk import naming_full_disk
 from schedproof.foundation.errors import SchedproofError, UsageError
+from schedproof.foundation.progress import Progress
 from schedproof.report.bench.files import write_bench, write_pods
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.benchmark.results import BenchDocument
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["run_bench"]
 
 
 def run_bench(

@@ -7,10 +7,12 @@ import ipaddress
 import re
 import secrets
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from schedproof.binaries import lock as locked
 from schedproof.binaries.resolve import resolve
+from schedproof.clusters.cluster import Cluster
 from schedproof.clusters.embedded import cluster as embedded
 from schedproof.clusters.embedded.cluster import EmbeddedCluster
 from schedproof.clusters.existing import cluster as existing
@@ -20,17 +22,9 @@ from schedproof.clusters.spec import load_kind_spec, load_spec
 from schedproof.deploy.deployer import DEPLOY_MODES, DeployMode
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
+from schedproof.foundation.progress import Progress
 from schedproof.foundation.redaction import SECRETS
 from schedproof.normalization.effort import Effort
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.cluster import Cluster
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["CLUSTERS", "KeptCluster", "Settings", "check", "launch", "launch_embedded"]
 
 CLUSTERS = ("embedded", "kind", "existing")
 """What `--cluster` takes."""

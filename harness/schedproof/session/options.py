@@ -4,25 +4,9 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-__all__ = [
-    "BENCH_OPTIONS",
-    "CANDIDATE_HELP",
-    "CLUSTER_OPTIONS",
-    "JOBS",
-    "OPTIONS",
-    "REPEAT",
-    "SINCE",
-    "WATCH",
-    "Option",
-    "add_options",
-    "given",
-]
+from typing import Any
 
 CANDIDATE_HELP = "a candidate.yaml, its folder, or the name of a shipped candidate"
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof.binaries.resolve import explicit_binaries
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.shipped import find_candidate
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import UsageError
@@ -17,14 +20,6 @@ from schedproof.normalization.effort import Effort
 from schedproof.parallel.plan import as_tried, is_selected
 from schedproof.session.launch import Settings
 from schedproof.session.options import CLUSTER_OPTIONS, given
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-
-__all__ = ["RunRequest"]
 
 _OWN_IN_REPRODUCTION = frozenset({"clause", "profile", "seed", "report", "fail-fast"})
 

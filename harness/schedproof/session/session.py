@@ -7,37 +7,30 @@ import dataclasses
 import datetime
 import shutil
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
+from schedproof.clusters.cluster import Cluster
 from schedproof.clusters.targets import build_targets_server
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
 from schedproof.foundation.disk import FREE_SPACE, DiskSpace, naming_full_disk
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError, UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED
 from schedproof.foundation.private import make_private
+from schedproof.foundation.progress import Progress
 from schedproof.history.acts import Broken, Selected
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.clause import RETRIED, STEERED, TRIED_AGAIN
 from schedproof.judge.judge import applies, dependent, judge, left_out_by
+from schedproof.judge.verdict import Verdict
 from schedproof.results.result import CandidateResult, RunResult
-from schedproof.session.launch import check, launch
+from schedproof.session.launch import KeptCluster, Settings, check, launch
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.last_round import last_round
 from schedproof.stimulus.scoring.scorers import build_scorers
 from schedproof.stimulus.trial import Trial, describe_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.clusters.cluster import Cluster
-    from schedproof.foundation.progress import Progress
-    from schedproof.judge.verdict import Verdict
-    from schedproof.session.launch import KeptCluster, Settings
-
-__all__ = ["Session", "require_space"]
 
 _LEAST_FREE = 64 << 20
 """Bytes that must be free in the report folder: a run of twenty clauses writes some 10 MB."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from schedproof.candidate.kinds import ExtenderSpec, PluginSpec
+from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.waiting import until
 from schedproof.history.acts import Asserted, Calm, CalmOver, CasePhase, Trouble
@@ -23,6 +25,7 @@ from schedproof.stimulus.expectations import CaseOver, Expectations
 from schedproof.stimulus.kinds.extender import ExtenderStimulus
 from schedproof.stimulus.kinds.plugin import PluginStimulus
 from schedproof.stimulus.kinds.points import PointStimulus
+from schedproof.stimulus.pods import Pod
 from schedproof.stimulus.scoring.live_surfaces import LiveSurfaces
 from schedproof.stimulus.scoring.searches import ScoreSearches
 from schedproof.stimulus.sight import Sight
@@ -31,17 +34,9 @@ from schedproof.stimulus.traffic.chance import Chance
 from schedproof.stimulus.traffic.load import UNCLAIMED, LoadChanges
 from schedproof.stimulus.traffic.own_placements import OwnPlacements
 from schedproof.stimulus.traffic.preference import PreferenceProbes
+from schedproof.stimulus.trial import Trial
 from schedproof.stimulus.worlds.runs import WorldRuns
 from schedproof.stimulus.worlds.searches import WorldSearches
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from schedproof.foundation.deadlines import Deadline
-    from schedproof.stimulus.pods import Pod
-    from schedproof.stimulus.trial import Trial
-
-__all__ = ["Case"]
 
 _CALM = 4.0
 """Seconds: several turns of whatever polls once a second."""

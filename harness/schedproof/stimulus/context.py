@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from typing import TYPE_CHECKING
 
 from schedproof.candidate.timing import ClaimedDeadlines
-
-if TYPE_CHECKING:
-    from schedproof.clusters.api import Api
-    from schedproof.recording.recorder import Recorder
-    from schedproof.stimulus.trial import Trial
-
-__all__ = ["Context"]
+from schedproof.clusters.api import Api
+from schedproof.recording.recorder import Recorder
+from schedproof.stimulus.trial import Trial
 
 
 @dataclasses.dataclass(frozen=True)

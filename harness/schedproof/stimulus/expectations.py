@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
-from schedproof.foundation.deadlines import AGAIN, LATE, TOLD
+from schedproof.foundation.deadlines import AGAIN, LATE, TOLD, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until
 from schedproof.history.acts import Expect, Fence, Missed, Unseen
-from schedproof.stimulus.pods import TIMESTAMP
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from schedproof.foundation.deadlines import Deadline
-    from schedproof.stimulus.changes.pods import PodChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.pods import Pod
-
-__all__ = ["CaseOver", "Expectations"]
+from schedproof.stimulus.changes.pods import PodChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.pods import TIMESTAMP, Pod
 
 
 class CaseOver(Exception):  # noqa: N818 - an outcome, not an error

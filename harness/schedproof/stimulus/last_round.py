@@ -5,17 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from typing import TYPE_CHECKING
 
-from schedproof.foundation.deadlines import AGAIN
+from schedproof.foundation.deadlines import AGAIN, Deadline
+from schedproof.stimulus.case import Case
 from schedproof.stimulus.expectations import CaseOver
 from schedproof.stimulus.standing import PATIENT
-
-if TYPE_CHECKING:
-    from schedproof.foundation.deadlines import Deadline
-    from schedproof.stimulus.case import Case
-
-__all__ = ["last_round"]
 
 
 def last_round(case: Case) -> None:

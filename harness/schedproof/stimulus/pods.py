@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = ["FILLER", "NEVER_STARTS", "TIMESTAMP", "TOLERATE_ALL", "Pod", "amount", "owned_by", "pod_manifest"]
+from typing import Any
 
 FILLER = "schedproof-filler"
 """The schedulerName of pods that the harness itself gives a node, or another scheduler would."""

@@ -11,21 +11,17 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.clusters.api import NotFound
+from schedproof.clusters.cluster import Cluster
 from schedproof.clusters.nodes import CORDONED
 from schedproof.foundation.deadlines import NODE_READY
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.world import RESERVED
 from schedproof.oracle.resources import held
+from schedproof.recording.recorder import Recorder
 from schedproof.stimulus.pods import TOLERATE_ALL, Pod, pod_manifest
-
-if TYPE_CHECKING:
-    from schedproof.clusters.cluster import Cluster
-    from schedproof.recording.recorder import Recorder
-
-__all__ = ["GENERATION", "ReservedNode", "Turn", "is_possible"]
 
 GENERATION = "schedproof.dev/generation"
 """A label by whose value it is shown which state of the nodes a candidate has seen. It is never taken back."""

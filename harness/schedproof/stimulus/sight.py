@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
+from schedproof.candidate.claims import NetworkClaims
 from schedproof.foundation.deadlines import FIRST_SCRAPE, LATE
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.acts import Aged, ShownSeen
 from schedproof.history.world import RESERVED
-from schedproof.stimulus.pods import TOLERATE_ALL
-from schedproof.stimulus.reserved import GENERATION
+from schedproof.stimulus.changes.pods import PodChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.expectations import Expectations
+from schedproof.stimulus.pods import TOLERATE_ALL, Pod
+from schedproof.stimulus.reserved import GENERATION, Turn
+from schedproof.stimulus.status import PodStatus
 from schedproof.traffic.readings import traffic_query
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.candidate.claims import NetworkClaims
-    from schedproof.stimulus.changes.pods import PodChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.pods import Pod
-    from schedproof.stimulus.reserved import Turn
-    from schedproof.stimulus.status import PodStatus
-
-__all__ = ["Sight"]
 
 _PROPAGATION = 2.0
 """Seconds within which every watch has shown a change, by far."""

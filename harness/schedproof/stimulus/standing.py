@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from schedproof.candidate.scheduler_config import DEFAULT_SCHEDULER
+from schedproof.clusters.cluster import Cluster
 from schedproof.stimulus.pods import pod_manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from schedproof.clusters.cluster import Cluster
-
-__all__ = ["PATIENT", "bystanders", "waiting"]
 
 _NOWHERE = {"schedproof.dev/no-such": "node"}
 

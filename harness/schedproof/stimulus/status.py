@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-from schedproof.foundation.deadlines import FRESHNESS
+from schedproof.foundation.deadlines import FRESHNESS, Deadline
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.observations import WatchEvent
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.foundation.deadlines import Deadline
-    from schedproof.stimulus.changes.pods import PodChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.pods import Pod
-
-__all__ = ["PodStatus"]
+from schedproof.stimulus.changes.pods import PodChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.expectations import Expectations
+from schedproof.stimulus.pods import Pod
 
 
 class PodStatus:

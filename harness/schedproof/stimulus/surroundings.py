@@ -11,26 +11,19 @@ import copy
 import dataclasses
 import functools
 import zlib
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import ExtenderSpec
 from schedproof.clusters import bootstrap
-from schedproof.clusters.api import NotFound
+from schedproof.clusters.api import Manifest, NotFound
+from schedproof.clusters.cluster import Cluster
 from schedproof.clusters.objects import AppliedObjects
+from schedproof.clusters.spec import NodeSpec
 from schedproof.documents.manifests import merged, read_manifests
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.stimulus.variation import DEVICE, NODE_LABELS, STORAGE
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.clusters.api import Manifest
-    from schedproof.clusters.cluster import Cluster
-    from schedproof.clusters.spec import NodeSpec
-
-__all__ = ["Surroundings"]
 
 _OFFERED = "1000"
 """Of each node: more than it takes pods, so that no pod of the suites is kept off for want of it."""

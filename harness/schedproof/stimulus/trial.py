@@ -6,20 +6,27 @@ import contextlib
 import math
 import platform
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof import __version__
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import RbacSpec
 from schedproof.candidate.placeholders import fill
 from schedproof.candidate.scheduler_config import scheduler_configuration
 from schedproof.candidate.timing import ClaimedDeadlines
 from schedproof.clusters import bootstrap
+from schedproof.clusters.api import Manifest
 from schedproof.clusters.bootstrap import SCHEDULER_RBAC
+from schedproof.clusters.cluster import Cluster
 from schedproof.daemons.scheduler import Scheduler, start_scheduler
 from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.private import make_private
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import PodCreated, Rights, Run, RunCandidate, RunCluster, RunEnd, ShownSeen, Users
+from schedproof.history.history import History
 from schedproof.history.observations import KeptWaiting
 from schedproof.history.saved import SCHEMA
 from schedproof.history.world import RESERVED
@@ -33,18 +40,6 @@ from schedproof.stimulus.standing import PATIENT, bystanders, waiting
 from schedproof.stimulus.surroundings import Surroundings
 from schedproof.stimulus.usable_time import KeptLog, UsableTime
 from schedproof.traffic.readings import Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.candidate.kinds import RbacSpec
-    from schedproof.clusters.api import Manifest
-    from schedproof.clusters.cluster import Cluster
-    from schedproof.history.history import History
-
-__all__ = ["CONTROL", "Trial", "describe_cluster"]
 
 CONTROL = "schedproof-control"
 """The schedulerName of the stock scheduler that runs beside the candidate as the control of preferences."""

@@ -9,18 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
+from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.processes.cpu_waits import kept, most_kept, waits_of
 from schedproof.foundation.waiting import until, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from schedproof.foundation.deadlines import Deadline
-
-__all__ = ["KeptLog", "Stretch", "UsableTime"]
 
 _Seen = TypeVar("_Seen")
 _LEAST = 0.01

@@ -10,20 +10,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import random
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from schedproof.clusters.api import Manifest
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.worlds.world import REQUIRED
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from schedproof.clusters.api import Manifest
-
-__all__ = ["DEVICE", "NODE_LABELS", "STORAGE", "Variation", "spellings"]
 
 _PREFIX = "looks.schedproof.dev/"
 NODE_LABELS: Mapping[str, str] = MappingProxyType(

@@ -7,13 +7,11 @@ themselves; the pytest plugin needs `--sched-candidate`, on the command line or 
 from __future__ import annotations
 
 import importlib.util
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 from schedproof.foundation.content import content
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
 def _tests() -> Iterator[tuple[str, Callable[..., Any]]]:

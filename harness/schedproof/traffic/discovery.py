@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from schedproof.daemons.scrape import RECEIVED
 from schedproof.foundation.errors import HostError, UsageError
 from schedproof.traffic.readings import NODE_LABEL, Reader
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = ["Known", "discover", "known_of"]
 
 _PREFERRED = "eth0"
 

@@ -9,18 +9,13 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from schedproof.daemons.daemon import Host
 from schedproof.foundation.deadlines import DAEMON_READY
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.daemons.daemon import Host
-
-__all__ = ["Fabric"]
 
 _ENGINE = Path(__file__).with_name("fabric_engine.py")
 _PACKET = 1 << 20

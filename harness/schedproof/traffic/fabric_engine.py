@@ -18,10 +18,7 @@ import select
 import socket
 import subprocess
 import time
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
+from typing import Any
 
 CLONE_NEWNET = 0x40000000
 PACKET = 1 << 20

@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["PushLoop"]
 
 
 class PushLoop:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from schedproof.daemons.scrape import WHOLE
 from schedproof.traffic.push_loop import PushLoop
 from schedproof.traffic.script import steady
 from schedproof.traffic.series import Series, push
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["IdleReadings"]
 
 
 class IdleReadings:

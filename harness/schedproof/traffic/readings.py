@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from schedproof.foundation.deadlines import FIRST_SCRAPE
-from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.foundation.waiting import Watched
-
-__all__ = ["NODE_LABEL", "Reader", "made_up_address", "node_labels", "traffic_query", "wait_scraped"]
+from schedproof.foundation.waiting import NotYet, Watched, wait_for
 
 NODE_LABEL = "node"
 """The label by which every series names its node."""

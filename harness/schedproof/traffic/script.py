@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from schedproof.daemons.scrape import JOB, UNAME, WHOLE, exposed, reported
 from schedproof.traffic.series import Counter, Series, moments
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-__all__ = ["Script", "steady"]
 
 Labels = dict[str, str]
 

@@ -10,17 +10,11 @@ import http.client
 import itertools
 import math
 import struct
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
 
 from schedproof.daemons.password import authorization
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect, exchange
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-__all__ = ["Bursts", "Counter", "Series", "moments", "push"]
-
 
 (_STALE,) = struct.unpack("<d", bytes.fromhex("020000000000f07f"))
 """The one NaN that Prometheus takes for the end of a series (model/value.StaleNaN)."""

@@ -7,21 +7,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from schedproof.oracle.ports import host_ports
 from schedproof.oracle.resources import amount_of, needed
 from schedproof.worlds.parts import RESOURCES, RULES_OF_PODS, Parts, RandomDraws
-from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, PREFIX, SYSTEM, World, pod_spec, tidy
+from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, PREFIX, SYSTEM, Manifest, World, pod_spec, tidy
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from hypothesis.strategies import SearchStrategy
 
-    from schedproof.worlds.world import Manifest
-
-__all__ = ["corners", "worlds"]
 
 _STEPS = 24
 _LIKELY = {

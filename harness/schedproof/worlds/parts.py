@@ -7,18 +7,12 @@ keep to others or off them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import random
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from schedproof.clusters.nodes import CORDONED
-from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, PREFIX, REQUIRED
-
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Collection, Sequence
-
-    from schedproof.worlds.world import Manifest
-
-__all__ = ["RESOURCES", "RULES_OF_PODS", "Parts", "RandomDraws"]
+from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, PREFIX, REQUIRED, Manifest
 
 RULES_OF_PODS = frozenset({"pod-affinity", "topology-spread"})
 """Subjects of worlds that are about other pods, by the names of the features that a candidate claims."""

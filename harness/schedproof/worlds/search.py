@@ -5,20 +5,15 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.generating import generate
 from schedproof.worlds.smaller import smaller
-from schedproof.worlds.world import tidy
+from schedproof.worlds.world import World, tidy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from hypothesis.strategies import SearchStrategy
-
-    from schedproof.worlds.world import World
-
-__all__ = ["Bounds", "Search", "Wrong"]
 
 
 @dataclasses.dataclass(frozen=True)

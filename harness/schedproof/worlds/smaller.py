@@ -8,14 +8,10 @@ here as well: those of an earlier run, and the large ones.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from schedproof.worlds.world import DEVICE, World, acceptable, tidy
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-__all__ = ["smaller"]
 
 _KEPT = frozenset({"name", "comes", "there", "node", "deleted", "ended", "phase", "labelled", "changed"})
 """Fields that a step or a node is not without."""

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import yaml
 
 from schedproof.foundation.counted import counted
-from schedproof.worlds.world import BESIDE, POOL, PREFIX, REQUIRED, USUAL, World, pod_spec
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.worlds.world import Manifest
-
-__all__ = ["in_words", "manifests", "yaml_text"]
+from schedproof.worlds.world import BESIDE, POOL, PREFIX, REQUIRED, USUAL, Manifest, World, pod_spec
 
 _IMAGE = "registry.k8s.io/pause:3.10"
 _SHORT = {REQUIRED: "required", "matchExpressions": "expressions", "nodeSelectorTerms": "terms"}

@@ -21,15 +21,8 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = [
-    "BESIDE", "DEVICE", "NODES", "POOL", "PREFIX", "REQUIRED", "SYSTEM", "USUAL", "World",
-    "acceptable", "pod_spec", "tidy",
-]  # fmt: skip
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 Manifest = dict[str, Any]
 

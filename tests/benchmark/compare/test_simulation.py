@@ -9,14 +9,11 @@ from __future__ import annotations
 import math
 import random
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from schedproof.benchmark.compare.ratio import RECOMMENDED_BLOCKS, Difference, compare
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 Side = tuple[float, float]
 """By how much a block's throughput is off on the candidate's side, and on the baseline's: factors around 1."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -20,9 +21,6 @@ from schedproof.benchmark.workloads.operations import (
 from schedproof.benchmark.workloads.scheduler_perf import SchedulerPerf, cases, import_case
 from schedproof.documents.problems import DescriptorError
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CONFIG = """\
 - name: Plain

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from schedproof.benchmark.workloads.operations import CreatePods
+from schedproof.benchmark.workloads.operations import CreatePods, Manifest
 from schedproof.benchmark.workloads.reader import load_workload, shipped_workloads
+from schedproof.benchmark.workloads.workload import Workload
 from schedproof.oracle.final_state.placement import judge_placement
 from schedproof.oracle.resources import allocatable, needed
 from schedproof.oracle.taints import repulsions
-
-if TYPE_CHECKING:
-    from schedproof.benchmark.workloads.operations import Manifest
-    from schedproof.benchmark.workloads.workload import Workload
 
 SHIPPED = [
     "affinity", "anti-affinity", "basic", "bursts", "mixed-sizes", "network-aware", "node-churn", "preemption",

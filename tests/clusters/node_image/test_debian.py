@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from schedproof.binaries.cache import cache_dir
 from schedproof.clusters.node_image.debian import Packages
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 APT = """\
 echo "$@" >>{calls}

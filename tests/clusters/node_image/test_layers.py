@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import tarfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import cramjam
 import pytest
@@ -14,9 +14,6 @@ import pytest
 from schedproof.clusters.node_image.archive import Image, docker_archive, oci_archive
 from schedproof.clusters.node_image.layers import Layer, LayerFile
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def members(path: Path) -> dict[str, tarfile.TarInfo]:

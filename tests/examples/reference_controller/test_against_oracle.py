@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schedproof.oracle.feasibility import check, unmodelled
+from schedproof.oracle.coverage import unmodelled
+from schedproof.oracle.feasibility import check
 
 from .worlds import feasible, modules, world
 

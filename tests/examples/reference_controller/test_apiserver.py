@@ -12,8 +12,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from kubernetes import client
@@ -23,10 +25,6 @@ from schedproof.foundation.waiting import NotYet, wait_for
 
 from .apiserver import CUT, GONE, Apiserver
 from .worlds import FOLDER, Manifest, modules, namespace, node, pod
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 Outcome = modules.binding.Outcome
 Pod = modules.pods.Pod

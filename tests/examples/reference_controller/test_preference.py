@@ -8,7 +8,8 @@ import json
 import socket
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,9 +18,6 @@ from hypothesis import strategies as st
 from schedproof.foundation.waiting import until
 
 from .worlds import Manifest, modules, node, pod, world
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 Pod = modules.pods.Pod
 

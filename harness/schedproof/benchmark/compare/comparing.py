@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from schedproof.benchmark.compare.quantiles import cdf, log_histogram, summary
 from schedproof.benchmark.compare.ratio import Difference, compare
 from schedproof.benchmark.measure.usage import TICK
-from schedproof.benchmark.results import Comparison, Histogram, Knee, KneePoint, Measurement
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from schedproof.benchmark.results import Mode
-    from schedproof.benchmark.round import Round
-
-__all__ = ["ALPHA", "MINIMUM_EFFECT", "comparisons", "knee_of", "measurements"]
+from schedproof.benchmark.results import Comparison, Histogram, Knee, KneePoint, Measurement, Mode
+from schedproof.benchmark.round import Round
 
 ALPHA = 0.01
 """How often, at most, a difference may be shown where there is none."""

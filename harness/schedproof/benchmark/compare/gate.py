@@ -14,19 +14,13 @@ import dataclasses
 import math
 import operator
 import re
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Literal
 
 from schedproof.benchmark.compare.ratio import METRICS, interval
-from schedproof.benchmark.results import MODES, GateResult
+from schedproof.benchmark.results import MODES, Comparison, GateResult
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-
-    from schedproof.benchmark.results import Comparison
-
-__all__ = ["GRAMMAR", "Gate", "check_gate", "evaluate"]
 
 GRAMMAR = "METRIC ratio >|<|>=|<= NUMBER vs BASELINE [on WORKLOAD] [in MODE]"
 

@@ -26,14 +26,10 @@ import functools
 import math
 import operator
 import random
-from typing import TYPE_CHECKING, Literal, TypeGuard
+from collections.abc import Mapping, Sequence
+from typing import Literal, TypeGuard
 
 from schedproof.benchmark.compare.student import critical
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = ["FEWEST_BLOCKS", "METRICS", "RECOMMENDED_BLOCKS", "Difference", "Verdict", "compare", "interval"]
 
 Verdict = Literal["faster", "slower", "less", "more", "no difference shown", "invalid"]
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["critical"]
-
 _HALVINGS = 200
 """Enough to reach the last digit of a float64 from any interval."""
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from schedproof.benchmark.contestant import Contestant
 from schedproof.benchmark.measure import scheduler_metrics
+from schedproof.benchmark.measure.scheduler_metrics import OwnMetrics
 from schedproof.benchmark.measure.usage import MachineSample, Meter, Usage, beneath, host_pids, noise
+from schedproof.benchmark.stage import Stage
 from schedproof.foundation.deadlines import OWN_METRICS
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.benchmark.contestant import Contestant
-    from schedproof.benchmark.measure.scheduler_metrics import OwnMetrics
-    from schedproof.benchmark.stage import Stage
-
-__all__ = ["GaugeReadings", "Gauges"]
 
 _SERVERS = ("etcd", "kube-apiserver")
 """Whose cost is of interest also where others have started them."""

@@ -11,27 +11,22 @@ import dataclasses
 import datetime
 import re
 import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.benchmark.compare.quantiles import summary
 from schedproof.benchmark.contestant import Contestant
+from schedproof.benchmark.driver import PodTimes
 from schedproof.benchmark.results import Phases, PhaseTime, QueryCost, TappedLatency
 from schedproof.benchmark.rounds import Order, measure
+from schedproof.benchmark.stage import Stage
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import ExtenderSpec
 from schedproof.daemons.scheduler import LOG_ATTEMPTS
 from schedproof.history.observations import ApiRequest
 from schedproof.recording.audit import AuditTail
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.benchmark.driver import PodTimes
-    from schedproof.benchmark.stage import Stage
-    from schedproof.candidate.descriptor.descriptor import Candidate
-
-__all__ = ["PHASES", "Trace", "attempts", "phases_of", "trace"]
 
 PHASES = ("create call", "queue", "decision", "bind", "seen on the watch")
 """In the order of time. create call: the driver's request until it is answered. queue: from there to the beginning of

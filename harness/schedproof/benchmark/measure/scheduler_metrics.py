@@ -27,16 +27,11 @@ from __future__ import annotations
 
 import dataclasses
 import http.client
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from schedproof.benchmark.results import OwnMetricsCheck
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect, exchange
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["NONE", "CrossCheck", "OwnMetrics", "Total", "cross_check", "fetch", "parse", "throttled"]
 
 _SECONDS = 10.0
 """For one answer: some thousand lines, on a busy machine."""

@@ -9,15 +9,10 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.foundation.processes.process_tree import namespace_pids
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-__all__ = ["TICK", "Load", "MachineSample", "Meter", "Usage", "beneath", "family", "host_pids", "noise"]
 
 _PROC = Path("/proc")
 

@@ -5,15 +5,11 @@ Both our own files and upstream's templates go through here, so that there is on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from schedproof.oracle.quantity import parse_quantity
 from schedproof.oracle.resources import needed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["ManifestError", "node_template", "other_object", "pod_template"]
 
 
 class ManifestError(ValueError):

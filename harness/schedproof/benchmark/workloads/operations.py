@@ -8,15 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import random
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = [
-    "CHURN_MODES", "Barrier", "Churn", "ChurnMode", "CreateNamespaces", "CreateNodes", "CreateObjects", "CreatePods",
-    "DeletePods", "Manifest", "Operation", "ReadingsPattern",
-]  # fmt: skip
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
 
 Manifest: TypeAlias = "Mapping[str, Any]"
 ChurnMode = Literal["create", "recreate"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from schedproof.benchmark.workloads.manifests import ManifestError, node_template, other_object, pod_template
 from schedproof.benchmark.workloads.operations import (
@@ -15,19 +16,12 @@ from schedproof.benchmark.workloads.operations import (
     CreateObjects,
     CreatePods,
     DeletePods,
+    Manifest,
     Operation,
     ReadingsPattern,
 )
-from schedproof.documents.fields import matching, shown
+from schedproof.documents.fields import Field, Section, matching, shown
 from schedproof.documents.suggestions import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from schedproof.benchmark.workloads.operations import Manifest
-    from schedproof.documents.fields import Field, Section
-
-__all__ = ["read_operation"]
 
 _MOST = 1_000_000
 _NAMESPACE = matching(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from schedproof.benchmark.workloads.operations_reader import read_operation
 from schedproof.benchmark.workloads.workload import Workload, disorder
@@ -15,11 +15,6 @@ from schedproof.documents.suggestions import did_you_mean
 from schedproof.documents.yaml_source import read_document
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["load_workload", "shipped_workloads"]
 
 _NAME = matching(
     r"[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?",

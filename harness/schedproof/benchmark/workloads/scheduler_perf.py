@@ -8,23 +8,17 @@ everything that stands in its way; docs/workloads.md has the list.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
 
 from schedproof.benchmark.workloads.scheduler_perf_operations import ELSEWHERE, Scope, read_operations
 from schedproof.benchmark.workloads.workload import Workload, disorder
-from schedproof.documents.fields import Field
+from schedproof.documents.fields import Field, Section
 from schedproof.documents.problems import DescriptorError, Problem
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.documents.yaml_source import read_document
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from schedproof.documents.fields import Section
-
-__all__ = ["SchedulerPerf", "cases", "import_case"]
 
 _FILE = "performance-config.yaml"
 _TEST_CASE = (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
 
 from schedproof.benchmark.workloads.operations import (
     CHURN_MODES,
@@ -18,16 +20,8 @@ from schedproof.benchmark.workloads.operations import (
     Operation,
 )
 from schedproof.benchmark.workloads.scheduler_perf_templates import BASE_NODE, BASE_POD, Templates
-from schedproof.documents.fields import Field
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from schedproof.documents.fields import Section
-    from schedproof.documents.problems import Problem
-
-__all__ = ["ELSEWHERE", "Scope", "read_operations"]
+from schedproof.documents.fields import Field, Section
+from schedproof.documents.problems import Problem
 
 ELSEWHERE = "run this case with upstream's own scheduler_perf; docs/workloads.md lists what can be imported"
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
 
 from schedproof.benchmark.workloads.manifests import ManifestError, node_template, other_object, pod_template
-from schedproof.benchmark.workloads.operations import CreateObjects
+from schedproof.benchmark.workloads.operations import CreateObjects, Manifest
 from schedproof.documents.fields import Field, shown
-from schedproof.documents.problems import DescriptorError
+from schedproof.documents.problems import DescriptorError, Problem
 from schedproof.documents.yaml_source import read_document
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from schedproof.benchmark.workloads.operations import Manifest
-    from schedproof.documents.problems import Problem
-
-__all__ = ["BASE_NODE", "BASE_POD", "Templates"]
 
 _ROOM: Final = {"cpu": "4", "memory": "32Gi", "pods": "110"}
 BASE_NODE: Final[Manifest] = node_template({"apiVersion": "v1", "kind": "Node", "status": {"capacity": _ROOM}})

@@ -19,8 +19,6 @@ from schedproof.documents.schema import (
     text,
 )
 
-__all__ = ["workload_schema"]
-
 _MOST = 1_000_000
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from schedproof.benchmark.results import WorkloadSummary
 from schedproof.benchmark.workloads.operations import (
@@ -20,11 +21,6 @@ from schedproof.benchmark.workloads.operations import (
     ReadingsPattern,
 )
 from schedproof.oracle.resources import allocatable, needed, shortages
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-__all__ = ["NodeGroup", "Workload", "disorder"]
 
 _HOSTNAME = "kubernetes.io/hostname"
 

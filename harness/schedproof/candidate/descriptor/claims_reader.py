@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from schedproof.candidate.claims import (
     BOUND_TO_KIND,
@@ -28,19 +29,12 @@ from schedproof.candidate.claims import (
 from schedproof.candidate.descriptor.features import FEATURES, contradictions, suits
 from schedproof.candidate.descriptor.points_reader import read_points
 from schedproof.candidate.descriptor.recording_rules import read_rules
+from schedproof.candidate.kinds import Spec
 from schedproof.candidate.placeholders import complaints, placeholders_in
 from schedproof.candidate.points import PointClaims
 from schedproof.candidate.timing import TIMING_CLAIMS, Timing
-from schedproof.documents.fields import matching, shown
+from schedproof.documents.fields import Field, matching, shown
 from schedproof.documents.suggestions import did_you_mean, nearest
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
-    from schedproof.candidate.kinds import Spec
-    from schedproof.documents.fields import Field
-
-__all__ = ["check_features", "read_claims", "read_exclusions"]
 
 _MILLISECOND = 0.001  # the finest that Prometheus can tell apart
 _METRIC = matching(

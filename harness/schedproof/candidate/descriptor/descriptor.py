@@ -6,9 +6,11 @@ import dataclasses
 import functools
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from schedproof.candidate.claims import Claims, Exclusion
+from schedproof.candidate.claims import Claimable, Claims, Exclusion
 from schedproof.candidate.descriptor.claims_reader import check_features, read_claims, read_exclusions
 from schedproof.candidate.descriptor.image_reader import read_image
 from schedproof.candidate.descriptor.inheritance import read_inherited
@@ -30,22 +32,13 @@ from schedproof.candidate.kinds import (
 )
 from schedproof.candidate.placeholders import CERTIFICATES, PLACEHOLDERS, complaints, placeholders_in
 from schedproof.documents.durations import format_duration
-from schedproof.documents.fields import Field, matching, shown
+from schedproof.documents.fields import Check, Field, Section, matching, shown
 from schedproof.documents.problems import DescriptorError, Problem
 from schedproof.documents.schema import API_VERSION
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.documents.yaml_source import read_document
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.redaction import SECRETS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.candidate.claims import Claimable
-    from schedproof.documents.fields import Check, Section
-
-__all__ = ["Candidate", "DescriptorError", "Problem", "load_candidate"]
 
 _NAME = matching(
     r"[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?",

@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from schedproof.candidate.claims import GANG, LEADER_ELECTION, PREEMPTION
-from schedproof.candidate.kinds import ExtenderSpec
+from schedproof.candidate.claims import GANG, LEADER_ELECTION, PREEMPTION, Claims
+from schedproof.candidate.kinds import CandidateKind, ExtenderSpec, Spec
 from schedproof.candidate.placeholders import CERTIFICATES, placeholders_in
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from schedproof.candidate.claims import Claims
-    from schedproof.candidate.kinds import CandidateKind, Spec
-
-__all__ = ["FEATURES", "Needs", "contradictions", "suits"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.candidate.descriptor.kinds_reader import existing
-from schedproof.candidate.kinds import ImageSpec
-from schedproof.documents.fields import matching
-
-if TYPE_CHECKING:
-    from schedproof.candidate.kinds import CandidateKind
-    from schedproof.documents.fields import Check, Field, Section
-
-__all__ = ["read_image"]
+from schedproof.candidate.kinds import CandidateKind, ImageSpec
+from schedproof.documents.fields import Check, Field, Section, matching
 
 _REF = matching(r"[\w./:@-]+", "expected the name of an image", "such as localhost/least-traffic:dev")
 

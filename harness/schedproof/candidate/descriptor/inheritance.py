@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from schedproof.candidate.placeholders import fill_known
 from schedproof.documents.problems import DescriptorError, Problem
 from schedproof.documents.yaml_source import Entry, Value, read_document
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-__all__ = ["read_inherited"]
 
 _EXTENDS = "extends"
 

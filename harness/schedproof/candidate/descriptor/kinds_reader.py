@@ -6,30 +6,25 @@ import base64
 import binascii
 import dataclasses
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from schedproof.candidate.kinds import (
     AttachedSpec,
+    CandidateKind,
     CommandSpec,
     ControllerSpec,
     ExtenderConfig,
     ExtenderSpec,
     ManagedResource,
     PluginSpec,
+    Spec,
 )
 from schedproof.candidate.placeholders import placeholders_in
 from schedproof.documents.durations import GO_UNITS
-from schedproof.documents.fields import matching, shown
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from schedproof.candidate.kinds import CandidateKind, Spec
-    from schedproof.documents.fields import Check, Field, Section
-
-__all__ = ["existing", "folder_of", "read_command", "read_kind"]
+from schedproof.documents.fields import Check, Field, Section, matching, shown
 
 STOCK_BINARIES = ("kube-scheduler",)
 """The bare names that `plugin.binary` may have: schedulers of the harness's own lock."""

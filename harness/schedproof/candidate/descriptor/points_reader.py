@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.candidate.descriptor.setup_reader import read_texts
 from schedproof.candidate.points import FilterExample, OrderExample, PointClaims, ScoreExample
-
-if TYPE_CHECKING:
-    from schedproof.documents.fields import Field
-
-__all__ = ["POINTS", "read_points"]
+from schedproof.documents.fields import Field
 
 POINTS = ("filter", "prefilter", "score", "queue-sort")
 

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from schedproof.candidate.kinds import PolicyRule, RbacSpec
-
-if TYPE_CHECKING:
-    from schedproof.documents.fields import Field
-
-__all__ = ["read_rbac"]
+from schedproof.documents.fields import Field
 
 
 def read_rbac(field: Field) -> RbacSpec:

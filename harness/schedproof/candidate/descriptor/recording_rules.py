@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from schedproof.candidate.placeholders import complaints
-from schedproof.documents.fields import matching
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from schedproof.documents.fields import Field
-
-__all__ = ["read_rules"]
+from schedproof.documents.fields import Field, matching
 
 _EXAMPLE = "[{record: node:received:rate30s, expr: 'sum by (node) (rate(...))'}]"
 _RECORD = matching(

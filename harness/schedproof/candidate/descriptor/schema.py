@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from schedproof.candidate.claims import (
     DIRECTIONS,
     ON_MISSING,
@@ -11,6 +9,7 @@ from schedproof.candidate.claims import (
     OWN_PLACEMENTS,
     PREEMPTION_CHOICES,
     PRIORITIES,
+    Claimable,
     Claims,
     NetworkClaims,
 )
@@ -18,6 +17,7 @@ from schedproof.candidate.kinds import KINDS, ExtenderConfig
 from schedproof.candidate.timing import Timing
 from schedproof.documents.durations import format_duration
 from schedproof.documents.schema import (
+    Schema,
     anything,
     choice,
     document,
@@ -32,12 +32,6 @@ from schedproof.documents.schema import (
     relaxed,
     text,
 )
-
-if TYPE_CHECKING:
-    from schedproof.candidate.claims import Claimable
-    from schedproof.documents.schema import Schema
-
-__all__ = ["candidate_schema"]
 
 _PATH, _FILE, _FOLDER = "HTTP path", "file", "folder"
 _INT64 = 2**63 - 1

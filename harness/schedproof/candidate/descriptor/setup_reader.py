@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.candidate.descriptor.kinds_reader import existing, folder_of, read_command
 from schedproof.candidate.descriptor.rbac_reader import read_rbac
 from schedproof.candidate.kinds import ProcessSpec, WorldSpec
-from schedproof.documents.fields import matching, shown
+from schedproof.documents.fields import Check, Field, matching, shown
 from schedproof.documents.manifests import is_kustomization, read_manifests
-from schedproof.documents.problems import DescriptorError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from schedproof.documents.fields import Check, Field
-    from schedproof.documents.problems import Problem
-
-__all__ = ["read_files", "read_install", "read_processes", "read_texts", "read_world"]
+from schedproof.documents.problems import DescriptorError, Problem
 
 _LONGEST_NAME = 52
 """Of a candidate and a process of it together: what bears both names, and a prefix, has labels of 63 characters."""

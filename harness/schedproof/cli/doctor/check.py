@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 
-__all__ = ["GIB", "Check", "gib"]
-
 GIB = 1 << 30
 
 

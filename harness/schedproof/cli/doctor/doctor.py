@@ -8,6 +8,7 @@ import platform
 import shutil
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,9 @@ from schedproof.binaries import lock as locked
 from schedproof.binaries import toolchain
 from schedproof.binaries.cache import cache_dir
 from schedproof.binaries.download import unreachable
-from schedproof.binaries.lock import DEFAULT_KUBERNETES
+from schedproof.binaries.lock import DEFAULT_KUBERNETES, Build, Lock
 from schedproof.binaries.release import MIRROR, POLICY, Asset, Policy, policy
-from schedproof.binaries.resolve import locate, setting
+from schedproof.binaries.resolve import Resolved, locate, setting
 from schedproof.cli.doctor.check import GIB, Check, gib
 from schedproof.cli.doctor.kind import KindHost, kind_checks
 from schedproof.clusters.embedded import cluster as embedded
@@ -27,14 +28,8 @@ from schedproof.foundation.processes.machine import available_memory
 from schedproof.parallel.plan import fitting_jobs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
     from schedproof.binaries.goversion import GoVersion
-    from schedproof.binaries.lock import Build, Lock
-    from schedproof.binaries.resolve import Resolved
     from schedproof.binaries.toolchain import Go
-
-__all__ = ["Check", "Machine", "diagnose"]
 
 _OLDEST_PYTHON = (3, 11)
 _DISK_TO_BUILD = 9 * GIB  # 8 in Go's own caches, which lie beside ours unless told otherwise, and 1 in ours

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from schedproof.cli.doctor.check import GIB, Check, gib
 from schedproof.clusters.kind.docker import DockerInfo, image_present, require_docker
 from schedproof.clusters.node_image.debian import missing_tools
 from schedproof.clusters.node_image.images import archive_path, our_images
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = ["KindHost", "kind_checks"]
 
 _DISK = 5 * GIB  # 1 for the images, and some 0.6 for each node
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
 
 from schedproof.foundation.console import open_console
-
-if TYPE_CHECKING:
-    import argparse
-
-__all__ = ["show_diagnosis"]
 
 
 def show_diagnosis(arguments: argparse.Namespace) -> int:

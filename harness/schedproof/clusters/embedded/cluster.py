@@ -7,35 +7,27 @@ import contextlib
 import dataclasses
 import importlib
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof.binaries import lock as locked
 from schedproof.binaries.versions import version_of
-from schedproof.clusters.cluster import NAMESPACE
+from schedproof.clusters.cluster import NAMESPACE, Identity, Rbac
 from schedproof.clusters.embedded.control_plane import ControlPlane, EmbeddedSecondApiServer
 from schedproof.clusters.nodes import wait_gone, wait_ready
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import Exporters
-from schedproof.clusters.spec import REAL_EXPORTERS
+from schedproof.clusters.spec import REAL_EXPORTERS, ClusterSpec, NodeSpec
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.controller_manager import PATIENCE, start_controller_manager
 from schedproof.daemons.daemon import Host
 from schedproof.daemons.kwok import start_kwok
-from schedproof.daemons.prometheus import start_prometheus
+from schedproof.daemons.prometheus import Prometheus, start_prometheus
 from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.processes.sandbox import Sandbox
 from schedproof.traffic.pushed import IdleReadings
 from schedproof.traffic.readings import made_up_address, node_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.cluster import Identity, Rbac
-    from schedproof.clusters.spec import ClusterSpec, NodeSpec
-    from schedproof.daemons.prometheus import Prometheus
-
-__all__ = ["BINARIES", "EmbeddedCluster", "required_binaries"]
 
 BINARIES = (
     "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "prometheus", "node_exporter",

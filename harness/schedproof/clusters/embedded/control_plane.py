@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Api
+from schedproof.clusters.cluster import Identity, Rbac
 from schedproof.daemons import certificates
-from schedproof.daemons.apiserver import start_apiserver
+from schedproof.daemons.apiserver import ApiServer, start_apiserver
+from schedproof.daemons.daemon import Host
 from schedproof.daemons.etcd import advance, compact, start_etcd
 from schedproof.daemons.kubeconfig import write_kubeconfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.clusters.cluster import Identity, Rbac
-    from schedproof.daemons.apiserver import ApiServer
-    from schedproof.daemons.daemon import Host
-
-__all__ = ["ControlPlane"]
 
 
 class EmbeddedSecondApiServer:

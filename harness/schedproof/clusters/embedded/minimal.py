@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from schedproof.clusters import bootstrap
-from schedproof.clusters.cluster import NAMESPACE, Site
+from schedproof.clusters.api import Manifest
+from schedproof.clusters.cluster import NAMESPACE, Identity, Rbac, Site
 from schedproof.clusters.embedded.control_plane import ControlPlane
+from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import Host
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.processes.ports import Ports
-from schedproof.foundation.processes.sandbox import Sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.api import Manifest
-    from schedproof.clusters.cluster import Identity, Rbac
-    from schedproof.clusters.targets import TargetsServer
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["BINARIES", "Lean", "LeanCluster"]
+from schedproof.foundation.processes.sandbox import Process, Sandbox
 
 BINARIES = ("etcd", "kube-apiserver", "kube-scheduler", "readings-server")
 

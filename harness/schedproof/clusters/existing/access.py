@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
 from schedproof.clusters.api import Api
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-__all__ = ["Access", "check_kubeconfig", "read_access"]
 
 _LINE = ("insecure-skip-tls-verify", "tls-server-name", "proxy-url")
 

@@ -8,12 +8,14 @@ import json
 import re
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof.clusters import bootstrap
-from schedproof.clusters.api import ApiError
-from schedproof.clusters.cluster import Rbac
-from schedproof.clusters.existing.access import read_access
+from schedproof.clusters.api import Api, ApiError, Manifest
+from schedproof.clusters.cluster import Identity, Rbac, SecondApiServer
+from schedproof.clusters.existing.access import Access, read_access
 from schedproof.clusters.existing.sweep import RUN, sweep
 from schedproof.clusters.node_backup import NotingApi
 from schedproof.clusters.nodes import is_ready
@@ -21,23 +23,13 @@ from schedproof.clusters.run_lease import Owner
 from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import JoinedNodes
 from schedproof.clusters.spec import PLAYED_RUNTIME, NodeSpec
+from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import Host
 from schedproof.foundation.errors import HostError, SchedproofError, UsageError
 from schedproof.foundation.private import make_private
 from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.processes.sandbox import Sandbox
 from schedproof.traffic.discovery import discover
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.api import Api, Manifest
-    from schedproof.clusters.cluster import Identity, SecondApiServer
-    from schedproof.clusters.existing.access import Access
-    from schedproof.clusters.targets import TargetsServer
-
-__all__ = ["DEFAULT_PREFIX", "ExistingCluster", "ExistingOptions", "binaries_for", "clean_existing"]
 
 DEFAULT_PREFIX = "schedproof-run"
 _LOOPBACK = "127.0.0.1"

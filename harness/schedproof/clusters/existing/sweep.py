@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from schedproof.clusters.api import NotFound
+from schedproof.clusters.api import Api, Manifest, NotFound
 from schedproof.clusters.node_backup import restoring
 from schedproof.clusters.nodes import CORDONED
 from schedproof.foundation.deadlines import SWEPT
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.clusters.api import Api, Manifest
-
-__all__ = ["RUN", "sweep"]
 
 RUN = "schedproof.dev/run"
 """A label that everything bears that a run makes in a cluster that outlives it; its value is the run's id."""

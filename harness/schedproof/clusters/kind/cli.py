@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 import os
 import socket
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.clusters.kind.docker import DockerError, docker
-from schedproof.foundation.deadlines import IMAGE_LOADED, KIND_CREATED, KIND_LOGS
+from schedproof.daemons.daemon import Host
+from schedproof.foundation.deadlines import IMAGE_LOADED, KIND_CREATED, KIND_LOGS, Deadline
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.daemons.daemon import Host
-    from schedproof.foundation.deadlines import Deadline
-
-__all__ = ["NETWORK", "KindCli", "docker_environment", "first_process", "node_addresses", "require_callback"]
 
 NETWORK = "kind"
 """The Docker network that kind makes for its nodes, once for all clusters, and leaves there."""

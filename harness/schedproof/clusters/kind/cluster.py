@@ -7,11 +7,13 @@ import dataclasses
 import json
 import secrets
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Api
-from schedproof.clusters.cluster import NAMESPACE, Rbac
+from schedproof.clusters.cluster import NAMESPACE, Identity, Rbac, SecondApiServer
 from schedproof.clusters.existing.sweep import RUN, sweep
 from schedproof.clusters.kind.cli import require_callback
 from schedproof.clusters.kind.docker import require_docker
@@ -21,31 +23,20 @@ from schedproof.clusters.kind.nodes import KindNodes
 from schedproof.clusters.kind.prometheus import PrometheusContainer
 from schedproof.clusters.monitoring import EXPORTER_PORT, deploy_node_exporter, keep_workers_alike, wait_alike
 from schedproof.clusters.node_backup import NotingApi
-from schedproof.clusters.node_image.images import our_images
+from schedproof.clusters.node_image.images import Images, our_images
 from schedproof.clusters.nodes import wait_ready
 from schedproof.clusters.run_lease import Owner
-from schedproof.clusters.scripted import ScriptedServers
+from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import JoinedNodes
-from schedproof.clusters.spec import NodeSpec
+from schedproof.clusters.spec import KindSpec, NodeSpec
+from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import Host
 from schedproof.foundation.errors import HostError, SchedproofError
 from schedproof.foundation.private import make_private
 from schedproof.foundation.processes.ports import Ports
 from schedproof.foundation.processes.sandbox import Sandbox
+from schedproof.foundation.progress import Progress
 from schedproof.traffic.readings import Reader, node_labels, wait_scraped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.cluster import Identity, SecondApiServer
-    from schedproof.clusters.node_image.images import Images
-    from schedproof.clusters.scripted import ScriptedPrometheus
-    from schedproof.clusters.spec import KindSpec
-    from schedproof.clusters.targets import TargetsServer
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["BINARIES", "KEPT_NAME", "KindCluster"]
 
 BINARIES = ("kind", "kube-scheduler", "kwok", "node_exporter", "prometheus")
 KEPT_NAME = "schedproof"

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from schedproof.clusters.kind.ownership import MARK
+from schedproof.clusters.spec import KindSpec
 from schedproof.foundation.content import content
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.clusters.spec import KindSpec
-
-__all__ = ["AUDIT_LOG", "definition_digest", "kind_config", "node_names"]
 
 AUDIT_LOG = "audit.jsonl"
 _POLICY = "/etc/kubernetes/schedproof-audit-policy.yaml"

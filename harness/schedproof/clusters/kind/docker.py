@@ -8,15 +8,10 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from schedproof.foundation.deadlines import DOCKER_ANSWER, IMAGE_LOADED
+from schedproof.foundation.deadlines import DOCKER_ANSWER, IMAGE_LOADED, Deadline
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from schedproof.foundation.deadlines import Deadline
-
-__all__ = ["DockerError", "DockerInfo", "docker", "image_present", "load_images", "require_docker"]
 
 _OLDEST = (20, 10)
 

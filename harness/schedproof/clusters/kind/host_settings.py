@@ -6,16 +6,11 @@ import contextlib
 import fcntl
 import json
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.clusters.kind.docker import docker
 from schedproof.clusters.kind.ownership import CLUSTER_LABEL, claims, folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-__all__ = ["SETTINGS", "note_settings", "restore_settings"]
 
 _LEAST = {"fs/inotify/max_user_instances": 1024}
 """What two clusters side by side need: the kernel's default is 128, four nodes take 75. Without one a process fails."""

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from schedproof.clusters.cluster import NAMESPACE
-from schedproof.clusters.kind.cli import first_process
+from schedproof.clusters.kind.cli import KindCli, first_process
 from schedproof.clusters.kind.docker import docker
 from schedproof.foundation.processes.process_tree import in_pod, named_below
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.clusters.kind.cli import KindCli
-
-__all__ = ["KindHosting", "KindStaticPods"]
 
 _SERVERS = ("etcd", "kube-apiserver", "kube-scheduler")
 _MANIFESTS = PurePosixPath("/etc/kubernetes/manifests")

@@ -4,21 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 from schedproof.clusters.kind.docker import DockerError, docker, image_present
 from schedproof.clusters.kind.host_settings import restore_settings
-from schedproof.clusters.kind.ownership import CLUSTER_LABEL, LOCK_LABEL, Claim, Ours, claims, ours
+from schedproof.clusters.kind.ownership import CLUSTER_LABEL, LOCK_LABEL, Claim, Note, Ours, claims, ours
 from schedproof.foundation.deadlines import CONTAINER_GONE, CONTAINER_MADE
 from schedproof.foundation.errors import HostError, UsageError
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from schedproof.clusters.kind.ownership import Note
-
-__all__ = ["remove_beside", "remove_cluster", "remove_leftovers"]
 
 
 def remove_leftovers(kept: Collection[str] = ()) -> list[str]:

@@ -5,32 +5,24 @@ from __future__ import annotations
 import contextlib
 import secrets
 import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from schedproof.clusters import bootstrap
 from schedproof.clusters.api import Api
-from schedproof.clusters.cluster import NAMESPACE, Rbac
+from schedproof.clusters.cluster import NAMESPACE, Identity, Rbac
 from schedproof.clusters.kind.cli import first_process
 from schedproof.clusters.kind.docker import require_docker
 from schedproof.clusters.kind.nodes import KindNodes
 from schedproof.clusters.monitoring import CONTROL_PLANE
 from schedproof.clusters.nodes import wait_ready
 from schedproof.clusters.spec import KindSpec
+from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.daemon import Host
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.foundation.processes.ports import Ports
-from schedproof.foundation.processes.sandbox import Sandbox
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.cluster import Identity
-    from schedproof.clusters.targets import TargetsServer
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["BINARIES", "LeanKindCluster"]
+from schedproof.foundation.processes.sandbox import Process, Sandbox
 
 BINARIES = ("kind", "kube-scheduler", "readings-server")
 

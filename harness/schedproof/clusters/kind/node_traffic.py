@@ -5,20 +5,15 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.clusters.kind.cli import NETWORK, docker_environment
 from schedproof.clusters.kind.ownership import LOCK_LABEL
+from schedproof.daemons.daemon import Host
 from schedproof.foundation.deadlines import CONTAINER_ANSWERS
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.daemons.daemon import Host
-
-__all__ = ["NodeTraffic", "container_names"]
 
 _ENGINE = "schedproof.clusters.kind.traffic_engine"
 _PACKAGE = Path(__file__).resolve().parents[2]

@@ -6,8 +6,8 @@ import base64
 import contextlib
 import dataclasses
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import yaml
 
@@ -19,16 +19,10 @@ from schedproof.clusters.kind.host_settings import note_settings, restore_settin
 from schedproof.clusters.kind.leftovers import remove_beside, remove_cluster
 from schedproof.clusters.kind.node_traffic import container_names
 from schedproof.clusters.kind.ownership import CLUSTER_LABEL, Claim, Note
+from schedproof.clusters.spec import KindSpec
+from schedproof.daemons.daemon import Host
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.private import make_private
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.clusters.spec import KindSpec
-    from schedproof.daemons.daemon import Host
-
-__all__ = ["KindNodes"]
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 

@@ -12,16 +12,12 @@ import fcntl
 import json
 import os
 import shutil
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.binaries.cache import cache_dir
 from schedproof.foundation.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-__all__ = ["CLUSTER_LABEL", "LOCK_LABEL", "MARK", "Claim", "Note", "Ours", "claims", "folder", "ours"]
 
 CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 """kind's own label on its nodes."""

@@ -6,7 +6,9 @@ import contextlib
 import http.client
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof.clusters.kind.cli import NETWORK, node_addresses
 from schedproof.clusters.kind.docker import docker
@@ -15,17 +17,9 @@ from schedproof.daemons.daemon import flags
 from schedproof.daemons.password import USER, authorization, protect
 from schedproof.daemons.prometheus import RULES, configuration, load_rules, write_targets
 from schedproof.foundation.deadlines import CONTAINER_ANSWERS
-from schedproof.foundation.errors import HostError
+from schedproof.foundation.errors import HostError, SchedproofError
 from schedproof.foundation.http import connect, exchange
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.foundation.errors import SchedproofError
-
-__all__ = ["PrometheusContainer"]
 
 _HOME, _LOGS, _DATA = "/etc/schedproof", "/var/log/schedproof", "/prometheus"
 _PORT = 9090

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from schedproof.clusters.node_image.debian import Packages
 from schedproof.clusters.node_image.layers import Layer
 from schedproof.foundation.content import content
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.clusters.node_image.debian import Packages
-
-__all__ = ["INSTALLING", "base_files", "binary_layer", "python_layer", "workload_layer"]
 
 INSTALLING = (
     "debconf", "dpkg", "init-system-helpers", "libdebconfclient0", "libfile-find-rule-perl", "libgdbm-compat4",

@@ -7,19 +7,14 @@ import hashlib
 import io
 import json
 import tarfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import cramjam
 
-from schedproof.binaries.cache import machine
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.node_image.layers import LayerFile
-
-__all__ = ["Image", "docker_archive", "oci_archive"]
+from schedproof.binaries.machine import machine
+from schedproof.clusters.node_image.layers import LayerFile
 
 _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 

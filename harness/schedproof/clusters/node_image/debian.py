@@ -5,18 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from pathlib import Path
 
 from schedproof.binaries import command
 from schedproof.binaries.cache import cache_dir, log_path
 from schedproof.foundation.deadlines import PACKAGES_FETCHED
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-__all__ = ["Packages", "missing_tools"]
 
 _REMEDY = (
     "build the images on Debian 12 with a reachable mirror (`schedproof node-image --output FILE`), "

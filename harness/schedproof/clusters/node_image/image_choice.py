@@ -5,20 +5,14 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.binaries import lock as locked
 from schedproof.clusters.kind.docker import DockerError, docker, image_present, load_images
-from schedproof.clusters.node_image.images import archive_path, our_images
+from schedproof.clusters.node_image.images import Images, archive_path, our_images
 from schedproof.clusters.node_image.recipe import make_archive
 from schedproof.foundation.deadlines import IMAGE_PULLED
 from schedproof.foundation.errors import HostError, UsageError
-
-if TYPE_CHECKING:
-    from schedproof.clusters.node_image.images import Images
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["obtain_images", "write_archive"]
+from schedproof.foundation.progress import Progress
 
 
 def obtain_images(explicit: str | None, kubernetes: str, progress: Progress) -> Images:

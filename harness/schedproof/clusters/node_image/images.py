@@ -8,10 +8,9 @@ import hashlib
 from pathlib import Path
 
 from schedproof.binaries import lock as locked
-from schedproof.binaries.cache import cache_dir, machine
+from schedproof.binaries.cache import cache_dir
+from schedproof.binaries.machine import machine
 from schedproof.foundation.content import content
-
-__all__ = ["IMAGE_BINARIES", "Images", "archive_path", "our_images"]
 
 IMAGE_BINARIES = (
     "containerd", "containerd-shim-runc-v2", "coredns", "crictl", "ctr", "etcd", "host-local", "kube-apiserver",

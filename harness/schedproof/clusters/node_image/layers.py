@@ -9,15 +9,10 @@ import io
 import posixpath
 import subprocess
 import tarfile
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-__all__ = ["Layer", "LayerFile"]
 
 # Debian merges /bin, /sbin and /lib* into /usr; packages still ship files under the old names.
 _MERGED = ("bin", "sbin", "lib", "lib64")

@@ -5,20 +5,14 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
 
 from schedproof.binaries.versions import CLEAN_ENVIRONMENT
 from schedproof.clusters.node_image.addon_layers import INSTALLING, base_files
+from schedproof.clusters.node_image.debian import Packages
 from schedproof.clusters.node_image.layers import Layer
 from schedproof.foundation.content import content
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from schedproof.clusters.node_image.debian import Packages
-
-__all__ = ["network_layer", "node_layer"]
 
 _PACKAGES = (
     "base-files", "base-passwd", "bash", "ca-certificates", "conntrack", "coreutils", "dash", "ethtool", "findutils",

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from schedproof.binaries.versions import CLEAN_ENVIRONMENT
-from schedproof.clusters.node_image.archive import oci_archive
+from schedproof.clusters.node_image.archive import Image, oci_archive
 from schedproof.clusters.node_image.layers import Layer
 from schedproof.foundation.deadlines import DAEMON_READY, STORE_FILLED
 from schedproof.foundation.errors import HostError
-from schedproof.foundation.processes.sandbox import Command, Sandbox
+from schedproof.foundation.processes.sandbox import Command, Process, Sandbox
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.clusters.node_image.archive import Image
-    from schedproof.foundation.processes.sandbox import Process
-
-__all__ = ["store_layer"]
 
 _NOT_NEEDED = ("io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime")
 

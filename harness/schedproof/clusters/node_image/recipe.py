@@ -11,8 +11,8 @@ import posixpath
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.binaries import command, toolchain
 from schedproof.binaries import lock as locked
@@ -24,17 +24,11 @@ from schedproof.clusters.node_image.addon_layers import binary_layer, python_lay
 from schedproof.clusters.node_image.archive import Image, docker_archive
 from schedproof.clusters.node_image.debian import Packages
 from schedproof.clusters.node_image.images import IMAGE_BINARIES, archive_path, our_images
+from schedproof.clusters.node_image.layers import Layer, LayerFile
 from schedproof.clusters.node_image.node_layers import network_layer, node_layer
 from schedproof.clusters.node_image.node_store import store_layer
 from schedproof.foundation.errors import HostError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.clusters.node_image.layers import Layer, LayerFile
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["make_archive"]
+from schedproof.foundation.progress import Progress
 
 _SERVERS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd")
 

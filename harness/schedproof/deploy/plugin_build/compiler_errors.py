@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from schedproof.binaries.build import host_remedy
+from schedproof.candidate.kinds import PluginSpec
 from schedproof.deploy.plugin_build.plugin_module import GENERATED
+from schedproof.deploy.plugin_build.plugin_sources import Sources
 from schedproof.documents.suggestions import did_you_mean
-from schedproof.foundation.errors import CandidateError, HostError
-
-if TYPE_CHECKING:
-    from schedproof.candidate.kinds import PluginSpec
-    from schedproof.deploy.plugin_build.plugin_sources import Sources
-    from schedproof.foundation.errors import SchedproofError
-
-__all__ = ["explain"]
+from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
 
 _MOST_LINES = 20
 _NO_NEWS = re.compile(r"# |go: (downloading|finding module|found|added|upgraded|downgraded|trying) ")

@@ -14,13 +14,17 @@ import hashlib
 import json
 import os
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from schedproof import __version__
 from schedproof.binaries import command, toolchain
 from schedproof.binaries import lock as locked
 from schedproof.binaries.build import BINARY_BUILT, go_environment
-from schedproof.binaries.cache import cache_dir, machine, making, probe_path, scheduler_path
+from schedproof.binaries.cache import cache_dir, making, probe_path, scheduler_path
+from schedproof.binaries.lock import Build
+from schedproof.binaries.machine import machine
+from schedproof.binaries.toolchain import Go
+from schedproof.candidate.kinds import PluginSpec
 from schedproof.deploy.plugin_build.compiler_errors import explain
 from schedproof.deploy.plugin_build.plugin_module import (
     GENERATED,
@@ -35,16 +39,7 @@ from schedproof.deploy.plugin_build.plugin_module import (
 from schedproof.deploy.plugin_build.plugin_sources import Sources
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import CandidateError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from schedproof.binaries.lock import Build
-    from schedproof.binaries.toolchain import Go
-    from schedproof.candidate.kinds import PluginSpec
-    from schedproof.foundation.progress import Progress
-
-__all__ = ["build_probe", "build_scheduler", "has_probe", "scheduler_binary"]
+from schedproof.foundation.progress import Progress
 
 _LOCK = "candidate-scheduler"
 """One at a time: two builds at once are no faster, and each takes the whole machine."""

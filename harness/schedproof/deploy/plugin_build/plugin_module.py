@@ -9,18 +9,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.binaries.goversion import GoVersion
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-__all__ = [
-    "GENERATED", "MODULE", "PROBE", "GoMod", "importing_probe", "merge_go_mod", "merge_go_sum", "scheduler_main",
-]  # fmt: skip
 
 GoMod = dict[str, Any]
 """What `go mod edit -json` prints."""

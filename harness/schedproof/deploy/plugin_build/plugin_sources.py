@@ -6,15 +6,10 @@ import dataclasses
 import hashlib
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.foundation.errors import CandidateError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-__all__ = ["Sources"]
 
 # Go takes no sources from these, or (the last one) they are ours: a run must not change what it builds.
 _NOT_SOURCES = frozenset({".git", ".hg", ".svn", ".bzr", "vendor", "schedproof-results"})

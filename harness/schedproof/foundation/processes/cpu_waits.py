@@ -7,14 +7,8 @@ That is the second field of /proc/PID/task/TID/schedstat, in nanoseconds since t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ["Waits", "kept", "most_kept", "thread_wait", "waits_of"]
 
 _PROC = Path("/proc")
 _NANOSECOND = 1e-9

@@ -5,13 +5,9 @@ from __future__ import annotations
 import functools
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import FrameType
-
-__all__ = ["interrupt", "interrupt_by", "is_importing"]
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
 
 _IMPORTS = "<frozen importlib._bootstrap>"
 _SOON = 0.01

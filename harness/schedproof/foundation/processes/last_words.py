@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import signal
 
-__all__ = ["cause_of_end", "crash_text", "last_words"]
-
 # Go: "panic: ..." and "fatal error: ..." open the dump of goroutines; Python: the exception closes the traceback.
 _LAST_WORDS = re.compile(r"^(panic: |fatal error: |[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt)\b)")
 

@@ -8,8 +8,6 @@ import shutil
 import tempfile
 from pathlib import Path
 
-__all__ = ["remove_leftovers"]
-
 
 def remove_leftovers() -> list[Path]:
     """Remove the scratch directories of sandboxes that are gone, and return them.

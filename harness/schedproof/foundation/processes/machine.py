@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["Idleness", "available_memory", "cores"]
-
 
 def available_memory() -> int | None:
     """Bytes, as the kernel estimates it, page cache that can be dropped included; None where it does not say."""

@@ -14,8 +14,6 @@ import socket
 
 from schedproof.foundation.errors import HostError
 
-__all__ = ["Ports", "listening_socket"]
-
 _FIRST, _LAST = 20_000, 32_000
 _LOOPBACK = "127.0.0.1"
 

@@ -12,28 +12,10 @@ import os
 import select
 import struct
 import time
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.foundation.processes.cpu_waits import thread_wait
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-
-__all__ = [
-    "Ending",
-    "SeenProcess",
-    "below",
-    "can_look_below",
-    "children",
-    "holders",
-    "in_pod",
-    "listening",
-    "named_below",
-    "namespace_pids",
-    "seconds_since_boot",
-    "see",
-]
 
 _PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")

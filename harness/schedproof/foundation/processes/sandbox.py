@@ -17,8 +17,9 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.foundation.deadlines import SANDBOX_REPLY
 from schedproof.foundation.errors import CandidateError, HostError, SchedproofError
@@ -28,11 +29,6 @@ from schedproof.foundation.processes.process_tree import below, children, namesp
 from schedproof.foundation.redaction import SECRETS
 from schedproof.foundation.visible import visible
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = ["Command", "CommandNotStartedError", "Process", "Sandbox", "last_lines"]
 
 _INIT = Path(__file__).with_name("sandbox_init.py")
 _KILLED = "check whether its process 1 was killed from outside, as where memory ran out: `dmesg` tells"

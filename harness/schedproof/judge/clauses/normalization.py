@@ -8,35 +8,20 @@ its questions and answers alone.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection
+from typing import Any
 
+from schedproof.candidate.claims import Claims
 from schedproof.history.acts import ScoringSearch, Surfaces
+from schedproof.history.history import History
 from schedproof.judge.clause import Clause
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 from schedproof.normalization.agreement import disagreement, undocumented
-from schedproof.normalization.answer import Answer, readings_from_json
+from schedproof.normalization.answer import Answer, Readings, readings_from_json
 from schedproof.normalization.promises import NORMALIZE_SCORE, Promises
 from schedproof.normalization.properties import unanswered
-from schedproof.normalization.rules import RULES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from schedproof.candidate.claims import Claims
-    from schedproof.history.history import History
-    from schedproof.normalization.answer import Readings
-    from schedproof.normalization.rules import Rule
-
-__all__ = [
-    "CLAUSES",
-    "judge_documented",
-    "judge_scores",
-    "judge_surfaces_agree",
-    "no_examples",
-    "no_readings",
-    "no_readings_for",
-]
+from schedproof.normalization.rules import RULES, Rule
 
 _SHOWN = 40
 """Nodes of a question that evidence shows."""

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import Any
 
 from schedproof.history.acts import Rights
 from schedproof.history.audit_order import READING
+from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.extender_calls import never_called
 from schedproof.judge.rulings.other_ways import not_done_otherwise
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from typing import Any
-
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES", "judge_rbac_dangerous", "judge_rbac_minimal", "judge_rbac_sufficient"]
 
 _RBAC_GROUPS = frozenset({"rbac.authorization.k8s.io", "*"})
 _ROLES = frozenset({"roles", "clusterroles"})

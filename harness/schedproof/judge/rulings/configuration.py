@@ -16,16 +16,11 @@ Sources: pkg/scheduler/apis/config/types_pluginargs.go, pkg/scheduler/schedule_o
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from schedproof.candidate.scheduler_config import profile_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.history.history import History
-
-__all__ = ["as_configured", "back_off", "disabled_filters", "not_all_scored"]
+from schedproof.history.history import History
 
 _FILTERS = frozenset(
     {

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.history.acts import Reading
+from schedproof.history.history import History
 from schedproof.history.observations import LogTail, NodeScore, ProcessEvent
+from schedproof.history.watched import Binding
 from schedproof.history.world import RESERVED
+from schedproof.judge.rulings.ruling import Ruling
 from schedproof.judge.rulings.timeline import timeline
 from schedproof.oracle.reason import Reason
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.history.history import History
-    from schedproof.history.watched import Binding
-    from schedproof.judge.rulings.ruling import Ruling
-    from schedproof.oracle.resources import Room
-
-__all__ = ["decision_table", "log_tails", "ruled_table", "shown", "timeline"]
+from schedproof.oracle.resources import Room
 
 
 def decision_table(

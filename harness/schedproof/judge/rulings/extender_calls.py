@@ -6,23 +6,13 @@ which fails the pod's attempt after filter, preempt and bind, and is ignored aft
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import Any
 
 from schedproof.documents.extender_answers import verb_of
-from schedproof.history.observations import CLIENT_LEFT, ExtenderCall
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from schedproof.history.history import History
-    from schedproof.history.observations import Manifest
-
-__all__ = [
-    "DEFAULT_TIMEOUT", "NOTHING_ASKED", "ONLY_PREEMPT", "answered_in_time", "asking_verbs", "calls", "configuration",
-    "cycle_verbs", "described", "flaw", "is_needed", "never_called", "unanswered", "verb",
-]  # fmt: skip
+from schedproof.history.history import History
+from schedproof.history.observations import CLIENT_LEFT, ExtenderCall, Manifest
 
 DEFAULT_TIMEOUT = 5.0
 """Seconds: DefaultExtenderTimeout."""

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.history.acts import Accepted, Halted, Lift, LineFault, NodesLoad, Resumed, Tolerates
 from schedproof.history.audit_order import BINDINGS, READING
+from schedproof.history.history import Attempt, History, TestPod
 from schedproof.history.observations import ApiRequest, ExtenderCall, ProcessEvent, PrometheusQuery
 from schedproof.judge.rulings.timeline import describe_process, node_changes
 from schedproof.judge.verdict import Later
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from schedproof.history.history import Attempt, History, TestPod
-
-__all__ = ["lanes"]
 
 _PODS = 12
 """Lanes of pods, at most."""

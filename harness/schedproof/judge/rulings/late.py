@@ -11,18 +11,12 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
+from schedproof.candidate.claims import NetworkClaims
 from schedproof.history.acts import LineFault
+from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ExtenderCall, PrometheusQuery, Tapped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from schedproof.candidate.claims import NetworkClaims
-    from schedproof.history.history import History, TestPod
-
-__all__ = ["LATE", "PATIENCE", "LateDecisions", "may_be_late", "recovery"]
 
 LATE = "answered-late"
 

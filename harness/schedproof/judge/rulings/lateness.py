@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from schedproof.candidate.timing import RECOVERY, TIMING_CLAIMS
 from schedproof.foundation.processes.cpu_waits import most_kept
-from schedproof.history.acts import Missed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.history.acts import Expect
-    from schedproof.history.history import History
-
-__all__ = [
-    "busy_between", "how_late", "is_overdue", "kept_waiting", "missed_deadline", "too_busy", "whose_deadline",
-]  # fmt: skip
-
+from schedproof.history.acts import Expect, Missed
+from schedproof.history.history import History
 
 _BIND = "bind"
 """Of pods that fit since they were created: one that was found unschedulable did not wait for a change."""

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from schedproof.history.audit_order import READING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from schedproof.history.observations import ApiRequest
-
-__all__ = ["not_done_otherwise"]
+from schedproof.history.observations import ApiRequest
 
 _ENDS: Mapping[tuple[str, str], str] = {
     **dict.fromkeys([("create", "pods/binding"), ("create", "bindings")], "bind"),

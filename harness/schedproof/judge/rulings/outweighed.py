@@ -8,20 +8,14 @@ pkg/scheduler/apis/config/v1/default_plugins.go). What kube-scheduler has logged
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from schedproof.candidate.kinds import weighed_beyond_int64
 from schedproof.candidate.scheduler_config import DEFAULT_PLUGINS, own_plugin, profile_of
+from schedproof.history.history import History
 from schedproof.judge.rulings.evidence import pod_scores
 from schedproof.judge.rulings.extender_calls import configuration as extender_configuration
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.history.history import History
-    from schedproof.judge.rulings.ruling import Ruling
-
-__all__ = ["outweighed", "tie_broken"]
+from schedproof.judge.rulings.ruling import Ruling
 
 _EXTENDER, _TOTAL = "extender", "total"
 _OF_EXTENDERS = 10

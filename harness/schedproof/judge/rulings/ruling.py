@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
+from schedproof.history.history import History
+from schedproof.history.watched import Binding
 from schedproof.judge.rulings.configuration import as_configured
-from schedproof.oracle.coverage import rules_about_others
-from schedproof.oracle.feasibility import check, rooms, unmodelled
-from schedproof.oracle.preferences import wishes
+from schedproof.oracle.coverage import rules_about_others, unmodelled
+from schedproof.oracle.feasibility import check, rooms
+from schedproof.oracle.preferences import Wishes, wishes
 from schedproof.oracle.reason import Reason
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from schedproof.history.history import History
-    from schedproof.history.watched import Binding
-    from schedproof.oracle.preferences import Wishes
-    from schedproof.oracle.resources import Room
-
-__all__ = ["Ruling", "rule_binding"]
+from schedproof.oracle.resources import Room
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from schedproof.history.history import History
 from schedproof.history.observations import ExtenderCall, PrometheusQuery
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.history.history import History
-
-__all__ = ["found_something", "queries", "scores_of", "unscored"]
 
 
 def queries(history: History, case: str) -> list[PrometheusQuery]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from schedproof.history.acts import (
     Accepted,
@@ -28,12 +29,14 @@ from schedproof.history.acts import (
     Unseen,
 )
 from schedproof.history.audit_order import BINDINGS
+from schedproof.history.history import History
 from schedproof.history.observations import (
     Admission,
     ApiRequest,
     EndpointAnswer,
     ExtenderCall,
     LeaseHolder,
+    Manifest,
     ProcessEvent,
     PrometheusQuery,
     Tapped,
@@ -43,14 +46,6 @@ from schedproof.history.record import Record
 from schedproof.history.world import RESERVED, key
 from schedproof.judge.verdict import Later
 from schedproof.oracle.resources import allocatable, amount_of, needed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from schedproof.history.history import History
-    from schedproof.history.observations import Manifest
-
-__all__ = ["describe_process", "node_changes", "timeline"]
 
 _MOST = 60
 """Lines."""

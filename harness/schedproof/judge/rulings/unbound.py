@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import collections
 import json
+from collections.abc import Collection, Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from schedproof.history.audit_order import BINDINGS
+from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ApiRequest, ExtenderCall, PrometheusQuery, Tapped
 from schedproof.judge.rulings.other_ways import not_done_otherwise
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-
-    from schedproof.history.history import History, TestPod
-
-__all__ = ["refusals", "refused_requests", "why_unbound"]
 
 _Tapped = TypeVar("_Tapped", bound=Tapped)
 

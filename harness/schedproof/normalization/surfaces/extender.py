@@ -10,25 +10,18 @@ import http.client
 import json
 import time
 import uuid
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from schedproof.normalization.answer import Answer
+from schedproof.candidate.kinds import ExtenderConfig
+from schedproof.clusters.api import Manifest
+from schedproof.normalization.answer import Answer, Readings
 from schedproof.normalization.surfaces.kept_alive import KeptAlive
+from schedproof.normalization.surfaces.life import Life
 from schedproof.proxies.codings import decoded, offered
-from schedproof.proxies.exchange import KEPT
+from schedproof.proxies.exchange import KEPT, Exchange
 from schedproof.proxies.exchanges import describe_extender_call
-from schedproof.proxies.taps import Exchange
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from schedproof.candidate.kinds import ExtenderConfig
-    from schedproof.clusters.api import Manifest
-    from schedproof.normalization.answer import Readings
-    from schedproof.normalization.surfaces.life import Life
-
-__all__ = ["ExtenderSurface", "answer_of_filter", "answer_of_prioritize"]
 
 _TIMEOUT = 5.0
 """Seconds that kube-scheduler waits where `httpTimeout` is not set (DefaultExtenderTimeout)."""

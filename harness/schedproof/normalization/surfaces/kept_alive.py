@@ -8,12 +8,7 @@ import http.client
 import select
 import socket
 import ssl
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-__all__ = ["KeptAlive", "Response"]
+from collections.abc import Callable, Mapping
 
 _ENDED = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 """How it shows that the other side has ended a connection, besides that there is no more to read."""

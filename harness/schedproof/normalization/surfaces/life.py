@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable
+from typing import Protocol
 
+from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.deadlines import REACTION
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.processes.last_words import last_words
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.deploy.attachment import Attachment
-
-__all__ = ["Life", "Lives"]
 
 _ANSWER_SECONDS = 5.0
 

@@ -7,15 +7,10 @@ there may do as it likes beyond (upstream's DefaultNormalizeScore leaves int64 f
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
+from schedproof.normalization.answer import Answer, Readings
 from schedproof.normalization.promises import NORMALIZE_SCORE
-
-if TYPE_CHECKING:
-    from schedproof.normalization.answer import Answer, Readings
-    from schedproof.normalization.surfaces.plugin import PluginSurface
-
-__all__ = ["NormalizeScoreSurface"]
+from schedproof.normalization.surfaces.plugin import PluginSurface
 
 _STEP = 1e6
 """Bytes per second from one node to the next, the first of which is idle."""

@@ -10,34 +10,27 @@ from __future__ import annotations
 import ipaddress
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from schedproof.candidate.kinds import PluginSpec
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import PluginSpec, WorldSpec
 from schedproof.candidate.placeholders import fill
 from schedproof.candidate.scheduler_config import own_plugin, profile_of
 from schedproof.candidate.start_errors import explain_start
 from schedproof.daemons.daemon import clean_environment
+from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.deploy.plugin_build.plugin_build import build_probe
 from schedproof.documents.manifests import merged
 from schedproof.foundation.deadlines import CANDIDATE_READY, Deadline
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.lines import LineProcess
 from schedproof.foundation.processes.last_words import crash_text
+from schedproof.foundation.progress import Progress
 from schedproof.foundation.waiting import until
-from schedproof.normalization.answer import Answer
+from schedproof.normalization.answer import Answer, Readings
 from schedproof.traffic.readings import node_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.candidate.kinds import WorldSpec
-    from schedproof.daemons.readings_server import ReadingsServer
-    from schedproof.foundation.progress import Progress
-    from schedproof.normalization.answer import Readings
-
-__all__ = ["PROBE_ANSWER", "PluginSurface", "RawScores", "asked_plugin"]
 
 PROBE_ANSWER = Deadline(
     "answer of the probe", 30, "5,000 nodes take a tenth of a second, on a busy machine a second; plugins may wait 10 s"

@@ -10,18 +10,13 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.deadlines import CANDIDATE_READY, Deadline
 from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.lines import LineProcess
-from schedproof.normalization.answer import Answer, readings_to_json
-
-if TYPE_CHECKING:
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.normalization.answer import Readings
-
-__all__ = ["SCORES_RETURNED", "PythonSurface", "last_words"]
+from schedproof.normalization.answer import Answer, Readings, readings_to_json
 
 SCORES_RETURNED = Deadline("scores returned", 20, "5,000 nodes are scored in milliseconds, on a busy machine in tens")
 

@@ -18,15 +18,12 @@ import socket
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, BinaryIO
 
 from schedproof.normalization.answer import readings_from_json
 from schedproof.normalization.function import answer_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import BinaryIO
 
 
 def main() -> None:

@@ -8,20 +8,14 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
+from schedproof.candidate.kinds import ExtenderConfig
 from schedproof.candidate.scheduler_config import own_plugin, profile_of
-from schedproof.normalization.answer import Answer
+from schedproof.normalization.answer import Answer, Readings
 from schedproof.normalization.surfaces.extender import answer_of_filter, answer_of_prioritize
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from schedproof.candidate.kinds import ExtenderConfig
-    from schedproof.normalization.answer import Readings
-    from schedproof.normalization.surfaces.life import Life
-
-__all__ = ["ExtenderScores", "Outcome", "PluginScores", "SchedulerSurface", "Scores", "confined", "plugin_scores"]
+from schedproof.normalization.surfaces.life import Life
 
 _PLUGIN_HIGHEST, _EXTENDER_HIGHEST = 100, 10
 """MaxNodeScore and MaxExtenderPriority: the best that each can give a node."""

@@ -10,20 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from schedproof.oracle.affinity import mismatches
-from schedproof.oracle.manifest import full_name, labels, spec
+from schedproof.oracle.final_state.pod_kinds import Kind, Kinds, Placed
+from schedproof.oracle.manifest import Manifest, full_name, labels, spec
 from schedproof.oracle.selectors import hard_constraints, means, required_terms, selects
 from schedproof.oracle.taints import repulsions
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.oracle.final_state.pod_kinds import Kind, Kinds, Placed
-    from schedproof.oracle.manifest import Manifest
-
-__all__ = ["Neighbourhood"]
 
 _TERM_FIELDS = {"labelSelector", "namespaceSelector", "namespaces", "topologyKey"}
 _SPREAD_FIELDS = {

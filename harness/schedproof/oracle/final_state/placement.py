@@ -9,24 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from schedproof.oracle.affinity import mismatches
 from schedproof.oracle.coverage import kept_free, rules_about_others, unmodelled
 from schedproof.oracle.final_state.neighbours import Neighbourhood
 from schedproof.oracle.final_state.pod_kinds import Kind, Kinds, Placed
-from schedproof.oracle.manifest import full_name, spec
+from schedproof.oracle.manifest import Manifest, full_name, spec
 from schedproof.oracle.ports import host_ports, port_conflicts
 from schedproof.oracle.resources import allocatable, needed, shortages
 from schedproof.oracle.taints import repulsions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from schedproof.oracle.manifest import Manifest
-
-__all__ = ["MOST_SENTENCES", "Findings", "Placed", "judge_placement"]
 
 MOST_SENTENCES = 20
 """A scheduler that placed a thousand pods wrongly has one fault, not a thousand."""

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from schedproof.oracle.manifest import Manifest
-
-__all__ = ["Kind", "Kinds", "Placed"]
+from schedproof.oracle.manifest import Manifest
 
 Placed = tuple["Manifest", "str | None"]
 """A pod with its name and namespace, and its node; none where it is not bound."""

@@ -9,17 +9,10 @@ from __future__ import annotations
 import math
 import platform
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from schedproof.report.bench.document import METRICS, trials, valid
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.benchmark.results import BenchDocument
-    from schedproof.report.bench.document import BenchTrial
-
-__all__ = ["benchstat"]
+from schedproof.benchmark.results import BenchDocument
+from schedproof.report.bench.document import METRICS, BenchTrial, trials, valid
 
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 _UNITS = {"throughput": "pods/s", "mean": "mean-ns", "p50": "p50-ns", "p90": "p90-ns", "p99": "p99-ns",

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
 from schedproof.report import templating
-from schedproof.report.bench.plot import swatch
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.report.bench.plot import ChartSeries
-
-__all__ = ["ChartGroup", "chart_groups", "key"]
+from schedproof.report.bench.plot import ChartSeries, swatch
 
 
 @dataclasses.dataclass(frozen=True)

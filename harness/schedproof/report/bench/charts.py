@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from schedproof.benchmark.results import RoundResult
+from schedproof.report.bench.document import BenchTrial, Metric
 from schedproof.report.bench.markup import Cell, TableRow, figure, number, table
-from schedproof.report.bench.plot import HEIGHT, WIDTH, Axis, Plot, axis_over
+from schedproof.report.bench.plot import HEIGHT, WIDTH, Axis, ChartSeries, Plot, axis_over
 from schedproof.report.bench.units import duration, figures, percent
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.benchmark.results import RoundResult
-    from schedproof.report.bench.document import BenchTrial, Metric
-    from schedproof.report.bench.plot import ChartSeries
-
-__all__ = ["cdf_chart", "histogram_chart", "rounds_chart"]
 
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 _NOT_FROM_ZERO = 3.0

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from markupsafe import Markup
 
-from schedproof.benchmark.results import Knee, Measured, QueryCost, Scaling
+from schedproof.benchmark.results import BenchDocument, Knee, Measured, QueryCost, Scaling
 from schedproof.report.bench.chart_groups import ChartGroup, chart_groups, key
 from schedproof.report.bench.markup import TableRow, figure, number, table
-from schedproof.report.bench.plot import Plot, axis_over
+from schedproof.report.bench.plot import ChartSeries, Plot, axis_over
 from schedproof.report.bench.units import NONE, data, duration, figures, throughput
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from schedproof.benchmark.results import BenchDocument
-    from schedproof.report.bench.plot import ChartSeries
-
-__all__ = ["knees", "queries", "scaling"]
 
 _Grown = TypeVar("_Grown", Knee, Scaling)
 

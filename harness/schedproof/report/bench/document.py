@@ -8,31 +8,12 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
-from schedproof.benchmark.results import Comparison, Measurement
+from schedproof.benchmark.results import BenchDocument, Comparison, InSetting, Measured, Measurement, RoundResult
 from schedproof.foundation.counted import counted
 from schedproof.report.bench.units import duration, throughput
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from schedproof.benchmark.results import BenchDocument, InSetting, Measured, RoundResult
-
-__all__ = [
-    "METRICS",
-    "BenchTrial",
-    "Doubts",
-    "Metric",
-    "candidates",
-    "confidence",
-    "cpu_per_pod",
-    "doubts",
-    "trials",
-    "troubles",
-    "typical",
-    "valid",
-]
 
 _Part = TypeVar("_Part", Measurement, Comparison)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from markupsafe import Markup
 
+from schedproof.benchmark.results import BenchDocument, MachineSummary
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict
 from schedproof.report import templating
@@ -13,11 +12,6 @@ from schedproof.report.bench.document import METRICS, candidates, trials, typica
 from schedproof.report.bench.markup import TableRow, number, table
 from schedproof.report.bench.units import data, duration, figures, percent, throughput
 from schedproof.report.run.matrix import matrix, told
-
-if TYPE_CHECKING:
-    from schedproof.benchmark.results import BenchDocument, MachineSummary
-
-__all__ = ["ceiling", "conformance", "environment", "reproduce"]
 
 
 def conformance(document: BenchDocument) -> Markup:

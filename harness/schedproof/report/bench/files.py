@@ -5,22 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
+from schedproof.benchmark.results import BenchDocument
 from schedproof.foundation.disk import FREE_SPACE
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private, write_private
 from schedproof.report.bench.benchstat import benchstat
 from schedproof.report.bench.markdown import summary
 from schedproof.report.bench.page import render_bench
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from schedproof.benchmark.results import BenchDocument
-
-__all__ = ["POD_COLUMNS", "write_bench", "write_pods"]
 
 POD_COLUMNS = (
     "candidate", "workload", "mode", "rate", "block", "pod", "intended", "sent", "answered", "shown", "seen",

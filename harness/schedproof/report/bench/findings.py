@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from schedproof.report.bench.document import doubts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.report.bench.document import BenchTrial
-
-__all__ = ["WORDS", "BenchFinding", "findings"]
+from schedproof.report.bench.document import BenchTrial, doubts
 
 WORDS = {
     "wrong": "WRONG", "lost": "UNACCOUNTED", "invalid": "invalid round", "own": "own metrics differ",

@@ -3,23 +3,16 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from markupsafe import Markup
 
+from schedproof.benchmark.results import BenchDocument, Comparison
 from schedproof.report import templating
-from schedproof.report.bench.document import candidates, confidence, doubts, trials, typical
+from schedproof.report.bench.document import BenchTrial, candidates, confidence, doubts, trials, typical
 from schedproof.report.bench.interval import interval
 from schedproof.report.bench.markup import Cell, TableRow, badge, cards, table, verdict
 from schedproof.report.bench.units import ratio, times
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from schedproof.benchmark.results import BenchDocument, Comparison
-    from schedproof.report.bench.document import BenchTrial
-
-__all__ = ["gates", "headline"]
 
 _LINK = Markup('<a href="#{}">{}</a>')
 _DIM = Markup('<span class="dim">{}</span>')

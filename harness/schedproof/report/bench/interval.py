@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from markupsafe import Markup
 
+from schedproof.benchmark.results import Comparison
 from schedproof.report.bench.markup import kind
 from schedproof.report.bench.units import ratio
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from schedproof.benchmark.results import Comparison
-
-__all__ = ["RatioAxis", "interval"]
 
 _WIDTH, _HEIGHT, _EDGE = 220.0, 24.0, 16.0
 _WIDEST = 100.0

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
-from schedproof.report.bench.document import candidates, confidence, doubts, trials, troubles, typical
+from schedproof.benchmark.results import BenchDocument, Comparison, GateResult
+from schedproof.report.bench.document import BenchTrial, candidates, confidence, doubts, trials, troubles, typical
 from schedproof.report.bench.findings import WORDS, findings
 from schedproof.report.bench.interval import interval
 from schedproof.report.bench.units import duration, times
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.benchmark.results import BenchDocument, Comparison, GateResult
-    from schedproof.report.bench.document import BenchTrial
-
-__all__ = ["summary"]
 
 _ROWS, _LINES = 20, 8
 """Of the table, and of each list: with the text around them at most 60 lines."""

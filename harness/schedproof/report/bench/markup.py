@@ -7,16 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+
+from markupsafe import Markup
 
 from schedproof.report import templating
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from markupsafe import Markup
-
-__all__ = ["Cell", "TableRow", "badge", "cards", "details", "figure", "kind", "number", "small", "table", "verdict"]
 
 _SYMBOLS = {
     "faster": "\N{BLACK UP-POINTING TRIANGLE}",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from markupsafe import Markup
+
+from schedproof.benchmark.results import BenchDocument
 from schedproof.report import templating
 from schedproof.report.bench.curves import knees, queries, scaling
 from schedproof.report.bench.document import candidates, troubles
@@ -13,15 +16,6 @@ from schedproof.report.bench.panels import panels
 from schedproof.report.bench.phases import phases
 from schedproof.report.bench.plot import ChartSeries
 from schedproof.report.bench.units import duration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from markupsafe import Markup
-
-    from schedproof.benchmark.results import BenchDocument
-
-__all__ = ["render_bench"]
 
 
 def render_bench(document: BenchDocument) -> str:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from markupsafe import Markup
+
+from schedproof.benchmark.results import BenchDocument, Phases
 from schedproof.report.bench.chart_groups import ChartGroup, chart_groups
 from schedproof.report.bench.markup import TableRow, figure, number, table
 from schedproof.report.bench.stacked import stacked_bars
 from schedproof.report.bench.units import duration
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from markupsafe import Markup
-
-    from schedproof.benchmark.results import BenchDocument, Phases
-
-__all__ = ["phases"]
 
 
 def phases(document: BenchDocument) -> Markup:

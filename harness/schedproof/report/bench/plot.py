@@ -9,14 +9,9 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 from markupsafe import Markup
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-__all__ = ["COLOURS", "Axis", "ChartSeries", "Plot", "axis_over", "swatch", "tick_below"]
 
 WIDTH, HEIGHT = 440.0, 280.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 14.0, 32.0, 46.0

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
 from schedproof.report.bench.plot import WIDTH, axis_over, tick_below
 from schedproof.report.bench.units import duration, percent
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-__all__ = ["stacked_bars"]
 
 _ROW, _BAR, _TOP, _EDGE, _FOOT = 44.0, 20.0, 6.0, 14.0, 44.0
 _ROW_HEAD = Markup('<text class="row" x="{}" y="{}">{}: {}</text>')

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.report.bench.document import METRICS, confidence, doubts, trials, troubles, typical
+from schedproof.benchmark.results import BenchDocument
+from schedproof.report.bench.document import METRICS, BenchTrial, confidence, doubts, trials, troubles, typical
 from schedproof.report.bench.environment import ceiling
 from schedproof.report.bench.findings import findings
 from schedproof.report.bench.interval import interval
 from schedproof.report.bench.units import times
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from rich.console import Console
     from rich.table import Table
-
-    from schedproof.benchmark.results import BenchDocument
-    from schedproof.report.bench.document import BenchTrial
-
-__all__ = ["print_bench"]
 
 _STYLES = {"faster": "green", "less": "green", "slower": "bold red", "more": "red", "invalid": "bold magenta"}
 _BESIDE = "cpu per pod"

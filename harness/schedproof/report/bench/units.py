@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["data", "duration", "figures", "percent", "ratio", "throughput", "times"]
-
 NONE = "\N{EN DASH}"
 """Where nothing was measured."""
 

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from typing import TYPE_CHECKING
 
-from schedproof.report.bench.document import cpu_per_pod, valid
+from markupsafe import Markup
+
+from schedproof.benchmark.results import Measurement
+from schedproof.report.bench.document import BenchTrial, cpu_per_pod, valid
 from schedproof.report.bench.markup import TableRow, figure, number, table
 from schedproof.report.bench.stacked import stacked_bars
 from schedproof.report.bench.units import data, duration
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
-    from schedproof.benchmark.results import Measurement
-    from schedproof.report.bench.document import BenchTrial
-
-__all__ = ["usage_chart"]
 
 
 @dataclasses.dataclass(frozen=True)

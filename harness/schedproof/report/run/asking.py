@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from schedproof.judge.verdict import Verdict
-
-__all__ = ["Asking", "asking"]
+from schedproof.judge.verdict import Verdict
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import pydantic
 
@@ -11,12 +12,6 @@ from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.verdict import Verdict
 from schedproof.results.document import CandidateReport, CauseReport, ClauseReport, Report
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-__all__ = ["Changes", "changes", "describe_changes", "load_report"]
 
 _LISTED = 12
 """Clauses that a line names."""

@@ -5,22 +5,17 @@ from __future__ import annotations
 import collections
 import dataclasses
 import textwrap
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Literal
 
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED, EXIT_UNPROVED
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.symptoms import KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from schedproof.judge.verdict import Verdict
-    from schedproof.results.causes import Cause
-    from schedproof.results.result import RunResult
-
-__all__ = ["Conclusion", "Word", "conclude", "counts", "word_for"]
+from schedproof.judge.verdict import Verdict
+from schedproof.results.causes import Cause
+from schedproof.results.result import RunResult
 
 Word = Literal["PASSED", "FAILED", "UNPROVED", "ERROR", "INTERRUPTED"]
 _WORDS: Mapping[int, Word] = {

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from schedproof.report.run.decisions import scorers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from rich.table import Table
-
-__all__ = ["decision_table", "decision_title"]
 
 _WIDTHS = {"node": 40, "feasible": 100}
 """Columns of a node's name, and of the reasons why a pod does not fit, at most: more are on further lines."""

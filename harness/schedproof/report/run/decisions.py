@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-__all__ = ["TOTAL", "ScoreColumns", "scorers"]
+from collections.abc import Mapping
+from typing import Any
 
 TOTAL = "total"
 _STOCK = frozenset({

@@ -7,18 +7,14 @@ import math
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.foundation.disk import FREE_SPACE
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private, write_private
 from schedproof.report.run.html import render
 from schedproof.report.run.terminal import explain
-
-if TYPE_CHECKING:
-    from schedproof.results.result import RunResult
-
-__all__ = ["REPORT", "report_of", "write_files"]
+from schedproof.results.result import RunResult
 
 REPORT = "report.html"
 """In a run's folder: what people open."""

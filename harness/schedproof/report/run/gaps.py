@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import collections
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from schedproof.foundation.counted import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from schedproof.judge.verdict import Verdict
-    from schedproof.results.result import RunResult
-
-__all__ = ["gaps"]
+from schedproof.judge.verdict import Verdict
+from schedproof.results.result import RunResult
 
 
 def gaps(result: RunResult) -> Iterator[str]:

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.foundation.console import tell
 from schedproof.foundation.counted import counted
 from schedproof.report.run.conclusion import conclude
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.results.result import CandidateResult, RunResult
-
-__all__ = ["append_summary"]
+from schedproof.results.result import CandidateResult, RunResult
 
 _MOST = 20
 """Causes of a candidate: GitHub shows 1 MiB of all steps together, and the report has them all."""

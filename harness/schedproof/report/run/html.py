@@ -9,13 +9,15 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from schedproof import __version__
 from schedproof.candidate.claims import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES
 from schedproof.judge.hints import hint_for
+from schedproof.judge.verdict import Verdict
 from schedproof.report import templating
 from schedproof.report.run.asking import asking
 from schedproof.report.run.conclusion import conclude, counts
@@ -24,15 +26,8 @@ from schedproof.report.run.lane_picture import LanePicture, lane_picture
 from schedproof.report.run.matrix import anchor, kind_of, matrix, told
 from schedproof.report.run.pictures import decision_picture, scoring_picture
 from schedproof.report.run.terminal import PASSES_ALONE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from schedproof.judge.verdict import Verdict
-    from schedproof.results.causes import Cause
-    from schedproof.results.result import RunResult
-
-__all__ = ["render"]
+from schedproof.results.causes import Cause
+from schedproof.results.result import RunResult
 
 _KINDS = {"PASSED": "passed", "FAILED": "failed", "UNPROVED": "invalid", "ERROR": "failed", "INTERRUPTED": "invalid"}
 """The class that a conclusion looks like."""

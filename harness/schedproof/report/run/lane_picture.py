@@ -6,14 +6,10 @@ Each lane is an SVG of its own, 1,000 wide, which is stretched to the room there
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from schedproof.foundation.counted import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-__all__ = ["LanePicture", "Shape", "lane_picture"]
 
 WIDTH = 1000
 _HEIGHT = 100

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.console import INTERRUPTED, open_console, tell
 from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import HostError, SchedproofError
@@ -22,15 +24,8 @@ from schedproof.report.run.conclusion import conclude
 from schedproof.report.run.files import report_of
 from schedproof.report.run.symbols import symbol
 from schedproof.report.run.terminal import print_conclusion, print_report
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.results.document import Report
-    from schedproof.results.result import RunResult
-
-__all__ = ["LiveReport"]
+from schedproof.results.document import Report
+from schedproof.results.result import RunResult
 
 
 class LiveReport:

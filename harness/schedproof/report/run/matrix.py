@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
 from schedproof.candidate.claims import profile_of
 from schedproof.foundation.counted import counted
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.clause import Clause
+from schedproof.judge.verdict import Verdict
 from schedproof.report.run.symbols import symbol
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from schedproof.judge.clause import Clause
-    from schedproof.judge.verdict import Verdict
-
-__all__ = ["Matrix", "MatrixCell", "MatrixRow", "anchor", "kind_of", "matrix", "told"]
 
 
 @dataclasses.dataclass(frozen=True)

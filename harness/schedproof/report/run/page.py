@@ -8,28 +8,25 @@ from __future__ import annotations
 
 import shlex
 import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from schedproof.candidate.claims import profile_of
 from schedproof.foundation.counted import counted
+from schedproof.judge.verdict import Verdict
 from schedproof.report.run.asking import asking
 from schedproof.report.run.decision_rows import decision_table, decision_title
 from schedproof.report.run.gaps import gaps
 from schedproof.report.run.symbols import symbol
+from schedproof.results.causes import Cause
+from schedproof.results.result import CandidateResult, RunResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from rich.console import Console
 
-    from schedproof.judge.verdict import Verdict
-    from schedproof.results.causes import Cause
-    from schedproof.results.result import CandidateResult, RunResult
+_Failing = Sequence[tuple[CandidateResult, Sequence[Cause]]]
+"""Candidates of which something did not pass, each with its causes."""
 
-    _Failing = Sequence[tuple[CandidateResult, Sequence[Cause]]]
-    """Candidates of which something did not pass, each with its causes."""
-
-__all__ = ["LINES", "print_page"]
 
 LINES = 98
 """Of the page at most; the conclusion below it takes one or two more."""

@@ -5,17 +5,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from schedproof.oracle.resources import amount_of
 from schedproof.report.run.decisions import scorers
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    Row = Mapping[str, Any]
-
-__all__ = ["Bar", "Column", "decision_picture", "scoring_picture"]
+Row = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)

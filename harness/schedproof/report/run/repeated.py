@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import collections
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_PASSED, EXIT_UNPROVED
 from schedproof.report.run.conclusion import Conclusion, word_for
 from schedproof.report.run.files import report_of
 from schedproof.report.run.terminal import print_conclusion
+from schedproof.results.result import RunResult
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rich.console import Console
-
-    from schedproof.results.result import RunResult
-
-__all__ = ["Repeated"]
 
 _WORST_FIRST = (EXIT_INTERRUPTED, EXIT_ERROR, EXIT_FAILED, EXIT_UNPROVED, EXIT_PASSED)
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from schedproof.judge.verdict import Verdict
-
-__all__ = ["symbol"]
+from schedproof.judge.verdict import Verdict
 
 _SYMBOLS = {
     "passed": ("pass", "green"),

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from schedproof.foundation.console import open_console
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.verdict import Verdict
+from schedproof.report.run.conclusion import Conclusion
 from schedproof.report.run.decision_rows import decision_table
 from schedproof.report.run.page import print_page
 from schedproof.report.run.symbols import symbol
+from schedproof.results.result import RunResult
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.console import Console
     from rich.table import Table
-
-    from schedproof.judge.verdict import Verdict
-    from schedproof.report.run.conclusion import Conclusion
-    from schedproof.results.result import RunResult
-
-__all__ = ["PASSES_ALONE", "explain", "print_conclusion", "print_report"]
 
 PASSES_ALONE = "if it passes alone, what was tried before it matters"
 """Said of the command that tries a clause among the others of a run."""

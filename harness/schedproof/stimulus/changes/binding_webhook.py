@@ -11,24 +11,18 @@ import math
 import ssl
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from schedproof.clusters.api import ApiError
+from schedproof.clusters.cluster import Cluster
 from schedproof.daemons.certificates import Authority
-from schedproof.foundation.deadlines import WEBHOOK_CALLED
+from schedproof.foundation.deadlines import WEBHOOK_CALLED, Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.audit_order import BINDINGS
 from schedproof.recording.audit import CALL_ANNOTATION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from schedproof.clusters.cluster import Cluster
-    from schedproof.foundation.deadlines import Deadline
-    from schedproof.stimulus.usable_time import UsableTime
-
-__all__ = ["BindingGate"]
+from schedproof.stimulus.usable_time import UsableTime
 
 _FENCE = "schedproof-gate-fence"
 _WEBHOOK, _ANNOTATION = CALL_ANNOTATION.split("/")

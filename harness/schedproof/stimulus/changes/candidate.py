@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from schedproof.candidate.scheduler_config import NO_LEADER_ELECTION
 from schedproof.clusters.api import NotFound
@@ -16,14 +17,8 @@ from schedproof.judge.clauses.core.reconnecting import MOST_VERSIONS, VERSIONS, 
 from schedproof.stimulus.changes.binding_webhook import BindingGate
 from schedproof.stimulus.changes.second_apiserver import LineToSecond, cut_off
 from schedproof.stimulus.changes.token_rotation import TokenRotation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.expectations import Expectations
-
-__all__ = ["LEASE", "CandidateChanges"]
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.expectations import Expectations
 
 LEASE = "kube-scheduler"
 """The name of the Lease of a cluster's own scheduler; Kubernetes' own roles give schedulers rights on it."""

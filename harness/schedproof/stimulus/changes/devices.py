@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from schedproof.clusters.api import NotFound
+from schedproof.clusters.api import Manifest, NotFound
 from schedproof.foundation.deadlines import CLAIM_RELEASED, OBJECT_GONE, OBJECT_SHOWN
 from schedproof.foundation.waiting import NotYet, wait_for
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.clusters.api import Manifest
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.pods import Pod
-
-__all__ = ["DRIVER", "DraChanges"]
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.pods import Pod
 
 DRIVER = "devices.schedproof.dev"
 """No kubelet has a plugin of it: where kubelets are real, no pod with such a device would start."""

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
+from schedproof.candidate.claims import GangClaims
 from schedproof.candidate.placeholders import fill
+from schedproof.clusters.api import Manifest
 from schedproof.clusters.objects import AppliedObjects
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import GroupCreated
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.candidate.claims import GangClaims
-    from schedproof.clusters.api import Manifest
-    from schedproof.stimulus.changes.pods import PodChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.pods import Pod
-
-__all__ = ["GroupChanges"]
+from schedproof.stimulus.changes.pods import PodChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.expectations import Expectations
+from schedproof.stimulus.pods import Pod
 
 _SIZE = "{size}"
 

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
-from schedproof.clusters.api import side_by_side
+from schedproof.clusters.api import Manifest, side_by_side
 from schedproof.clusters.nodes import CORDONED, is_ready
+from schedproof.clusters.spec import NodeSpec
 from schedproof.daemons.kwok import UNPLAYED
 from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.acts import Emptied
 from schedproof.oracle.resources import allocatable
+from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import amount
 from schedproof.stimulus.reserved import GENERATION
+from schedproof.stimulus.sight import Sight
 from schedproof.traffic.readings import node_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from schedproof.clusters.api import Manifest
-    from schedproof.clusters.spec import NodeSpec
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.sight import Sight
-
-__all__ = ["LOOKALIKES", "UNUSUAL_NAMES", "NodeChanges"]
-
 
 LOOKALIKES: Mapping[str, str] = MappingProxyType(
     {"alike-1": "198.51.100.1", "alike-11": "198.51.100.11", "alike-1.zone": "198.51.100.111"}

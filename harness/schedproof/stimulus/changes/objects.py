@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.clusters.api import ApiError
 from schedproof.foundation.deadlines import BUDGET_IN_FORCE, OBJECT_SHOWN
 from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import FILLER, owned_by, pod_manifest
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.stimulus.context import Context
-
-__all__ = ["ObjectChanges"]
 
 
 class ObjectChanges:

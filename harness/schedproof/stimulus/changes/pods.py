@@ -7,30 +7,24 @@ import functools
 import random
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from schedproof.clusters.api import Conflict, NotFound, side_by_side
+from schedproof.clusters.api import Conflict, Manifest, NotFound, side_by_side
 from schedproof.documents.manifests import merged
 from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, POD_PHASE
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.acts import Lift, PodCreated, Tolerates
+from schedproof.history.history import History
 from schedproof.judge.rulings.configuration import as_configured
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.quantity import milli, parse_quantity, whole
+from schedproof.oracle.reason import Reason
 from schedproof.oracle.resources import allocatable, held
+from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import FILLER, TIMESTAMP, TOLERATE_ALL, Pod, amount, pod_manifest
 from schedproof.stimulus.variation import Variation
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.clusters.api import Manifest
-    from schedproof.history.history import History
-    from schedproof.oracle.reason import Reason
-    from schedproof.stimulus.context import Context
-
-__all__ = ["HOLD", "PodChanges"]
 
 HOLD = "schedproof.dev/hold"
 """A finalizer: a pod that has it remains after it was deleted, until it is let go."""

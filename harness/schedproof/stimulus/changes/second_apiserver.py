@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from schedproof.clusters import cluster
 from schedproof.history.acts import LineFault
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.clusters import cluster
-    from schedproof.proxies.api_line import ApiLine
-    from schedproof.recording.recorder import Recorder
-
-__all__ = ["LineToSecond", "cut_off"]
+from schedproof.proxies.api_line import ApiLine
+from schedproof.recording.recorder import Recorder
 
 _LOOPBACK = "127.0.0.1"
 

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from schedproof.clusters.api import Manifest
+from schedproof.deploy.accounts import Accounts
 from schedproof.foundation.deadlines import TOKEN_READ, TOKEN_REFUSED
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.acts import AccountTokens
 from schedproof.history.observations import ApiRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from schedproof.clusters.api import Manifest
-    from schedproof.deploy.accounts import Accounts
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.expectations import Expectations
-
-__all__ = ["TokenRotation"]
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.expectations import Expectations
 
 _BETWEEN = 5.0
 """Seconds between two turns: a token is sent with each request, so there are to be some."""

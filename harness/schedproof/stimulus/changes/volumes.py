@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
-from schedproof.clusters.api import NotFound
+from schedproof.clusters.api import Manifest, NotFound
 from schedproof.foundation.deadlines import OBJECT_GONE, OBJECT_SHOWN, VOLUME_READY
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.oracle.volumes import NO_PROVISIONER, is_bound
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from schedproof.clusters.api import Manifest
-    from schedproof.stimulus.context import Context
-
-__all__ = ["ZONE", "VolumeChanges"]
+from schedproof.stimulus.context import Context
 
 ZONE = "topology.kubernetes.io/zone"
 _HOSTNAME = "kubernetes.io/hostname"

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from schedproof.history.observations import Tapped
 from schedproof.judge.rulings.late import may_be_late
-
-if TYPE_CHECKING:
-    from schedproof.recording.recorder import Recorder
-
-__all__ = ["answered_late"]
+from schedproof.recording.recorder import Recorder
 
 _RECENT = 5_000
 """Records of the last half minute, at most."""

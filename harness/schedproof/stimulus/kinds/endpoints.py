@@ -8,8 +8,6 @@ import re
 
 from schedproof.foundation.http import connect, exchange
 
-__all__ = ["Answer", "ask"]
-
 _SECONDS = 15.0
 """For one answer: as long as the kubelet of a control plane waits for its scheduler's."""
 _KEPT = 400

@@ -5,38 +5,33 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import dataclasses
+import http.client
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
+from schedproof.candidate.claims import NetworkClaims
+from schedproof.candidate.kinds import ExtenderSpec
+from schedproof.clusters.cluster import ScriptedMetrics
+from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect, exchange
 from schedproof.history.acts import LineFault, NodesLoad, TransportTried
 from schedproof.judge.clauses.extender.tls import AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE
 from schedproof.judge.rulings.extender_calls import DEFAULT_TIMEOUT, is_needed
-from schedproof.proxies.taps import HARNESS
+from schedproof.proxies.exchange import HARNESS, Fault
+from schedproof.proxies.taps import Tap
+from schedproof.stimulus.changes.nodes import NodeChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.pods import Pod
+from schedproof.stimulus.status import PodStatus
 from schedproof.stimulus.traffic.load import sample_step, scripted_past
 from schedproof.stimulus.traffic.news import await_news
 from schedproof.stimulus.traffic.own_placements import OwnPlacements
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
-
-if TYPE_CHECKING:
-    import http.client
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from schedproof.candidate.claims import NetworkClaims
-    from schedproof.candidate.kinds import ExtenderSpec
-    from schedproof.clusters.cluster import ScriptedMetrics
-    from schedproof.foundation.deadlines import Deadline
-    from schedproof.proxies.taps import Fault, Tap
-    from schedproof.stimulus.changes.nodes import NodeChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.pods import Pod
-    from schedproof.stimulus.status import PodStatus
-
-__all__ = ["ExtenderStimulus"]
 
 _ANSWER_SECONDS = 20.0
 _LEAST = 1e5

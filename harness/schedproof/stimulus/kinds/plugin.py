@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 from schedproof.candidate.scheduler_config import (
     DEFAULT_SCHEDULER,
@@ -14,26 +15,17 @@ from schedproof.candidate.scheduler_config import (
 )
 from schedproof.clusters.cluster import Rbac
 from schedproof.clusters.run_lease import timestamp
-from schedproof.foundation.deadlines import OWN_METRICS, UNHEALTHY
+from schedproof.foundation.deadlines import OWN_METRICS, UNHEALTHY, Deadline
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import Tried
 from schedproof.history.observations import EndpointAnswer
-from schedproof.stimulus.changes.candidate import LEASE
+from schedproof.stimulus.changes.candidate import LEASE, CandidateChanges
+from schedproof.stimulus.changes.pods import PodChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.expectations import Expectations
 from schedproof.stimulus.kinds.endpoints import Answer, ask
-from schedproof.stimulus.pods import TOLERATE_ALL
+from schedproof.stimulus.pods import TOLERATE_ALL, Pod
 from schedproof.stimulus.trial import CONTROL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from schedproof.foundation.deadlines import Deadline
-    from schedproof.stimulus.changes.candidate import CandidateChanges
-    from schedproof.stimulus.changes.pods import PodChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.pods import Pod
-
-__all__ = ["PluginStimulus"]
 
 HEALTH = ("/healthz", "/livez", "/readyz")
 METRICS = "/metrics"

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.candidate.points import FilterExample, OrderExample, PointClaims, ScoreExample
-    from schedproof.stimulus.changes.candidate import CandidateChanges
-    from schedproof.stimulus.changes.nodes import NodeChanges
-    from schedproof.stimulus.changes.pods import PodChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.pods import Pod
-    from schedproof.stimulus.sight import Sight
-    from schedproof.stimulus.traffic.chance import Chance
-
-__all__ = ["PointStimulus"]
+from schedproof.candidate.points import FilterExample, OrderExample, PointClaims, ScoreExample
+from schedproof.stimulus.changes.candidate import CandidateChanges
+from schedproof.stimulus.changes.nodes import NodeChanges
+from schedproof.stimulus.changes.pods import PodChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.expectations import Expectations
+from schedproof.stimulus.pods import Pod
+from schedproof.stimulus.sight import Sight
+from schedproof.stimulus.traffic.chance import Chance
 
 _OTHERS = 15
 """Pods that come after the first one. A scheduler that decides in any order takes the first one three times in a

@@ -5,42 +5,35 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from schedproof.candidate.kinds import ExtenderSpec, PluginSpec
+from schedproof.deploy.component import Component
 from schedproof.foundation.deadlines import REACTION
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError, UsageError
 from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.observations import ExtenderCall
+from schedproof.normalization.answer import Readings, Surface
 from schedproof.normalization.surfaces.extender import ExtenderSurface
 from schedproof.normalization.surfaces.life import Lives
 from schedproof.normalization.surfaces.scheduler import (
     ExtenderScores,
     Outcome,
     SchedulerSurface,
+    Scores,
     confined,
     plugin_scores,
 )
 from schedproof.recording.scores import ScoreTail
-from schedproof.stimulus.traffic.load import sample_step, scripted_past
+from schedproof.stimulus.changes.pods import PodChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.pods import Pod
+from schedproof.stimulus.status import PodStatus
+from schedproof.stimulus.traffic.load import LoadChanges, sample_step, scripted_past
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from schedproof.deploy.component import Component
-    from schedproof.normalization.answer import Readings, Surface
-    from schedproof.normalization.surfaces.scheduler import Scores
-    from schedproof.stimulus.changes.pods import PodChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.pods import Pod
-    from schedproof.stimulus.status import PodStatus
-    from schedproof.stimulus.traffic.load import LoadChanges
-
-__all__ = ["HIGHEST_RATE", "LiveSurfaces", "counter_of"]
 
 HIGHEST_RATE = 1e305
 """Bytes per second up to which a counter stays below float64's end for the ten minutes that it is scripted."""

@@ -4,27 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 from schedproof.binaries.resolve import resolve
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import PluginSpec
 from schedproof.daemons.readings_server import ReadingsServer
 from schedproof.deploy.plugin_build.plugin_build import build_probe, has_probe
-from schedproof.foundation.progress import SilentProgress
+from schedproof.foundation.progress import Progress, SilentProgress
+from schedproof.normalization.answer import Answer, Readings, Surface
 from schedproof.normalization.search import Searches
 from schedproof.normalization.surfaces.normalize_score import NormalizeScoreSurface
 from schedproof.normalization.surfaces.plugin import PluginSurface
 from schedproof.normalization.surfaces.python import PythonSurface
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.foundation.progress import Progress
-    from schedproof.normalization.answer import Answer, Readings, Surface
-
-__all__ = ["Scorers", "build_scorers"]
 
 _SERVER = "readings-server"
 

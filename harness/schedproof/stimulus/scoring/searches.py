@@ -4,38 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from schedproof.binaries.cache import cache_dir
+from schedproof.clusters.api import Manifest
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.saved_cases import SavedCase, SavedCases
 from schedproof.foundation.waiting import until
 from schedproof.history.acts import ScoringSearch, Surfaces
 from schedproof.judge.rulings.late import PATIENCE, recovery
 from schedproof.normalization.agreement import disagreement, undocumented
-from schedproof.normalization.answer import case_from_json, case_to_json, readings_to_json
+from schedproof.normalization.answer import (
+    Answer,
+    Case,
+    Readings,
+    Surface,
+    case_from_json,
+    case_to_json,
+    readings_to_json,
+)
 from schedproof.normalization.effort import SURFACES
 from schedproof.normalization.promises import NORMALIZE_SCORE, Promises
 from schedproof.normalization.properties import unanswered
-from schedproof.normalization.rules import OF_NORMALIZE_SCORE, RULES
+from schedproof.normalization.rules import OF_NORMALIZE_SCORE, RULES, Rule
 from schedproof.normalization.search import Failing, Searched
+from schedproof.stimulus.changes.nodes import NodeChanges
+from schedproof.stimulus.context import Context
 from schedproof.stimulus.kinds.answers import answered_late
+from schedproof.stimulus.scoring.live_surfaces import LiveSurfaces
+from schedproof.stimulus.sight import Sight
+from schedproof.stimulus.traffic.load import LoadChanges
 from schedproof.stimulus.traffic.own_placements import ApartSurface, OwnPlacements
 from schedproof.traffic.readings import node_labels
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from schedproof.clusters.api import Manifest
-    from schedproof.normalization.answer import Answer, Case, Readings, Surface
-    from schedproof.normalization.rules import Rule
-    from schedproof.stimulus.changes.nodes import NodeChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.scoring.live_surfaces import LiveSurfaces
-    from schedproof.stimulus.sight import Sight
-    from schedproof.stimulus.traffic.load import LoadChanges
-
-__all__ = ["ScoreSearches", "saved_cases"]
 
 _NOT_BY_PODS = frozenset({"two-orders", "one-node"})
 """Shapes that the running scheduler cannot be asked: it orders nodes by itself, and does not score one alone."""

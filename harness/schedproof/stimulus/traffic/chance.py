@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ["Chance"]
 
 
 class Chance:

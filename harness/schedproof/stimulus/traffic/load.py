@@ -4,35 +4,29 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from schedproof.candidate.claims import NetworkClaims
 from schedproof.candidate.kinds import ExtenderSpec
+from schedproof.clusters.cluster import ScriptedMetrics
 from schedproof.daemons.scrape import opposite
 from schedproof.foundation.deadlines import SCRAPED
 from schedproof.foundation.waiting import NotYet, until, wait_for
 from schedproof.history.acts import LineFault, NodesLoad
 from schedproof.judge.clauses.network.preference import ROTATIONS
+from schedproof.normalization.answer import Readings
 from schedproof.normalization.surfaces.extender import ExtenderSurface
 from schedproof.normalization.surfaces.life import Lives
-from schedproof.proxies.taps import Fault
+from schedproof.proxies.exchange import Fault
+from schedproof.stimulus.changes.nodes import NodeChanges
+from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import pod_manifest
+from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.traffic.news import await_news
 from schedproof.traffic.readings import NODE_LABEL, traffic_query
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Bursts, Counter
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from schedproof.clusters.cluster import ScriptedMetrics
-    from schedproof.normalization.answer import Readings
-    from schedproof.stimulus.changes.nodes import NodeChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.sight import Sight
-
-__all__ = ["UNCLAIMED", "LoadChanges", "sample_step", "scripted_past"]
 
 _QUIETEST, _LOUDEST = 100_000.0, 20_000_000.0
 """Bytes per second at the quietest, or hardly less, and at most at the loudest node; Python can send some 100 MB/s."""

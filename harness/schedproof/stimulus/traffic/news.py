@@ -6,17 +6,11 @@ That Prometheus was asked is not yet a decision that knows the answer: the whole
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from schedproof.history.observations import PrometheusQuery
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from schedproof.history.record import Record
-    from schedproof.stimulus.trial import Trial
-
-__all__ = ["await_news", "takes_samples"]
+from schedproof.history.record import Record
+from schedproof.stimulus.trial import Trial
 
 
 def await_news(trial: Trial) -> None:

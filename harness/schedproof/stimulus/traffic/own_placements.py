@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
 from schedproof.foundation.waiting import until
-
-if TYPE_CHECKING:
-    from schedproof.normalization.answer import Answer, Readings, Surface
-    from schedproof.stimulus.trial import Trial
-
-__all__ = ["ApartSurface", "OwnPlacements"]
+from schedproof.normalization.answer import Answer, Readings, Surface
+from schedproof.stimulus.trial import Trial
 
 
 class OwnPlacements:

@@ -6,7 +6,8 @@ import functools
 import itertools
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
 
 from schedproof.candidate.timing import RECOVERY
 from schedproof.foundation.deadlines import BIND, Deadline
@@ -15,24 +16,17 @@ from schedproof.history.acts import Accepted, Reading
 from schedproof.history.observations import PrometheusQuery
 from schedproof.judge.clauses.network.preference import quietest_of
 from schedproof.judge.rulings.late import PATIENCE, LateDecisions, recovery
+from schedproof.stimulus.changes.binding_webhook import BindingGate
+from schedproof.stimulus.changes.pods import PodChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.expectations import Expectations
 from schedproof.stimulus.kinds.answers import answered_late
-from schedproof.stimulus.pods import owned_by
+from schedproof.stimulus.pods import Pod, owned_by
+from schedproof.stimulus.status import PodStatus
+from schedproof.stimulus.traffic.chance import Chance
+from schedproof.stimulus.traffic.load import LoadChanges
 from schedproof.stimulus.traffic.own_placements import OwnPlacements
 from schedproof.stimulus.trial import CONTROL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from schedproof.stimulus.changes.binding_webhook import BindingGate
-    from schedproof.stimulus.changes.pods import PodChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.pods import Pod
-    from schedproof.stimulus.status import PodStatus
-    from schedproof.stimulus.traffic.chance import Chance
-    from schedproof.stimulus.traffic.load import LoadChanges
-
-__all__ = ["PreferenceProbes"]
 
 _AFRESH = 2
 """Probes more where a phase is begun anew: a chooser at random has one more chance in each phase."""

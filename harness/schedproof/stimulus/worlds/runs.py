@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from schedproof.foundation.deadlines import AGAIN
 from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import PodCreated
 from schedproof.oracle.manifest import occupants
 from schedproof.oracle.ports import port_conflicts
-from schedproof.stimulus.changes.pods import HOLD
-from schedproof.stimulus.pods import FILLER, NEVER_STARTS, TOLERATE_ALL
+from schedproof.oracle.reason import Reason
+from schedproof.stimulus.changes.nodes import NodeChanges
+from schedproof.stimulus.changes.pods import HOLD, PodChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.expectations import Expectations
+from schedproof.stimulus.pods import FILLER, NEVER_STARTS, TOLERATE_ALL, Pod
+from schedproof.stimulus.sight import Sight
 from schedproof.worlds.search import Wrong
 from schedproof.worlds.words import node_manifest
-from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, REQUIRED, USUAL, pod_spec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from schedproof.oracle.reason import Reason
-    from schedproof.stimulus.changes.nodes import NodeChanges
-    from schedproof.stimulus.changes.pods import PodChanges
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.expectations import Expectations
-    from schedproof.stimulus.pods import Pod
-    from schedproof.stimulus.sight import Sight
-    from schedproof.worlds.world import Manifest, World
-
-__all__ = ["WorldRuns"]
+from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, REQUIRED, USUAL, Manifest, World, pod_spec
 
 _CAPACITY = {"cpu": "45", "memory": "45Gi", "ephemeral-storage": "410Gi", DEVICE: "40"}
 """What nodes have; what they offer is less."""

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.foundation.private import make_private
 from schedproof.foundation.saved_cases import SavedCase
 from schedproof.history.acts import WorldSearch
+from schedproof.stimulus.context import Context
 from schedproof.stimulus.scoring.searches import saved_cases
+from schedproof.stimulus.worlds.runs import WorldRuns
 from schedproof.worlds.draws import corners, worlds
 from schedproof.worlds.search import Bounds, Search
 from schedproof.worlds.words import in_words, yaml_text
 from schedproof.worlds.world import World, acceptable
-
-if TYPE_CHECKING:
-    from schedproof.stimulus.context import Context
-    from schedproof.stimulus.worlds.runs import WorldRuns
-
-__all__ = ["FOLDER", "WorldSearches"]
 
 FOLDER = "worlds"
 """In the candidate's evidence: what was found, as YAML."""

@@ -6,23 +6,17 @@ import collections
 import itertools
 import math
 import statistics
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-from schedproof.history.acts import Calm, CalmOver, Expect
+from schedproof.history.acts import Calm, CalmOver, Expect, Marked
+from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest
 from schedproof.history.world import key
 from schedproof.judge.clause import AUDIT, HOLD_BINDINGS, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown, timeline
+from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.timeline import timeline
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.history.acts import Marked
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES", "READS_LIMIT", "STEADY_LIMIT", "judge_binding_subresource", "judge_no_spec_patch", "judge_steady"]
 
 STEADY_LIMIT = 10.0
 """How often per second one and the same request may be made while nothing happens but that pods fit nowhere.

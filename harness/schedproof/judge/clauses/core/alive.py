@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import re
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from schedproof.history.history import History
 from schedproof.history.observations import ProcessEvent, StartFailed
 from schedproof.judge.clause import Clause
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.timeline import describe_process
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES", "judge_alive"]
 
 _ENOUGH = 2.0
 """Seconds: a descendant that lived for less may be a helper, whose exit code is its answer."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
-from schedproof.history.acts import Fence, Halted, Lift, Resumed
+from schedproof.history.acts import Fence, Halted, Lift, Marked, Resumed
+from schedproof.history.history import Attempt, History, TestPod
 from schedproof.history.observations import Admission, WatchEvent
 from schedproof.judge.clause import (
     AUDIT,
@@ -23,15 +23,6 @@ from schedproof.judge.rulings.configuration import back_off
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.lateness import busy_between, is_overdue
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from schedproof.history.acts import Marked
-    from schedproof.history.history import Attempt, History, TestPod
-
-__all__ = ["CLAUSES",
-    "judge_bind_uid", "judge_conflict_forgiven", "judge_deleted", "judge_gates", "judge_lost_race",
-    "judge_prebound", "judge_refused", "judge_requeue_refused", "judge_restart",
-]  # fmt: skip
 
 _TOO_OFTEN = 2
 """Attempts that came too late. One may be a machine that stood still for a moment."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Expect, Missed
+from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest, WatchEvent
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
@@ -13,13 +14,6 @@ from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.lateness import missed_deadline, too_busy
 from schedproof.judge.rulings.unbound import refused_requests
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES", "judge_binds", "judge_unschedulable_condition"]
 
 
 def judge_binds(history: History, case: str) -> Finding:

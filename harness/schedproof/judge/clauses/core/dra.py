@@ -6,24 +6,17 @@ Source: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from schedproof.history.history import History
 from schedproof.history.observations import WatchEvent
+from schedproof.history.watched import Binding
 from schedproof.history.world import key
 from schedproof.judge.clause import DEVICES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-from schedproof.oracle.dra import allocated, claims_of, gaps, is_reserved, mistakes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.history.history import History
-    from schedproof.history.watched import Binding
-    from schedproof.oracle.dra import DeviceId
-
-__all__ = ["CLAUSES", "judge_dra"]
+from schedproof.oracle.dra import DeviceId, allocated, claims_of, gaps, is_reserved, mistakes
 
 
 def judge_dra(history: History, case: str) -> Finding:

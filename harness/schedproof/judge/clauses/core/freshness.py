@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from schedproof.history.acts import Aged, Emptied, Fence
+from schedproof.history.history import History, TestPod
 from schedproof.history.observations import WatchEvent
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
@@ -12,11 +11,6 @@ from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.lateness import is_overdue, too_busy
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
-
-if TYPE_CHECKING:
-    from schedproof.history.history import History, TestPod
-
-__all__ = ["CLAUSES", "judge_freshness", "judge_no_nodes"]
 
 _TOO_OFTEN = 2
 """Decisions on a view that was too old. One may be a machine that stood still for a moment."""

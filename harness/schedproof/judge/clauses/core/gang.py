@@ -5,22 +5,16 @@ Source: Kubernetes: gang scheduling (KEP-4671); the coscheduling plugin of sched
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from schedproof.history.acts import Expect, Fence, GroupCreated
+from schedproof.history.history import History
+from schedproof.history.watched import Binding
 from schedproof.judge.clause import CHANGE_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement, room_for
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.lateness import busy_between, is_overdue
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.history.history import History
-    from schedproof.history.watched import Binding
-
-__all__ = ["CLAUSES", "judge_gang"]
 
 
 def judge_gang(history: History, case: str) -> Finding:

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Collection, Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from schedproof.history.audit_order import READING
-from schedproof.history.observations import Admission, ApiRequest, ExtenderCall, StartFailed
+from schedproof.history.history import Attempt, History
+from schedproof.history.observations import Admission, ApiRequest, ExtenderCall, Manifest, StartFailed
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.clauses.core.placement import left_unbound
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.lateness import is_overdue
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.manifest import priority
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from schedproof.history.history import Attempt, History
-    from schedproof.history.observations import Manifest
-
-__all__ = ["CLAUSES", "is_about_metadata", "judge_accounted", "judge_own_pods", "writes"]
 
 _APART = 1.0
 """Seconds: the audit log and the tap see one event at different moments."""

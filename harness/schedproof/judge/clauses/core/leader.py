@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from schedproof.candidate.claims import LEADER_ELECTION
 from schedproof.history.acts import Election
+from schedproof.history.history import Attempt, History
 from schedproof.judge.clause import AUDIT, CUT_APISERVER, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
-
-if TYPE_CHECKING:
-    from schedproof.history.history import Attempt, History
-
-__all__ = ["CLAUSES", "judge_leader"]
 
 
 def _no_election_of_its_own(kind: str) -> str:

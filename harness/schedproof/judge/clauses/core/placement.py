@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 
 from schedproof.history.acts import Expect, Unseen
-from schedproof.history.observations import ProcessEvent
-from schedproof.history.world import RESERVED
+from schedproof.history.history import History, TestPod
+from schedproof.history.observations import Manifest, ProcessEvent
+from schedproof.history.watched import Binding
+from schedproof.history.world import RESERVED, State
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.rulings.configuration import as_configured, disabled_filters
-from schedproof.judge.rulings.evidence import decision_table, log_tails, ruled_table, shown, timeline
+from schedproof.judge.rulings.evidence import decision_table, log_tails, ruled_table, shown
 from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.rulings.lateness import how_late, kept_waiting, too_busy
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
+from schedproof.judge.rulings.timeline import timeline
 from schedproof.judge.rulings.unbound import why_unbound
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-from schedproof.oracle.coverage import as_if_bound, holders
-from schedproof.oracle.feasibility import check, rooms, unmodelled
+from schedproof.oracle.coverage import as_if_bound, holders, unmodelled
+from schedproof.oracle.feasibility import check, rooms
 from schedproof.oracle.manifest import priority
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from schedproof.history.history import History, TestPod
-    from schedproof.history.observations import Manifest
-    from schedproof.history.watched import Binding
-    from schedproof.history.world import State
-    from schedproof.oracle.reason import Reason
-
-__all__ = ["CLAUSES", "Ruling", "judge_feasible", "judge_placement", "left_unbound", "room_for", "rule_binding"]
+from schedproof.oracle.reason import Reason
 
 _AFFINITY = frozenset({"pod-affinity"})
 

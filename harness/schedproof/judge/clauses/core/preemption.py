@@ -5,11 +5,14 @@ Source: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-pre
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.history.acts import Expect
+from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ApiRequest, WatchEvent
+from schedproof.history.world import State
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.configuration import as_configured
@@ -17,14 +20,6 @@ from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import priority
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.history.history import History, TestPod
-    from schedproof.history.world import State
-
-__all__ = ["CLAUSES", "FEATURE", "all_evicted", "evicted_for", "judge_disruption_target", "judge_preemption", "named"]
 
 FEATURE = frozenset({"preemption"})
 _TARGET = "DisruptionTarget"

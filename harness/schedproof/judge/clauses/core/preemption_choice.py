@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import datetime
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
 
-from schedproof.candidate.claims import ANY_CHOICE
+from schedproof.candidate.claims import ANY_CHOICE, Claims
+from schedproof.history.history import History, TestPod
+from schedproof.history.world import Manifest, State
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.preemption import FEATURE, all_evicted, evicted_for, judge_preemption, named
 from schedproof.judge.rulings.configuration import as_configured
@@ -22,15 +25,6 @@ from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import priority
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from schedproof.candidate.claims import Claims
-    from schedproof.history.history import History, TestPod
-    from schedproof.history.world import Manifest, State
-
-__all__ = ["CLAUSES", "judge_preemption_choice"]
 
 _CRITERIA = (
     "number of budget violations", "highest priority", "sum of priorities", "number of victims",

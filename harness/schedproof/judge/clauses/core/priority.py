@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from schedproof.history.acts import Expect
+from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from schedproof.history.history import History, TestPod
-
-__all__ = ["CLAUSES", "judge_priority_order"]
 
 
 def judge_priority_order(history: History, case: str) -> Finding:

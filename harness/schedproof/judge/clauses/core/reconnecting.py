@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from schedproof.history.acts import AccountTokens, LineFault
+from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest, WatchEvent
 from schedproof.judge.clause import (
     ADVANCE_VERSIONS,
@@ -21,11 +21,6 @@ from schedproof.judge.clause import (
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
-
-if TYPE_CHECKING:
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES", "MOST_VERSIONS", "VERSIONS", "judge_reconnect", "judge_tokens", "judge_versions", "versions_to"]
 
 MOST_VERSIONS = 20_000
 """So many resourceVersions are used up at most until they get another digit: those of a fresh cluster have four.

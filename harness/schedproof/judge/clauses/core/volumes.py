@@ -5,19 +5,13 @@ Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/, the plu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from schedproof.history.history import History
+from schedproof.history.watched import Binding
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.volumes import claim_names, is_bound
-
-if TYPE_CHECKING:
-    from schedproof.history.history import History
-    from schedproof.history.watched import Binding
-
-__all__ = ["CLAUSES", "judge_volumes"]
 
 
 def judge_volumes(history: History, case: str) -> Finding:

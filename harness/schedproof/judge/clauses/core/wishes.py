@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from schedproof.candidate.claims import Claims
+from schedproof.history.acts import RunCluster
+from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
-from schedproof.judge.clauses.core.placement import judge_placement, rule_binding
+from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, chance_of_all, excused_pods, used_before
 from schedproof.judge.rulings.evidence import ruled_table, shown
 from schedproof.judge.rulings.extender_calls import configuration
+from schedproof.judge.rulings.ruling import Ruling, rule_binding
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 from schedproof.oracle.preferences import falls_short
-
-if TYPE_CHECKING:
-    from schedproof.candidate.claims import Claims
-    from schedproof.history.acts import RunCluster
-    from schedproof.history.history import History, TestPod
-    from schedproof.judge.rulings.ruling import Ruling
-
-__all__ = ["CLAUSES", "judge_wishes"]
 
 
 def judge_wishes(history: History, case: str) -> Finding:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
 
 from schedproof.history.acts import WorldSearch
+from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-
-if TYPE_CHECKING:
-    from schedproof.history.history import History
-    from schedproof.judge.verdict import Finding
-
-__all__ = ["CLAUSES", "judge_worlds"]
+from schedproof.judge.verdict import Finding
 
 _SHOWN = 700
 """Characters of a world in words: the smallest one has fewer."""

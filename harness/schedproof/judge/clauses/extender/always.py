@@ -6,12 +6,13 @@ kube-scheduler ignores a prioritize that fails, and tries again after the other 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from schedproof.documents.extender_answers import VERBS
 from schedproof.history.acts import CasePhase, LineFault, NodesLoad
-from schedproof.history.observations import ProcessEvent, WatchEvent
+from schedproof.history.history import History
+from schedproof.history.observations import ExtenderCall, ProcessEvent, WatchEvent
 from schedproof.judge.clause import Clause
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.rulings.extender_calls import (
@@ -24,14 +25,6 @@ from schedproof.judge.rulings.extender_calls import (
     unanswered,
 )
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.history.history import History
-    from schedproof.history.observations import ExtenderCall
-
-__all__ = ["CLAUSES", "judge_answers"]
 
 _MARGIN = 1.0
 """Seconds: the audit log, the watch and the tap see one event at different moments."""

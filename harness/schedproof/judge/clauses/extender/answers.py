@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import itertools
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
+from schedproof.history.history import History
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
@@ -28,16 +28,6 @@ from schedproof.judge.rulings.extender_calls import (
     verb,
 )
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
-
-if TYPE_CHECKING:
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES",
-    "judge_both_cache_modes", "judge_cache_mode", "judge_concurrent", "judge_empty_nodes", "judge_failed_reasons",
-    "judge_filter_subset", "judge_idempotent",
-    "judge_large", "judge_malformed",
-    "judge_managed_resources", "judge_unknown_fields", "judge_verbs_served",
-]  # fmt: skip
 
 _INCOMPLETE = "incomplete"
 """How our calls say that they are valid JSON that lacks something: to be answered somehow, not to be refused."""

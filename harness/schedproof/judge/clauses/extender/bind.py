@@ -6,19 +6,14 @@ Source: `Bind` in pkg/scheduler/extender.go. kube-scheduler then assumes the pod
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
+from schedproof.history.history import Attempt, History
+from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import AUDIT, HOLD_BINDINGS, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, never_called, unanswered
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
-
-if TYPE_CHECKING:
-    from schedproof.history.history import Attempt, History
-    from schedproof.history.observations import ExtenderCall
-
-__all__ = ["CLAUSES", "judge_bind_again", "judge_bind_binds", "judge_bind_error"]
 
 _NAME = "bindVerb"
 _MARGIN = 1.0

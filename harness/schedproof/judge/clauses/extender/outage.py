@@ -7,9 +7,10 @@ extender that is `ignorable`; an error of prioritize is ignored. Beyond httpTime
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from schedproof.history.acts import LineFault
+from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
@@ -24,13 +25,6 @@ from schedproof.judge.rulings.extender_calls import (
     unanswered,
 )
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.history.history import History, TestPod
-
-__all__ = ["CLAUSES", "judge_ignorable", "judge_outage", "judge_required"]
 
 
 def judge_required(history: History, case: str) -> Finding:

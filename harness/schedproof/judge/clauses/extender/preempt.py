@@ -9,22 +9,16 @@ NumPDBViolations, as the answer has them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from schedproof.history.history import History, TestPod
+from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import CHANGE_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, flaw, never_called
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.manifest import priority
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.history.history import History, TestPod
-    from schedproof.history.observations import ExtenderCall
-
-__all__ = ["CLAUSES", "judge_preempt"]
 
 _UNUSABLE = "unusable-victims"
 

@@ -7,25 +7,19 @@ nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import Any
 
 from schedproof.history.acts import NodesLoad
+from schedproof.history.history import History
+from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import IDLE_NODES, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, flaw, never_called
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from schedproof.history.history import History
-    from schedproof.history.observations import ExtenderCall
-
-__all__ = ["CLAUSES", "judge_complete", "judge_integers", "judge_no_duplicates", "judge_score_range"]
 
 _HIGHEST = 10
 """MaxExtenderPriority. Nothing checks it: a score of 1000 wins outright."""

@@ -7,19 +7,14 @@ extender sees whole pods and, with a bindVerb, binds them: reaching its port mus
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from schedproof.history.acts import TransportTried
+from schedproof.history.history import History
 from schedproof.judge.clause import Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.extender_calls import NOTHING_ASKED, asking_verbs, configuration
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
-
-if TYPE_CHECKING:
-    from schedproof.history.history import History
-
-__all__ = ["AS_CONFIGURED", "CLAUSES", "PLAIN", "WITHOUT_CERTIFICATE", "judge_tls"]
 
 AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE = "as configured", "over plain HTTP", "without a certificate"
 """How the harness has asked the extender a question."""

@@ -8,19 +8,13 @@ images (ImageLocality).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from schedproof.candidate.claims import Claims
+from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, Clause
-from schedproof.judge.clauses.core.placement import rule_binding
 from schedproof.judge.clauses.network.preference import judge_probes
 from schedproof.judge.rulings.evidence import ruled_table, shown
+from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.verdict import Finding, invalid
-
-if TYPE_CHECKING:
-    from schedproof.candidate.claims import Claims
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES", "MANY", "judge_before_others", "judge_many_nodes"]
 
 MANY = 24
 """Nodes: more than schedulers commonly look at before they choose (5, 10, 16, 20)."""

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from schedproof.candidate.claims import Claims
+from schedproof.history.history import History
 from schedproof.judge.clause import SCRIPTED_METRICS, Clause
-from schedproof.judge.clauses.core.placement import judge_placement, rule_binding
+from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.late import LATE, LateDecisions
+from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from schedproof.candidate.claims import Claims
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES", "judge_herd", "not_counting"]
 
 
 def not_counting(claims: Claims) -> str:

@@ -5,27 +5,21 @@ from __future__ import annotations
 import dataclasses
 import math
 import statistics
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
+from schedproof.candidate.claims import OnMissing
 from schedproof.history.acts import NodesLoad
+from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, STEERED, Clause
-from schedproof.judge.clauses.core.placement import Ruling, judge_placement, rule_binding
+from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, excused_pods, placements_may_explain, quietest_of
 from schedproof.judge.rulings.evidence import ruled_table, shown
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.outweighed import outweighed, tie_broken
+from schedproof.judge.rulings.ruling import Ruling, rule_binding
 from schedproof.judge.rulings.scored import scores_of, unscored
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.normalization.policies import unlike_avoided, unlike_median
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from schedproof.candidate.claims import OnMissing
-    from schedproof.history.history import History, TestPod
-
-__all__ = ["CLAUSES", "judge_missing_node"]
-
 
 _SQUEEZED = 0.01
 """Of the loudest reading: what is less apart may have the same score on a scale of 0 to 100 (network/outlier)."""

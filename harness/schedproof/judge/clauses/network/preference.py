@@ -6,33 +6,25 @@ import bisect
 import dataclasses
 import math
 import operator
+from collections.abc import Collection, Mapping, Sequence
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from schedproof.history.acts import LineFault, NodesLoad, Reading, Unseen
+from schedproof.candidate.claims import Claims
+from schedproof.history.acts import LineFault, NodesLoad, Reading, RunCluster, Unseen
+from schedproof.history.history import History, TestPod
 from schedproof.history.observations import Admission
 from schedproof.judge.clause import CHANGE_NODES, HOLD_BINDINGS, IDLE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
-from schedproof.judge.clauses.core.placement import Ruling, judge_placement, rule_binding
+from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.configuration import not_all_scored
-from schedproof.judge.rulings.evidence import ruled_table, shown, timeline
+from schedproof.judge.rulings.evidence import ruled_table, shown
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.outweighed import outweighed
+from schedproof.judge.rulings.ruling import Ruling, rule_binding
 from schedproof.judge.rulings.scored import found_something, queries
+from schedproof.judge.rulings.timeline import timeline
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from schedproof.candidate.claims import Claims
-    from schedproof.history.acts import RunCluster
-    from schedproof.history.history import History, TestPod
-
-__all__ = [
-    "CLAUSES", "RANDOM_LIMIT", "ROTATIONS", "STAGED", "chance_of_all", "excused_pods",
-    "judge_bind_refused", "judge_flip", "judge_least_traffic", "judge_probes", "judge_ranking", "judge_recovery",
-    "no_other_direction", "no_packets_for", "no_third_node", "placements_may_explain", "quietest_of", "used_before",
-]  # fmt: skip
 
 ROTATIONS = 8
 """In clusters of more nodes than this, so many of them are the quietest in turn."""

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
+from schedproof.candidate.claims import Claims, OnOutage
 from schedproof.history.acts import LineFault, NodesLoad
+from schedproof.history.history import History
 from schedproof.history.observations import PrometheusQuery
 from schedproof.history.world import RESERVED
 from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, STEERED, Clause
-from schedproof.judge.clauses.core.placement import judge_placement, rule_binding
+from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, judge_recovery
 from schedproof.judge.rulings.evidence import shown
+from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.scored import found_something, queries, unscored
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from schedproof.candidate.claims import Claims, OnOutage
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES",
-    "judge_no_readings", "judge_outage", "judge_query_cost", "judge_stale_series", "judge_zero_traffic",
-    "no_outage_policy",
-]  # fmt: skip
 
 
 def no_outage_policy(claims: Claims) -> str:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING
 
+from schedproof.history.history import History
 from schedproof.judge.clause import SCRIPTED_METRICS, Clause
-from schedproof.judge.clauses.core.placement import judge_placement, rule_binding
+from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.outweighed import tie_broken
+from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES", "chi_square_tail", "judge_tie"]
 
 
 def judge_tie(history: History, case: str) -> Finding:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
+from schedproof.candidate.claims import Claims
+from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import decision_table, shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from schedproof.candidate.claims import Claims
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES", "judge_queue_sort", "judge_score"]
 
 
 def judge_queue_sort(history: History, case: str) -> Finding:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from schedproof.candidate.scheduler_config import DEFAULT_SCHEDULER, SHARED_LEASE, elects_by_shared_lease
 from schedproof.history.acts import Halted
+from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest, LeaseHolder
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.clauses.core.conditions import judge_binds
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
-
-if TYPE_CHECKING:
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES", "judge_leader_election", "judge_replaces_default", "judge_second_scheduler"]
 
 
 def judge_leader_election(history: History, case: str) -> Finding:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from schedproof.history.acts import Expect
+from schedproof.history.history import History
 from schedproof.history.observations import EndpointAnswer
 from schedproof.judge.clause import PROCESSES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
-
-if TYPE_CHECKING:
-    from schedproof.history.history import History
-
-__all__ = ["CLAUSES", "judge_healthz_readyz", "judge_metrics"]
 
 
 def judge_healthz_readyz(history: History, case: str) -> Finding:

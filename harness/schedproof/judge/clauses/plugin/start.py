@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from schedproof.candidate.claims import Claims
 from schedproof.candidate.scheduler_config import DEFAULT_PLUGINS, SERVED_VERSION, enabled_names, own_args
 from schedproof.candidate.start_errors import NAME_TAKEN, QUEUE_SORTS, UNREGISTERED
 from schedproof.history.acts import Tried
+from schedproof.history.history import History
 from schedproof.history.observations import StartFailed
 from schedproof.judge.clause import AUDIT, SCRIPTED_METRICS, Clause
 from schedproof.judge.clauses.core.conditions import judge_binds
 from schedproof.judge.clauses.network.preference import judge_flip
 from schedproof.judge.rulings.evidence import log_tails
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from schedproof.candidate.claims import Claims
-    from schedproof.history.history import History
-
-__all__ = [
-    "CLAUSES",
-    "judge_args_defaults",
-    "judge_args_typed",
-    "judge_args_unknown",
-    "judge_config_version",
-    "judge_duplicate_name_rejected",
-    "judge_profile_args",
-    "judge_profiles",
-    "judge_registered_name",
-]
-
 
 _ONE_PROFILE = "its configuration has one profile"
 _PANIC = re.compile(r"panic: |fatal error: ")
