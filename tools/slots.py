@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from schedproof.binaries.cache import cache_dir
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.parallel.plan import fitting_jobs
+from schedproof.run.plan import fitting_jobs
 
 SLOT_FREE = Deadline("slot free", 7200, "others' tests and builds come first: the longest part of all tests")
 

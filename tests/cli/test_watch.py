@@ -14,7 +14,7 @@ from schedproof.cli import watch
 from schedproof.cli.main import main
 from schedproof.cli.watch import Changes, sources, to_try_again
 from schedproof.judge.verdict import Verdict
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.result import CandidateResult, RunResult
 
 
 def changed_by(folder: Path, change: Any, *, but: Path = Path("/nowhere")) -> list[Path]:

@@ -30,7 +30,7 @@ from schedproof.history.record import KINDS
 from schedproof.history.saved import DamagedRecordError, read_record
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.verdict import Outcome, Verdict
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.result import CandidateResult, RunResult
 
 ROOT = Path(__file__).parents[2]
 VALIDATORS = {name: jsonschema.Draft202012Validator(schema()) for name, schema in SCHEMAS.items()}

@@ -9,7 +9,7 @@ import pytest
 from schedproof.history.observations import ApiRequest
 from schedproof.judge.judge import judge_all, merge, pool
 from schedproof.judge.verdict import Outcome, Verdict
-from schedproof.results.rejudge import rejudge
+from schedproof.run.rejudge import rejudge
 
 from .histories import HistoryBuilder
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from schedproof.candidate.descriptor.descriptor import load_candidate
 from schedproof.foundation.content import content
 from schedproof.report.run.terminal import print_report
-from schedproof.results.rejudge import rejudge
+from schedproof.run.rejudge import rejudge
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 ROWS = yaml.safe_load((FIXTURES / "defects.yaml").read_text())

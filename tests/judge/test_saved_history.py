@@ -10,7 +10,7 @@ from schedproof.foundation.errors import UsageError
 from schedproof.history.history import History
 from schedproof.history.saved import FILE, load_records
 from schedproof.judge.judge import judge, judge_all
-from schedproof.results.rejudge import rejudge
+from schedproof.run.rejudge import rejudge
 
 from .histories import HistoryBuilder, as_read
 

@@ -16,8 +16,8 @@ from schedproof.deploy.attachment import Attachment
 from schedproof.foundation.deadlines import CANDIDATE_READY
 from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.session.launch import Settings
-from schedproof.session.session import Session
+from schedproof.run.launch import Settings
+from schedproof.run.session import Session
 
 if TYPE_CHECKING:
     from conftest import Shell

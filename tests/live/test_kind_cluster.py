@@ -24,8 +24,8 @@ from schedproof.clusters.node_image.images import our_images
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.session.launch import Settings
-from schedproof.session.session import Session
+from schedproof.run.launch import Settings
+from schedproof.run.session import Session
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 

@@ -19,8 +19,8 @@ from schedproof.clusters.cluster import Cluster
 from schedproof.daemons.scrape import RECEIVED, SENT
 from schedproof.foundation.progress import SilentProgress
 from schedproof.foundation.waiting import until
-from schedproof.session.launch import Settings
-from schedproof.session.session import Session
+from schedproof.run.launch import Settings
+from schedproof.run.session import Session
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 

@@ -20,7 +20,7 @@ import schedproof
 from schedproof.binaries.resolve import locate, setting
 from schedproof.clusters.embedded.cluster import BINARIES
 from schedproof.history.world import RESERVED
-from schedproof.results.rejudge import rejudge
+from schedproof.run.rejudge import rejudge
 
 from .verdicts import others
 
@@ -396,7 +396,7 @@ def _readable_interpreter(shell: Shell) -> None:
     """Ours, unless it lies in root's home; then the system's own of the same version, with our packages."""
     packages = [str(Path(schedproof.__file__).parents[1]), *site.getsitepackages()]
     system = shutil.which(f"python3.{sys.version_info.minor}", path=os.defpath)
-    probe = "import sys, schedproof.session.session, kubernetes, pytest; open(sys.executable).close()"
+    probe = "import sys, schedproof.run.session, kubernetes, pytest; open(sys.executable).close()"
     seen = []
     for python, env in ((sys.executable, {}), (system, {"PYTHONPATH": os.pathsep.join(packages)})):
         if python is not None:

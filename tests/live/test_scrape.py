@@ -24,8 +24,8 @@ from schedproof.foundation.content import content
 from schedproof.foundation.deadlines import DAEMON_READY, FIRST_SCRAPE
 from schedproof.foundation.progress import ConsoleProgress, SilentProgress
 from schedproof.foundation.waiting import NotYet, wait_for
-from schedproof.session.launch import Settings
-from schedproof.session.session import Session
+from schedproof.run.launch import Settings
+from schedproof.run.session import Session
 from schedproof.traffic.readings import made_up_address, node_labels
 from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter

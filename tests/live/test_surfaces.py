@@ -15,8 +15,8 @@ from schedproof.clusters.cluster import Cluster
 from schedproof.foundation.content import content
 from schedproof.foundation.progress import SilentProgress
 from schedproof.normalization.answer import Answer, Surface
-from schedproof.session.launch import Settings
-from schedproof.session.session import Session
+from schedproof.run.launch import Settings
+from schedproof.run.session import Session
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.trial import Trial
 

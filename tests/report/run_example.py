@@ -12,7 +12,7 @@ from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import AttachedSpec
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Verdict
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.result import CandidateResult, RunResult
 
 NAME = "least-traffic-extender"
 STARTED = datetime.datetime(2026, 1, 31, 23, 59, 1, tzinfo=datetime.UTC)

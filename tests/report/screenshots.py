@@ -15,7 +15,7 @@ from pathlib import Path
 
 from schedproof.report.bench.page import render_bench
 from schedproof.report.run.html import render
-from schedproof.results.rejudge import rejudge
+from schedproof.run.rejudge import rejudge
 
 from .browser import DESKTOP, PHONE, browser
 from .example import document, read

@@ -14,8 +14,8 @@ from schedproof.foundation.errors import UsageError
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.changes import changes, describe_changes, load_report
 from schedproof.report.run.files import write_files
-from schedproof.results.document import Report
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.document import Report
+from schedproof.run.result import CandidateResult, RunResult
 
 CODES = {"failed": "infeasible-node", "invalid": "not-tried", "passed": ""}
 

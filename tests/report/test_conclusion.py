@@ -17,7 +17,7 @@ from schedproof.judge.verdict import Verdict
 from schedproof.report.run.conclusion import conclude, counts
 from schedproof.report.run.gaps import gaps
 from schedproof.report.run.terminal import print_conclusion
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.result import CandidateResult, RunResult
 
 
 def verdict(clause: str, outcome: Any, level: Any = "required", **more: Any) -> Verdict:

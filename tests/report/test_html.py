@@ -17,7 +17,7 @@ from schedproof.report import templating
 from schedproof.report.run.html import render
 from schedproof.report.run.lane_picture import lane_picture
 from schedproof.report.run.pictures import decision_picture
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.result import CandidateResult, RunResult
 
 from . import run_example
 from .run_example import decision, result

@@ -12,7 +12,7 @@ from schedproof.foundation.errors import UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.live import LiveReport
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.result import CandidateResult, RunResult
 
 
 def shown(clause: str) -> Any:

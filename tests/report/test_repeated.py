@@ -12,7 +12,7 @@ from schedproof.candidate.kinds import AttachedSpec
 from schedproof.foundation.console import open_console
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.report.run.repeated import Repeated
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.result import CandidateResult, RunResult
 
 
 def run(seed: int, outcome: Outcome, folder: Path = Path("nowhere")) -> RunResult:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from prose import escaped
 
 from schedproof.cli.main import command_line
-from schedproof.session.options import BENCH_OPTIONS, OPTIONS, Option
+from schedproof.run.options import BENCH_OPTIONS, OPTIONS, Option
 
 
 def command_pages() -> dict[str, str]:

@@ -7,13 +7,13 @@ import shlex
 
 from schedproof.foundation.console import open_console
 from schedproof.foundation.private import new_results, remove_empty
-from schedproof.session.options import BENCH_OPTIONS, given
+from schedproof.run.options import BENCH_OPTIONS, given
 
 
 def run_benchmarks(arguments: argparse.Namespace) -> int:
     from schedproof.foundation.progress import ConsoleProgress
+    from schedproof.pytest_plugin.bench_session import run_bench
     from schedproof.report.bench.terminal import print_bench
-    from schedproof.session.bench_session import run_bench
 
     folder = (arguments.report or new_results()).absolute()
     asked = given(lambda name: getattr(arguments, name.replace("-", "_")), prefix="", options=BENCH_OPTIONS)

@@ -26,8 +26,8 @@ from schedproof.documents.problems import DescriptorError, Place, Problem
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.judge import why_unclaimed
-from schedproof.parallel.durations import Durations
-from schedproof.parallel.plan import choose_jobs, expect
+from schedproof.run.durations import Durations
+from schedproof.run.plan import choose_jobs, expect
 
 if TYPE_CHECKING:
     from schedproof.candidate.descriptor.descriptor import Candidate

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from schedproof.foundation.waiting import until
-from schedproof.session.launch import Settings, launch_embedded
+from schedproof.run.launch import Settings, launch_embedded
 
 if TYPE_CHECKING:
     from schedproof.clusters.embedded.cluster import EmbeddedCluster

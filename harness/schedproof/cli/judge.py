@@ -12,7 +12,7 @@ def judge_again(arguments: argparse.Namespace) -> int:
     from schedproof.report.run.conclusion import conclude
     from schedproof.report.run.files import report_of, write_files
     from schedproof.report.run.terminal import print_conclusion, print_report
-    from schedproof.results.rejudge import rejudge
+    from schedproof.run.rejudge import rejudge
 
     result, console = rejudge(arguments.folder), open_console()
     if arguments.report is not None:

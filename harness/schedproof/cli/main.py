@@ -28,7 +28,7 @@ from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
 from schedproof.foundation.processes.interrupts import interrupt_by
 from schedproof.foundation.streams import steady_streams
-from schedproof.session.options import (
+from schedproof.run.options import (
     BENCH_OPTIONS,
     CANDIDATE_HELP,
     CLUSTER_OPTIONS,
@@ -289,7 +289,7 @@ def _cluster_up(arguments: argparse.Namespace) -> int:
     from schedproof.binaries.resolve import explicit_binaries
     from schedproof.cli.cluster_up import keep_up
     from schedproof.foundation.progress import ConsoleProgress
-    from schedproof.session.launch import Settings
+    from schedproof.run.launch import Settings
 
     settings = Settings(
         report=Path(), cluster_file=arguments.cluster_file, nodes=arguments.nodes,

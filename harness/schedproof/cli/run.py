@@ -15,14 +15,14 @@ from schedproof.foundation.errors import UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
 from schedproof.foundation.private import new_results
 from schedproof.judge.own import is_own
-from schedproof.session.options import given
+from schedproof.run.options import given
 
 if TYPE_CHECKING:
     import pytest
 
-    from schedproof.results.document import Report
-    from schedproof.results.result import RunResult
-    from schedproof.session.launch import KeptCluster
+    from schedproof.run.document import Report
+    from schedproof.run.launch import KeptCluster
+    from schedproof.run.result import RunResult
 
 
 def run_suites(arguments: argparse.Namespace) -> int:
@@ -70,7 +70,7 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
     Each round is compared with the one before; the first one with the run that the user names, if any.
     """
     from schedproof.cli.watch import Changes, sources, to_try_again
-    from schedproof.session.launch import KeptCluster
+    from schedproof.run.launch import KeptCluster
 
     if arguments.repeat != 1 or arguments.jobs not in (None, 1) or arguments.cluster != "embedded":
         raise UsageError(
@@ -129,8 +129,8 @@ def _jobs(arguments: argparse.Namespace) -> int:
     from schedproof.candidate.shipped import find_candidate
     from schedproof.judge.claimable import CLAIMABLE
     from schedproof.normalization.effort import Effort
-    from schedproof.parallel.durations import Durations
-    from schedproof.parallel.plan import as_tried, choose_jobs
+    from schedproof.run.durations import Durations
+    from schedproof.run.plan import as_tried, choose_jobs
 
     if arguments.jobs is not None:
         return int(arguments.jobs)

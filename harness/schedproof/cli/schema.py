@@ -13,7 +13,7 @@ from schedproof.candidate.descriptor.schema import candidate_schema
 from schedproof.clusters.schema import cluster_schema
 from schedproof.history.schema import history_schema
 from schedproof.judge.claimable import CLAIMABLE
-from schedproof.results.document import report_schema
+from schedproof.run.document import report_schema
 
 if TYPE_CHECKING:
     from schedproof.documents.schema import Schema

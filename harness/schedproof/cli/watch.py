@@ -15,7 +15,7 @@ from schedproof.foundation.waiting import NotYet, until, wait_for
 
 if TYPE_CHECKING:
     from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.results.result import RunResult
+    from schedproof.run.result import RunResult
 
 _LEFT_OUT = frozenset({"__pycache__", "node_modules", "schedproof-results", "venv"})
 """Folders that hold no sources; nor do those whose names begin with a dot."""

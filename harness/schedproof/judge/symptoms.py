@@ -2,7 +2,7 @@
 
 One fault breaks many guarantees: a process that ends binds nothing, whatever is tried. A finding says which guarantee
 was broken; its symptoms are the faults that the record of its case shows, of those that lead to such a finding.
-Findings with the same symptom have one cause (`schedproof.results.causes`).
+Findings with the same symptom have one cause (`schedproof.run.causes`).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A test of a suite bears `@pytest.mark.clause("profile/name")` and takes the fixture `case`. It drives the stimulus
 and asserts nothing: when it returns, the record is judged, and the verdict is the test's outcome. What is tried is in
-`selection`, how it is tried in `trying`, and what runs in `schedproof.session`.
+`selection`, how it is tried in `trying`, and what runs in `schedproof.run`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.errors import SchedproofError
 from schedproof.foundation.streams import steady_streams
 from schedproof.pytest_plugin.selection import candidate_of, clause_of, in_order, name_own
-from schedproof.results.result import RunResult
-from schedproof.session.launch import KeptCluster
-from schedproof.session.options import CANDIDATE_HELP, add_options
-from schedproof.session.request import RunRequest
-from schedproof.session.session import Session
+from schedproof.run.launch import KeptCluster
+from schedproof.run.options import CANDIDATE_HELP, add_options
+from schedproof.run.request import RunRequest
+from schedproof.run.result import RunResult
+from schedproof.run.session import Session
 from schedproof.stimulus.case import Case
 
 __all__ = ["case", "replay"]
@@ -67,8 +67,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def _started(config: pytest.Config, asked: list[str]) -> Session:
     from schedproof.foundation.progress import ConsoleProgress, SilentProgress
     from schedproof.pytest_plugin.parallel import is_controller, worker_settings
-    from schedproof.session.request import RunRequest
-    from schedproof.session.session import Session, require_space
+    from schedproof.run.request import RunRequest
+    from schedproof.run.session import Session, require_space
 
     def value_of(name: str) -> Any:
         return config.getoption(f"--sched-{name}")
@@ -208,6 +208,6 @@ def _verbosity(config: pytest.Config) -> int:
 
 
 def _kept_cluster(config: pytest.Config) -> KeptCluster | None:
-    from schedproof.session.launch import KeptCluster
+    from schedproof.run.launch import KeptCluster
 
     return next((plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, KeptCluster)), None)

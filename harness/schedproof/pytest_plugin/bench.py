@@ -14,7 +14,7 @@ from schedproof.benchmark.results import BenchDocument
 from schedproof.foundation.console import open_console
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import ConsoleProgress
-from schedproof.session.options import BENCH_OPTIONS, OPTIONS, add_options
+from schedproof.run.options import BENCH_OPTIONS, OPTIONS, add_options
 
 _SUITE = "test_speed.py"
 
@@ -89,7 +89,7 @@ class BenchPlugin:
 
     def _measured(self) -> Bench:
         if self._bench is None:
-            from schedproof.session.bench_session import run_bench
+            from schedproof.pytest_plugin.bench_session import run_bench
 
             options = {option.name.replace("-", "_"): self._option(option.name) for option in BENCH_OPTIONS}
             nodes = self._option("nodes")

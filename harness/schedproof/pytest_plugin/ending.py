@@ -8,13 +8,13 @@ from typing import Any
 
 from schedproof.foundation.console import open_console
 from schedproof.foundation.private import remove_empty
-from schedproof.parallel.durations import Durations
 from schedproof.report.run.conclusion import conclude
 from schedproof.report.run.files import REPORT, write_files
 from schedproof.report.run.github import append_summary
 from schedproof.report.run.terminal import print_conclusion, print_report
-from schedproof.results.result import RunResult
-from schedproof.session.session import Session
+from schedproof.run.durations import Durations
+from schedproof.run.result import RunResult
+from schedproof.run.session import Session
 
 
 def end(session: Session, benchmarks: Any) -> None:

@@ -23,11 +23,11 @@ from schedproof.foundation.processes.interrupts import interrupt, interrupt_by, 
 from schedproof.foundation.processes.sandbox_init import end_with_parent
 from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.verdict import Verdict
-from schedproof.parallel.dispatch import IGNORED, SCHEDULES_NOTHING, Dispatcher, Task
-from schedproof.parallel.durations import Durations
-from schedproof.results.instances import Instances, dump_result
-from schedproof.results.result import RunResult
-from schedproof.session.session import Session
+from schedproof.run.dispatch import IGNORED, SCHEDULES_NOTHING, Dispatcher, Task
+from schedproof.run.durations import Durations
+from schedproof.run.instances import Instances, dump_result
+from schedproof.run.result import RunResult
+from schedproof.run.session import Session
 
 if TYPE_CHECKING:
     from xdist.workermanage import WorkerController

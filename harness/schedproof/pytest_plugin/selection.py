@@ -12,7 +12,7 @@ from schedproof.candidate.claims import OWN
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
 from schedproof.judge.own import is_own, own_clause
-from schedproof.session.request import RunRequest
+from schedproof.run.request import RunRequest
 
 
 def clause_of(item: Any) -> str:

@@ -12,9 +12,9 @@ from schedproof.foundation.disk import naming_full_disk
 from schedproof.foundation.errors import SchedproofError
 from schedproof.judge.own import is_own
 from schedproof.judge.verdict import Verdict
-from schedproof.parallel.dispatch import IGNORED, SCHEDULES_NOTHING
 from schedproof.pytest_plugin.selection import candidate_of, clause_of
-from schedproof.session.session import Session
+from schedproof.run.dispatch import IGNORED, SCHEDULES_NOTHING
+from schedproof.run.session import Session
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.expectations import CaseOver
 

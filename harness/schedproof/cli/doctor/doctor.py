@@ -25,7 +25,7 @@ from schedproof.clusters.embedded import cluster as embedded
 from schedproof.clusters.kind import cluster as kind
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.processes.machine import available_memory
-from schedproof.parallel.plan import fitting_jobs
+from schedproof.run.plan import fitting_jobs
 
 if TYPE_CHECKING:
     from schedproof.binaries.goversion import GoVersion

@@ -11,7 +11,7 @@ import pydantic
 from schedproof.foundation.counted import counted
 from schedproof.foundation.errors import UsageError
 from schedproof.judge.verdict import Verdict
-from schedproof.results.document import CandidateReport, CauseReport, ClauseReport, Report
+from schedproof.run.document import CandidateReport, CauseReport, ClauseReport, Report
 
 _LISTED = 12
 """Clauses that a line names."""

@@ -14,8 +14,8 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
-from schedproof.results.causes import Cause
-from schedproof.results.result import RunResult
+from schedproof.run.causes import Cause
+from schedproof.run.result import RunResult
 
 Word = Literal["PASSED", "FAILED", "UNPROVED", "ERROR", "INTERRUPTED"]
 _WORDS: Mapping[int, Word] = {

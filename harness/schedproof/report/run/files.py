@@ -14,7 +14,7 @@ from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private, write_private
 from schedproof.report.run.html import render
 from schedproof.report.run.terminal import explain
-from schedproof.results.result import RunResult
+from schedproof.run.result import RunResult
 
 REPORT = "report.html"
 """In a run's folder: what people open."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from schedproof.foundation.counted import counted
 from schedproof.judge.verdict import Verdict
-from schedproof.results.result import RunResult
+from schedproof.run.result import RunResult
 
 
 def gaps(result: RunResult) -> Iterator[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from schedproof.foundation.console import tell
 from schedproof.foundation.counted import counted
 from schedproof.report.run.conclusion import conclude
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.result import CandidateResult, RunResult
 
 _MOST = 20
 """Causes of a candidate: GitHub shows 1 MiB of all steps together, and the report has them all."""

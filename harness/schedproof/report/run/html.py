@@ -26,8 +26,8 @@ from schedproof.report.run.lane_picture import LanePicture, lane_picture
 from schedproof.report.run.matrix import anchor, kind_of, matrix, told
 from schedproof.report.run.pictures import decision_picture, scoring_picture
 from schedproof.report.run.terminal import PASSES_ALONE
-from schedproof.results.causes import Cause
-from schedproof.results.result import RunResult
+from schedproof.run.causes import Cause
+from schedproof.run.result import RunResult
 
 _KINDS = {"PASSED": "passed", "FAILED": "failed", "UNPROVED": "invalid", "ERROR": "failed", "INTERRUPTED": "invalid"}
 """The class that a conclusion looks like."""

@@ -17,15 +17,15 @@ from schedproof.foundation.processes.machine import Idleness
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.verdict import Verdict
-from schedproof.parallel.durations import Durations
-from schedproof.parallel.plan import expect, more_jobs
 from schedproof.report.run.changes import changes, describe_changes
 from schedproof.report.run.conclusion import conclude
 from schedproof.report.run.files import report_of
 from schedproof.report.run.symbols import symbol
 from schedproof.report.run.terminal import print_conclusion, print_report
-from schedproof.results.document import Report
-from schedproof.results.result import RunResult
+from schedproof.run.document import Report
+from schedproof.run.durations import Durations
+from schedproof.run.plan import expect, more_jobs
+from schedproof.run.result import RunResult
 
 
 class LiveReport:

@@ -18,8 +18,8 @@ from schedproof.report.run.asking import asking
 from schedproof.report.run.decision_rows import decision_table, decision_title
 from schedproof.report.run.gaps import gaps
 from schedproof.report.run.symbols import symbol
-from schedproof.results.causes import Cause
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.causes import Cause
+from schedproof.run.result import CandidateResult, RunResult
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -10,7 +10,7 @@ from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_FAILED, EXIT_INTER
 from schedproof.report.run.conclusion import Conclusion, word_for
 from schedproof.report.run.files import report_of
 from schedproof.report.run.terminal import print_conclusion
-from schedproof.results.result import RunResult
+from schedproof.run.result import RunResult
 
 if TYPE_CHECKING:
     from rich.console import Console

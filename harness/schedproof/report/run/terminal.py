@@ -13,7 +13,7 @@ from schedproof.report.run.conclusion import Conclusion
 from schedproof.report.run.decision_rows import decision_table
 from schedproof.report.run.page import print_page
 from schedproof.report.run.symbols import symbol
-from schedproof.results.result import RunResult
+from schedproof.run.result import RunResult
 
 if TYPE_CHECKING:
     from rich.console import Console

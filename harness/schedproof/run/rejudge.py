@@ -14,7 +14,7 @@ from schedproof.history.history import History
 from schedproof.history.saved import FILE, load_records
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import judge_all
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.result import CandidateResult, RunResult
 
 
 def rejudge(folder: Path) -> RunResult:

@@ -20,8 +20,8 @@ from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.own import is_own
 from schedproof.judge.verdict import Verdict
 from schedproof.normalization.effort import Effort
-from schedproof.results.causes import Cause, causes_of
-from schedproof.results.document import (
+from schedproof.run.causes import Cause, causes_of
+from schedproof.run.document import (
     SCHEMA,
     CandidateReport,
     CauseReport,

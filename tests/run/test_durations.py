@@ -13,9 +13,9 @@ from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.processes.machine import Idleness
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.normalization.effort import Effort
-from schedproof.parallel import plan
-from schedproof.parallel.durations import Durations
-from schedproof.parallel.plan import INSTANCE_MEMORY, expect, more_jobs
+from schedproof.run import plan
+from schedproof.run.durations import Durations
+from schedproof.run.plan import INSTANCE_MEMORY, expect, more_jobs
 
 SCORES = ["normalize/range", "normalize/order", "normalize/permutation"]
 

@@ -13,8 +13,8 @@ from schedproof.history.saved import load_records
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.judge import judge, merge, pool
 from schedproof.judge.verdict import Verdict
-from schedproof.results.rejudge import instance_folders
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.rejudge import instance_folders
+from schedproof.run.result import CandidateResult, RunResult
 
 
 def dump_result(result: RunResult) -> str:

@@ -10,8 +10,8 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
-from schedproof.results import causes
-from schedproof.results.causes import causes_of
+from schedproof.run import causes
+from schedproof.run.causes import causes_of
 
 
 def verdict(clause: str, *symptoms: tuple[str, str], code: str = "not-bound-in-time", **more: Any) -> Verdict:

@@ -12,8 +12,8 @@ from schedproof.documents.durations import parse_duration
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.processes.machine import available_memory, cores
 from schedproof.judge.catalogue import CATALOGUE
-from schedproof.parallel.dispatch import ATTACHING
-from schedproof.parallel.durations import Durations
+from schedproof.run.dispatch import ATTACHING
+from schedproof.run.durations import Durations
 
 INSTANCE_MEMORY = 1 << 30
 """Bytes that a cluster and the process that tries clauses on it take at their peak (measured: 0.75 GiB)."""

@@ -17,9 +17,9 @@ from schedproof.judge.catalogue import CATALOGUE, find_clause
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.normalization.effort import Effort
-from schedproof.parallel.plan import as_tried, is_selected
-from schedproof.session.launch import Settings
-from schedproof.session.options import CLUSTER_OPTIONS, given
+from schedproof.run.launch import Settings
+from schedproof.run.options import CLUSTER_OPTIONS, given
+from schedproof.run.plan import as_tried, is_selected
 
 _OWN_IN_REPRODUCTION = frozenset({"clause", "profile", "seed", "report", "fail-fast"})
 

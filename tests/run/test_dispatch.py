@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schedproof.parallel.dispatch import ATTACHING, Dispatcher, Task
+from schedproof.run.dispatch import ATTACHING, Dispatcher, Task
 
 
 def of(candidate: str, *seconds: float, begin: int = 0) -> list[Task]:

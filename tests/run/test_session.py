@@ -12,9 +12,9 @@ from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import SilentProgress
 from schedproof.pytest_plugin import _from_ini
-from schedproof.results.result import RunResult
-from schedproof.session.launch import Settings
-from schedproof.session.session import Session
+from schedproof.run.launch import Settings
+from schedproof.run.result import RunResult
+from schedproof.run.session import Session
 
 
 def test_the_evidence_of_an_earlier_run_is_not_mixed_up_with_this_one_s(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_the_cluster_has_readings_where_any_selected_candidate_needs_them(
         asked.append(readings)
         return FailingCluster()
 
-    monkeypatch.setattr("schedproof.session.session.launch", launch)
+    monkeypatch.setattr("schedproof.run.session.launch", launch)
     session = Session(Settings(report=tmp_path), SilentProgress())
     for name in names:
         session.select(find_candidate(name), ["core/binds"])
@@ -81,7 +81,7 @@ def test_what_explains_a_failure_is_kept_and_what_is_left_behind_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     cluster = FailingCluster()
-    monkeypatch.setattr("schedproof.session.session.launch", lambda *_, **__: cluster)
+    monkeypatch.setattr("schedproof.run.session.launch", lambda *_, **__: cluster)
     session = Session(Settings(report=tmp_path), SilentProgress())
     assert session.cluster is cluster  # type: ignore[comparison-overlap]
     with monkeypatch.context() as found:

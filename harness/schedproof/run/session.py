@@ -25,8 +25,8 @@ from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.clause import RETRIED, STEERED, TRIED_AGAIN
 from schedproof.judge.judge import applies, dependent, judge, left_out_by
 from schedproof.judge.verdict import Verdict
-from schedproof.results.result import CandidateResult, RunResult
-from schedproof.session.launch import KeptCluster, Settings, check, launch
+from schedproof.run.launch import KeptCluster, Settings, check, launch
+from schedproof.run.result import CandidateResult, RunResult
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.last_round import last_round
 from schedproof.stimulus.scoring.scorers import build_scorers

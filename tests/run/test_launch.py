@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from schedproof.foundation.errors import UsageError
-from schedproof.session.launch import Settings, check
-from schedproof.session.options import CLUSTER_OPTIONS, add_options, given
+from schedproof.run.launch import Settings, check
+from schedproof.run.options import CLUSTER_OPTIONS, add_options, given
 
 EXISTING = {"cluster": "existing", "kubeconfig": Path("k"), "prometheus": "http://192.0.2.1"}
 

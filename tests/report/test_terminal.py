@@ -20,7 +20,7 @@ from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.verdict import Verdict
 from schedproof.report.run.asking import Asking, asking
 from schedproof.report.run.terminal import print_report
-from schedproof.results.result import CandidateResult, RunResult
+from schedproof.run.result import CandidateResult, RunResult
 
 
 def run(verdicts: dict[str, list[Verdict]], error: CandidateError | None = None) -> RunResult:

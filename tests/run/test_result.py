@@ -20,7 +20,7 @@ from schedproof.foundation.errors import CandidateError, HostError, SchedproofEr
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.verdict import Outcome, Verdict
 from schedproof.report.run.files import junit, write_files
-from schedproof.results.result import CandidateResult, RunResult, profile_results
+from schedproof.run.result import CandidateResult, RunResult, profile_results
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 CLAUSES = ("core/binds", "core/fit-cpu", "core/alive", "network/flip")
