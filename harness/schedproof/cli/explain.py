@@ -17,7 +17,6 @@ from schedproof.candidate.shipped import shipped_names
 from schedproof.foundation.content import content
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES
-from schedproof.judge.hints import hint_for
 from schedproof.judge.possible_codes import codes_of
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def explain(clause: Clause) -> Explanation:
     """All that the catalogue, the suites, the judges and the planted defects say of a clause."""
     test, stimulus = _suite()[clause.id]
     return Explanation(
-        clause, _claimed(clause), stimulus, test, _promise(clause), hint_for(clause.id),
+        clause, _claimed(clause), stimulus, test, _promise(clause), clause.hint,
         tuple(_defects(clause.id)), codes_of(clause.judge),
     )  # fmt: skip
 

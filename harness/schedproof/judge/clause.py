@@ -43,6 +43,7 @@ class Clause:
     source: str
     """Where the guarantee comes from, not where we read it."""
     judge: Callable[[History, str], Finding]
+    """What the record shows of it; `judge.judge` adds the timeline and the logs of the case to the evidence."""
     level: Literal["required", "recommended"] = "required"
     features: frozenset[str] = frozenset()
     """Only where the candidate claims all of these."""
@@ -50,6 +51,8 @@ class Clause:
     """Features of which it judges more where they are claimed; it is judged without them as well."""
     needs: frozenset[str] = frozenset()
     """Capabilities of the cluster without which it is skipped."""
+    hint: str = ""
+    """Where to look first when it fails; empty for a test of the user's own."""
     obstacle: Callable[[Claims, RunCluster], str] = lambda _claims, _cluster: ""
     """Why this claim cannot be tried on this cluster (the `cluster` of a history's header); empty where it can."""
     unclaimed: Callable[[Claims], str] = lambda _claims: ""

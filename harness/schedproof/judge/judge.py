@@ -16,6 +16,7 @@ from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.clause import Clause
+from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.lanes import lanes
 from schedproof.judge.symptoms import symptoms
 from schedproof.judge.verdict import JUDGE_RAISED, Finding, Verdict, invalid
@@ -101,7 +102,9 @@ def _safely(clause: Clause, history: History) -> Finding:
     """What a clause's judge finds. A judge that raises leaves its own clause unproved, and the others are judged."""
     try:
         finding = clause.judge(history, clause.id)
-        evidence = finding.shown()
+        # Of a clause that is judged over a whole run, the judge knows which case to show.
+        given = {} if clause.last or clause.id not in history.cases else shown(history, clause.id)
+        evidence = dataclasses.replace(finding, evidence=given | finding.evidence).shown()
         if finding.outcome in ("failed", "invalid"):
             seen = symptoms(history, clause.id, finding, whole_run=clause.last)
             evidence["symptoms"] = [dataclasses.asdict(symptom) for symptom in seen]

@@ -15,7 +15,6 @@ from typing import Any
 
 from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
 from schedproof.judge.codes import CODES, Code
-from schedproof.judge.hints import hint_for
 from schedproof.judge.symptoms import KINDS
 from schedproof.judge.verdict import Verdict
 
@@ -95,8 +94,8 @@ class Cause:
     def remedy(self) -> str:
         """What to do about it."""
         if self.kind == "rule-ignored":
-            return hint_for(_RULES[self.about][1]) or self._entry.remedy
-        if self.kind == "preference" and len(hints := {hint_for(clause) for clause in self.clauses}) == 1:
+            return CATALOGUE[_RULES[self.about][1]].hint or self._entry.remedy
+        if self.kind == "preference" and len(hints := {CATALOGUE[clause].hint for clause in self.clauses}) == 1:
             return hints.pop()
         return self._entry.remedy
 

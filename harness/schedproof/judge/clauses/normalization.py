@@ -173,15 +173,19 @@ CLAUSES = (
         Clause(
             rule.clause, rule.guarantee, _SCORES, judge_scores,
             features=frozenset({rule.feature} - {""}), unclaimed=no_readings_for(rule),
+            hint="The report has the smallest case that fails; repeat it with `schedproof replay ID`. See "
+            "docs/scoring.md.",
         )
         for rule in RULES.values()
     ),
     Clause(
         "normalize/surfaces-agree", "The same readings have the same scores on every surface.",
         _SCORES, judge_surfaces_agree, unclaimed=no_readings,
+        hint="Use one function on every surface; look for rounding on one of them.",
     ),
     Clause(
         "normalize/documented", "The worked examples of its documentation hold.",
         "the candidate's own claim", judge_documented, unclaimed=no_examples,
+        hint="Calculate the examples of claims.examples by hand, in integers as the code does.",
     ),
 )  # fmt: skip

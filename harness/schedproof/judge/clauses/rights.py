@@ -246,15 +246,18 @@ def _rights(kind: str) -> tuple[Clause, ...]:
         Clause(
             f"{kind}/rbac-sufficient", "It is refused nothing that it needs: its declared rights suffice.",
             source, judge_rbac_sufficient, needs=AUDIT, whole_run=True,
+            hint="Add the refused verb and resource to spec.rbac; the finding names them.",
         ),
         Clause(
             f"{kind}/rbac-dangerous",
             "It declares no right that no scheduler needs: *, nodes/proxy, all secrets, escalate, bind, impersonate.",
             source, judge_rbac_dangerous, whole_run=True,
+            hint="Name verbs and resources instead of *; bind, escalate, impersonate and all secrets are not needed.",
         ),
         Clause(
             f"{kind}/rbac-minimal", "It declares no more rights than it uses.",
             source, judge_rbac_minimal, level="recommended", needs=AUDIT, whole_run=True, pooled=True,
+            hint="Remove what was not used from spec.rbac, unless another situation needs it.",
         ),
     )  # fmt: skip
 

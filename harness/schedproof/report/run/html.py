@@ -16,7 +16,6 @@ from schedproof import __version__
 from schedproof.candidate.claims import profile_of
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES
-from schedproof.judge.hints import hint_for
 from schedproof.judge.verdict import Verdict
 from schedproof.report import templating
 from schedproof.report.run.asking import asking
@@ -93,7 +92,7 @@ class _Failure:
         promise = (inspect.getdoc(clause.judge) or "").split("\n\nArgs:")[0]
         told = {
             "found": code.meaning if code else "", "mend": code.remedy if code else "", "holds if": promise,
-            "where to look": hint_for(clause.id), "source": clause.source,
+            "where to look": clause.hint, "source": clause.source,
         }  # fmt: skip
         return {name: text for name, text in told.items() if text}
 

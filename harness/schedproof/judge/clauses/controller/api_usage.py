@@ -14,8 +14,6 @@ from schedproof.history.observations import ApiRequest
 from schedproof.history.world import key
 from schedproof.judge.clause import AUDIT, HOLD_BINDINGS, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
-from schedproof.judge.rulings.timeline import timeline
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 STEADY_LIMIT = 10.0
@@ -51,10 +49,9 @@ def judge_steady(history: History, case: str) -> Finding:
         return invalid(
             "not-tried",
             "there was no quiet period in which its requests could be counted",
-            timeline=timeline(history, case),
         )
     if not any(expectation.outcome == "pending" for expectation in history.of(Expect, case)):
-        return invalid("not-tried", "no pod was to be left pending", timeline=timeline(history, case))
+        return invalid("not-tried", "no pod was to be left pending")
     requests, seconds = _in_calm(history, case, calm)
     rate = len(requests) / seconds
     if not requests:
@@ -73,14 +70,14 @@ def judge_steady(history: History, case: str) -> Finding:
             "too-many-requests",
             f"{' '.join(kind)}: {of_kind / seconds:.0f} times per second while nothing happened (limit: "
             f"{READS_LIMIT:g}, of all objects together); {rate:.0f} requests per second in all",
-            measured=measured, **shown(history, case),
+            measured=measured,
         )  # fmt: skip
     if count / seconds > STEADY_LIMIT:
         return failed(
             "too-many-requests",
             f"{' '.join(filter(None, what))}: {count / seconds:.0f} times per second while nothing happened "
             f"(limit: {STEADY_LIMIT:g}); {rate:.0f} requests per second in all",
-            measured=measured, **shown(history, case),
+            measured=measured,
         )  # fmt: skip
     return passed(
         f"{rate:.1f} requests per second while pods fitted nowhere, at most {count / seconds:.1f} of one kind",
@@ -184,14 +181,17 @@ CLAUSES = (
         "controller/binding-subresource",
         "Pods get their nodes by Bindings that it posts; it creates no pod with a node.",
         "Kubernetes: pods/binding", judge_binding_subresource, needs=AUDIT, whole_run=True,
+        hint="POST to pods/NAME/binding; never create a pod in the place of another.",
     ),
     Clause(
         "controller/no-spec-patch", "It sets no pod's spec.nodeName by patch or update.",
         "Kubernetes: PodSpec.nodeName is immutable but for a Binding (ValidatePodUpdate)", judge_no_spec_patch,
         needs=AUDIT, whole_run=True,
+        hint="spec.nodeName is immutable: POST a Binding to pods/NAME/binding.",
     ),
     Clause(
         "controller/steady", "While a pod is unschedulable, or its Binding refused, requests are few.",
         "Kubernetes: controllers back off", judge_steady, needs=HOLD_BINDINGS | AUDIT,
+        hint="Wait for events or back off; do not poll in a loop.",
     ),
 )  # fmt: skip

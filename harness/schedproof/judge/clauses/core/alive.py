@@ -118,5 +118,6 @@ CLAUSES = (
     Clause(
         "core/alive", "The scheduler neither exits, panics nor crash-loops, whatever it is given.",
         "schedproof", judge_alive, always=True,
+        hint="Catch errors around each pod, not around the whole loop; the last log lines have the panic or the exit.",
     ),
 )  # fmt: skip

@@ -20,7 +20,6 @@ from schedproof.judge.clause import (
 from schedproof.judge.clauses.core.invariants import is_about_metadata, writes
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.configuration import back_off
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.lateness import busy_between, is_overdue
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
@@ -42,20 +41,17 @@ def judge_prebound(history: History, case: str) -> Finding:
             "prebound-pod-touched",
             f"{first.verb} {first.resource} on {first.name}, which had its node from the start "
             f"({first.code}; {len(touched)} such requests)",
-            **shown(history, case),
         )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not any(history.of(Fence, case)):
-        return invalid(
-            "not-decided-on", "no fence shows that the candidate had come to these pods", **shown(history, case)
-        )
+        return invalid("not-decided-on", "no fence shows that the candidate had come to these pods")
     told = ""
     if written:
         more = f" (and {len(written) - 1} more such requests)"
         told = f", but for metadata: {written[0].verb} {written[0].resource} on {written[0].name}{more}"
-    return passed(f"{len(pods)} pods with a node of their own were left alone{told}", **shown(history, case))
+    return passed(f"{len(pods)} pods with a node of their own were left alone{told}")
 
 
 def judge_refused(history: History, case: str) -> Finding:
@@ -65,7 +61,7 @@ def judge_refused(history: History, case: str) -> Finding:
         return finding
     erring = history.test_pods(case, "erring")
     if all(attempt.succeeded for pod in erring for attempt in history.attempts_at(pod.name)):
-        return invalid("no-binding-refused", "no Binding was refused", **shown(history, case))
+        return invalid("no-binding-refused", "no Binding was refused")
     return finding
 
 
@@ -78,7 +74,6 @@ def judge_requeue_refused(history: History, case: str) -> Finding:
             "backs-off-too-long",
             f"its configuration has podMaxBackoffSeconds: {longest:g}, so that after some errors a pod waits for "
             f"longer than the {claimed:g} s that it claims (timing.requeue)",
-            **shown(history, case),
         )
     return finding
 
@@ -101,20 +96,15 @@ def judge_conflict_forgiven(history: History, case: str) -> Finding:
                 f"{pod.name} was on {unanswered.node}: its Binding had taken effect, though it was answered with "
                 f"{unanswered.code}; the candidate could see that before the answer, and tried again "
                 f"({again[0].node}: {again[0].code})",
-                **shown(history, case),
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     answered = {record.code for record in admissions}
     if missing := sorted({409, 429, 500, 503, 504} - answered):
-        return invalid(
-            "no-binding-refused", f"no Binding was answered with {', '.join(map(str, missing))}", **shown(history, case)
-        )
+        return invalid("no-binding-refused", f"no Binding was answered with {', '.join(map(str, missing))}")
     if not any(record.held for record in admissions):
-        return invalid(
-            "no-binding-held", "no Binding was under way when its pod was created anew", **shown(history, case)
-        )
+        return invalid("no-binding-held", "no Binding was under way when its pod was created anew")
     return passed(f"{finding.summary}, each after an error on its Binding", **finding.evidence)
 
 
@@ -133,18 +123,15 @@ def judge_lost_race(history: History, case: str) -> Finding:
                 f"{pod.name} had been bound to {history.bindings[pod.uid].node} by another scheduler, the candidate's "
                 f"Binding was refused with 409, and {again[0].received - refused.completed:.1f} s later it tried again "
                 f"({again[0].node}: {again[0].code})",
-                **shown(history, case),
             )
         busy += (busy_between(history, refused.completed, a.received, freshness) for a in made)
     if why := next(filter(None, busy), ""):
-        return invalid("machine-too-busy", why, **shown(history, case))
+        return invalid("machine-too-busy", why)
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not any(a.code == HTTPStatus.CONFLICT for pod in pods for a in history.attempts_on(pod.name, pod.uid)):
-        return invalid(
-            "no-binding-refused", "no Binding lost a race: none was refused with 409", **shown(history, case)
-        )
+        return invalid("no-binding-refused", "no Binding lost a race: none was refused with 409")
     return passed(f"{finding.summary}; a Binding that had lost a race was dropped", **finding.evidence)
 
 
@@ -155,7 +142,6 @@ def judge_gates(history: History, case: str) -> Finding:
             "gated-pod-called-unschedulable",
             f"{called} had scheduling gates, and its condition PodScheduled said Unschedulable: autoscalers would add "
             "nodes for it",
-            **shown(history, case),
         )
     lifted = {record.uid: record for record in history.of(Lift, case)}
     for pod in history.test_pods(case, "probe"):
@@ -165,7 +151,6 @@ def judge_gates(history: History, case: str) -> Finding:
             return failed(
                 "gated-pod-tried",
                 f"tried to bind {pod.name} to {early[0].node}, though it had scheduling gates ({early[0].code})",
-                **shown(history, case),
             )
     if not lifted:
         return _unless_placement_fails(history, case, "no gate was taken away")
@@ -203,10 +188,9 @@ def judge_deleted(history: History, case: str) -> Finding:
             "deleted-pod-tried",
             f"tried to bind {pod.name} to {attempt.node}, more than the claimed freshness of {freshness:g} s after it "
             f"was told of its deletion ({attempt.code}; {len(late)} such attempts)",
-            **shown(history, case),
         )
     if len(late) + len(busy) >= _TOO_OFTEN:
-        return invalid("machine-too-busy", busy[0], **shown(history, case))
+        return invalid("machine-too-busy", busy[0])
     if not any(_deleted_at(history, pod) for pod in deleted):
         return _unless_placement_fails(history, case, "no pod was deleted")
     finding = judge_placement(history, case)
@@ -262,7 +246,6 @@ def judge_bind_uid(history: History, case: str) -> Finding:
             "outdated-binding",
             f"{pod.name} was bound to {placed[0].node} by a Binding that was posted before it existed, for another pod "
             f"of its name: {why}",
-            **shown(history, case),
         )
     if not held:
         reason = "no Binding was under way when the pod was created anew"
@@ -270,7 +253,7 @@ def judge_bind_uid(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    return passed(f"the Binding meant for the pod that was gone was refused ({held[0].code})", **shown(history, case))
+    return passed(f"the Binding meant for the pod that was gone was refused ({held[0].code})")
 
 
 def _held(history: History, case: str, pod: TestPod) -> list[Attempt]:
@@ -302,7 +285,6 @@ def judge_restart(history: History, case: str) -> Finding:
                 "second-binding",
                 f"{pod.name} was on {binding.node} when the candidate started again, which tried to bind it to "
                 f"{again[0].node} ({again[0].code})",
-                **shown(history, case),
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -310,46 +292,52 @@ def judge_restart(history: History, case: str) -> Finding:
     before = [pod.uid in history.bindings and history.bindings[pod.uid].at < halted for pod in history.test_pods(case)]
     if all(before) or not any(before):
         when = "after" if all(before) else "before"
-        return invalid("not-tried", f"no pod was bound {when} the restart", **shown(history, case))
+        return invalid("not-tried", f"no pod was bound {when} the restart")
     return finding
 
 
 def _unless_placement_fails(history: History, case: str, reason: str, code: str = "not-tried") -> Finding:
     """The stimulus did not come to its point; where the candidate was the cause, its placement says so."""
     finding = judge_placement(history, case)
-    return finding if finding.outcome == "failed" else invalid(code, reason, **shown(history, case))
+    return finding if finding.outcome == "failed" else invalid(code, reason)
 
 
 CLAUSES = (
     Clause(
         "core/prebound-untouched", "A pod that is created with its nodeName set is left alone.",
         "Kubernetes: PodSpec.nodeName", judge_prebound, needs=AUDIT,
+        hint="Skip pods whose spec.nodeName is set.",
     ),
     Clause(
         "core/no-head-of-line",
         "A pod that cannot be scheduled, or whose Binding is refused, does not delay others beyond the deadline.",
         "scheduler framework: the backoff and unschedulable queues", judge_refused, needs=HOLD_BINDINGS | AUDIT,
         stands_on=STEERED,
+        hint="Give each pod its own back-off, and go on with the next one.",
     ),
     Clause(
         "core/failing-binding-isolated",
         "A pod that is deleted while its Binding keeps failing does not delay others beyond the deadline.",
         "kube-scheduler: handleBindingCycleError; the backoff queue", judge_refused, needs=HOLD_BINDINGS | AUDIT,
         stands_on=STEERED,
+        hint="Do not retry a Binding in place: put the pod back, and read it again first.",
     ),
     Clause(
         "core/scheduling-gates",
         "There is no attempt to bind a gated pod; it is scheduled once its last gate goes.",
         "Kubernetes: PodSpec.schedulingGates (KEP-3521)", judge_gates, needs=AUDIT,
+        hint="Skip pods while spec.schedulingGates is not empty; watch for its change.",
     ),
     Clause(
         "core/deleted-while-pending",
         "Once it was told that a pod is deleted there is no attempt to bind it, and others are not disturbed.",
         "kube-scheduler: skipPodSchedule", judge_deleted, needs=CHANGE_NODES | AUDIT, stands_on=STEERED | TRIED_AGAIN,
+        hint="Drop a pod once it has a deletionTimestamp, and not only when it is gone.",
     ),
     Clause(
         "core/requeue-bind-refused", "A pod whose Binding was answered with an error is tried again.",
         "kube-scheduler: handleBindingCycleError", judge_requeue_refused, needs=HOLD_BINDINGS | AUDIT,
+        hint="A Binding that fails puts the pod back, with a back-off, and forgets where it was assumed.",
     ),
     Clause(
         "core/conflict-forgiven",
@@ -357,21 +345,28 @@ CLAUSES = (
         "kube-scheduler: handleBindingCycleError; API conventions: HTTP status codes", judge_conflict_forgiven,
         needs=HOLD_BINDINGS | AUDIT,
         stands_on=RETRIED,
+        hint="After an error read the pod again: bound means done, otherwise try again with a back-off.",
     ),
     Clause(
         "core/bind-uid",
         "A pod that is deleted and created anew under its name is not bound by a decision made for the old one.",
         "Kubernetes: Binding.metadata.uid", judge_bind_uid, needs=HOLD_BINDINGS | AUDIT,
+        hint="Send metadata.uid with the Binding: the apiserver then refuses it for a pod of the same name.",
     ),
     Clause(
         "core/restart", "After the scheduler restarts, pending pods are scheduled, and bound ones left alone.",
         "Kubernetes: controllers keep their state in the API", judge_restart, needs=AUDIT | CHANGE_NODES,
         stands_on=STEERED,
+        hint=(
+            "Keep no state outside the API: at the start list pods and nodes, then watch. A list that is asked for "
+            "with a `limit` goes on where its metadata has `continue`."
+        ),
     ),
     Clause(
         "controller/conflict",
         "A Binding that lost a race is dropped: the pod is not tried again, and its room is there for others.",
         "Kubernetes: a second Binding is refused with 409 (pods/binding, assignPod)", judge_lost_race,
         needs=HOLD_BINDINGS | AUDIT | SEVERAL_NODES, stands_on=STEERED,
+        hint="On 409 read the pod again, forget what was assumed for it, and take it from the cache.",
     ),
 )  # fmt: skip

@@ -10,7 +10,6 @@ from schedproof.history.history import History
 from schedproof.history.observations import ApiRequest, WatchEvent
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, HOLD_BINDINGS, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.lateness import missed_deadline, too_busy
 from schedproof.judge.rulings.unbound import refused_requests
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -60,17 +59,12 @@ def _judge_told(history: History, case: str, *, events: bool) -> Finding:
 
 def _untold(history: History, case: str, finding: Finding, *, events: bool) -> Finding:
     """What was not said of a pod that fits nowhere; `finding`, or how many were told of, where nothing is missing."""
-    evidence = shown(history, case)
     missed = missed_deadline(history, case)
     notes = [*([missed] if missed else []), *refused_requests(history, *history.span(case), _TOLD_BY)]
     late = f" ({'; '.join(notes)})" if notes else ""
     pending = [e for e in history.of(Expect, case) if e.outcome == "pending"]
     if not pending:
-        return (
-            finding
-            if finding.outcome != "passed"
-            else invalid("not-tried", "no pod was to be left pending", **evidence)
-        )
+        return finding if finding.outcome != "passed" else invalid("not-tried", "no pod was to be left pending")
     for expectation in pending:
         conditions = history.manifests[expectation.uid].get("status", {}).get("conditions", ())
         condition = next((c for c in conditions if c["type"] == "PodScheduled"), None)
@@ -79,17 +73,15 @@ def _untold(history: History, case: str, finding: Finding, *, events: bool) -> F
                 "pending-without-reason",
                 f"{expectation.pod} fits nowhere; expected the condition PodScheduled=False with reason "
                 f"Unschedulable, found {condition or 'none'}{late}",
-                **evidence,
             )
         if events and not _told(history, expectation.pod, expectation.uid):
             return failed(
                 "pending-without-event",
                 f"{expectation.pod} fits nowhere, and has no event (the feature events is claimed){late}",
-                **evidence,
             )
     if finding.outcome != "passed":
         return finding
-    return passed(f"{len(pending)} pods Pending with PodScheduled=False, reason Unschedulable", **evidence)
+    return passed(f"{len(pending)} pods Pending with PodScheduled=False, reason Unschedulable")
 
 
 def judge_refused_condition(history: History, case: str) -> Finding:
@@ -103,7 +95,7 @@ def judge_refused_condition(history: History, case: str) -> Finding:
         for request in history.of(ApiRequest)
     )
     if finding.outcome == "passed" and not any(refused):
-        return invalid("not-tried", "no write of a pod's status was refused", **shown(history, case))
+        return invalid("not-tried", "no write of a pod's status was refused")
     return finding
 
 
@@ -112,29 +104,25 @@ def judge_foreign_conditions(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding
-    evidence = shown(history, case)
     pods = history.test_pods(case, "conditioned")
     for pod in pods:
         versions = list(_conditions(history, pod.uid))
         written = {kind for version in versions for kind, reason in version.items() if reason == _OTHERS}
         if not written:
-            return invalid("not-tried", f"{pod.name} had no condition of another controller", **evidence)
+            return invalid("not-tried", f"{pod.name} had no condition of another controller")
         if lost := sorted(written - versions[-1].keys()):
             return failed(
                 "condition-removed",
                 f"{pod.name} had the condition {', '.join(lost)} of another controller, which is gone since the "
                 "candidate wrote PodScheduled: it replaced the list of conditions",
-                **evidence,
             )
         if versions[-1].get("PodScheduled") != "Unschedulable":
             return invalid(
-                "pending-without-reason",
-                f"the candidate did not set the condition PodScheduled of {pod.name}",
-                **evidence,
+                "pending-without-reason", f"the candidate did not set the condition PodScheduled of {pod.name}"
             )
     if not pods or finding.outcome != "passed":
-        return finding if finding.outcome != "passed" else invalid("not-tried", "nothing was tried", **evidence)
-    return passed(f"{len(pods)} pods kept the conditions of others beside PodScheduled", **evidence)
+        return finding if finding.outcome != "passed" else invalid("not-tried", "nothing was tried")
+    return passed(f"{len(pods)} pods kept the conditions of others beside PodScheduled")
 
 
 _TOLD_BY = ("pods", "pods/status", "events")
@@ -160,12 +148,14 @@ CLAUSES = (
     Clause(
         "core/binds", "A feasible pod is bound within the deadline, through the binding subresource.",
         "Kubernetes: pods/binding; e2e sig-scheduling", judge_binds, needs=AUDIT,
+        hint="POST to pods/NAME/binding with target.name; check schedulerName, RBAC for pods/binding, and the log.",
     ),
     Clause(
         "core/unschedulable-condition",
         "A pod that fits nowhere stays Pending with PodScheduled=False and reason Unschedulable.",
         "Kubernetes: PodCondition PodScheduled, PodReasonUnschedulable", judge_unschedulable_condition,
         also=frozenset({"events"}), stands_on=STEERED,
+        hint="PATCH pods/status with PodScheduled=False, reason Unschedulable; RBAC: pods/status.",
     ),
     Clause(
         "core/condition-refused",
@@ -173,11 +163,16 @@ CLAUSES = (
         "the next attempt at the latest.",
         "Kubernetes: PodCondition PodScheduled; API: requests may fail for reasons that pass", judge_refused_condition,
         needs=HOLD_BINDINGS | AUDIT | CHANGE_NODES, stands_on=STEERED | TRIED_AGAIN,
+        hint="Remember what was said of a pod only once the apiserver has taken it.",
     ),
     Clause(
         "core/foreign-conditions",
         "Conditions of a pod that others have written stay when the scheduler writes its own.",
         "Kubernetes: PodStatus.conditions, merged by type; readiness gates (KEP-580)", judge_foreign_conditions,
         stands_on=STEERED,
+        hint=(
+            "Patch status.conditions by strategic merge or server-side apply; a JSON merge patch or PUT replaces the "
+            "list."
+        ),
     ),
 )  # fmt: skip

@@ -14,7 +14,6 @@ from schedproof.history.watched import Binding
 from schedproof.history.world import key
 from schedproof.judge.clause import DEVICES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.dra import DeviceId, allocated, claims_of, gaps, is_reserved, mistakes
 
@@ -33,14 +32,14 @@ def judge_dra(history: History, case: str) -> Finding:
         return finding
     for found in (_allocated_twice(history), *(_unmet(history, binding) for binding in users)):
         for code, text in found:
-            return failed(code, text, **shown(history, case))
+            return failed(code, text)
     if finding.outcome != "passed":
         return finding
     if unmodelled := sorted({gap for binding in users for gap in _gaps(history, binding)}):
         return invalid("oracle-gap", f"the oracle does not model {', '.join(unmodelled)}")
     if not users:
-        return invalid("not-tried", "no pod with a ResourceClaim was bound", **shown(history, case))
-    return passed(f"{len(users)} pods were bound where the devices of their claims are", **shown(history, case))
+        return invalid("not-tried", "no pod with a ResourceClaim was bound")
+    return passed(f"{len(users)} pods were bound where the devices of their claims are")
 
 
 def _allocated_twice(history: History) -> Iterator[tuple[str, str]]:
@@ -93,5 +92,9 @@ CLAUSES = (
         "A pod goes only where devices meet its ResourceClaims, which are allocated and reserved before it is bound.",
         "Kubernetes: dynamic resource allocation (KEP-4381), ResourceClaimStatus; DynamicResources plugin",
         judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), stands_on=STEERED,
+        hint=(
+            "Before a pod is bound: choose free devices that its claims select and that the node reaches, write them "
+            "to status.allocation, and the pod to status.reservedFor. Watch ResourceSlices and ResourceClaims."
+        ),
     ),
 )  # fmt: skip

@@ -7,7 +7,6 @@ from schedproof.history.history import History, TestPod
 from schedproof.history.observations import WatchEvent
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, TRIED_AGAIN, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.lateness import is_overdue, too_busy
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
@@ -37,17 +36,16 @@ def judge_freshness(history: History, case: str) -> Finding:
             f"{pod.name} was bound to {aged.node}, created {aged.seconds:g} s after a change of that node which "
             f"rules it out had been delivered ({len(late)} of {len(late) + heeded} changes; the claimed freshness is "
             f"{aged.seconds:g} s, spec.claims.timing.freshness)",
-            **shown(history, case),
         )
     if busy and len(late) + len(busy) >= _TOO_OFTEN:
-        return invalid("machine-too-busy", busy[0], **shown(history, case))
+        return invalid("machine-too-busy", busy[0])
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding
     if heeded < _TOO_OFTEN:
-        return invalid("too-few", f"only {heeded} changes were tried to the end", **shown(history, case))
+        return invalid("too-few", f"only {heeded} changes were tried to the end")
     missed = f"; {len(late)} was not, once" if late else ""
-    return passed(f"{heeded} changes of nodes were taken into account in time{missed}", **shown(history, case))
+    return passed(f"{heeded} changes of nodes were taken into account in time{missed}")
 
 
 def _is_late(history: History, pod: TestPod, aged: Aged) -> bool:
@@ -77,12 +75,11 @@ def judge_no_nodes(history: History, case: str) -> Finding:
                 "outdated-view",
                 f"{late[0].name} was bound to {history.bindings[late[0].uid].node}, which had been gone for more than "
                 f"the claimed freshness of {freshness:g} s ({len(late)} such pods)",
-                **shown(history, case),
             )
     finding = judge_placement(history, case)
     if finding.outcome == "failed" or emptied is not None:
         return finding
-    return invalid("not-tried", "the nodes were not taken away", **shown(history, case))
+    return invalid("not-tried", "the nodes were not taken away")
 
 
 def _went_nowhere(history: History, pod: TestPod) -> bool:
@@ -95,10 +92,12 @@ CLAUSES = (
         "core/freshness", "A change of a node is heeded within the claimed time after it was delivered.",
         "the candidate's own claim (timing.freshness)", judge_freshness, needs=CHANGE_NODES | SEVERAL_NODES,
         stands_on=STEERED,
+        hint="Watch nodes instead of listing them now and then, and use what the watch delivered in the next decision.",
     ),
     Clause(
         "core/no-nodes", "With no node at all, pods wait; with the first node they are scheduled.",
         "kube-scheduler: ErrNoNodesAvailable", judge_no_nodes, needs=frozenset({"empty-cluster"}),
         stands_on=TRIED_AGAIN,
+        hint="An empty list of nodes is a reason to wait, not an error; look for maxima over nothing.",
     ),
 )  # fmt: skip

@@ -12,7 +12,6 @@ from schedproof.history.history import History
 from schedproof.history.watched import Binding
 from schedproof.judge.clause import CHANGE_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement, room_for
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.lateness import busy_between, is_overdue
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
@@ -26,7 +25,7 @@ def judge_gang(history: History, case: str) -> Finding:
     """
     gang = history.claims.gang
     if gang is None:
-        return invalid("not-claimed", "claims.gang does not say what a group is", **shown(history, case))
+        return invalid("not-claimed", "claims.gang does not say what a group is")
     groups = list(history.of(GroupCreated, case))
     left = [group for group in groups if not _is_whole(history, group)]
     if stayed := _stayed(history, case, left, gang.timeout):
@@ -40,24 +39,18 @@ def judge_gang(history: History, case: str) -> Finding:
         return failed(
             "groups-block-each-other",
             f"the groups {names} hold the room that each other lacks, for more than {gang.timeout:g} s",
-            **shown(history, case),
         )
     early = sum(binding.uid not in history.endings for group in left for binding in _bound(history, group))
     if early:
-        return invalid(
-            "cut-short", f"{early} members were bound too late in the case to be told", **shown(history, case)
-        )
+        return invalid("cut-short", f"{early} members were bound too late in the case to be told")
     if len(left) == len(groups) or not left:
-        return invalid("not-tried", "there were not groups of both kinds", **shown(history, case))
+        return invalid("not-tried", "there were not groups of both kinds")
     last = max((fence.at for fence in history.of(Fence, case)), default=0.0)
     if undecided := [group.name for group in left if group.at > last]:
-        return invalid(
-            "not-decided-on", f"no fence shows that the group {undecided[0]} was decided on", **shown(history, case)
-        )
+        return invalid("not-decided-on", f"no fence shows that the group {undecided[0]} was decided on")
     return passed(
         f"{len(groups) - len(left)} groups were bound whole, of {len(left)} no member stayed"
         + (f"; members of {len(held_up)} hold room, which the others of their group lack" if held_up else ""),
-        **shown(history, case),
     )
 
 
@@ -75,10 +68,9 @@ def _stayed(history: History, case: str, groups: Sequence[GroupCreated], timeout
                     "partial-group-bound",
                     f"{binding.pod} of the group {group.name} stayed on {binding.node} for more than "
                     f"{timeout:g} s, with {len(_bound(history, group))} of its {len(group.pods)} members bound",
-                    **shown(history, case),
                 )
             busy = busy or busy_between(history, binding.at, until, patience)
-    return invalid("machine-too-busy", busy, **shown(history, case)) if busy else None
+    return invalid("machine-too-busy", busy) if busy else None
 
 
 def _is_held_up(history: History, case: str, group: GroupCreated) -> bool:
@@ -111,5 +103,9 @@ CLAUSES = (
         "A group of pods is bound whole where there is room for it; else none of it stays bound beyond its time-out.",
         "Kubernetes: gang scheduling (KEP-4671); coscheduling plugin", judge_gang, needs=CHANGE_NODES,
         features=frozenset({"gang"}), stands_on=STEERED,
+        hint=(
+            "Place all members of a group in a copy of the world first, and bind them only where there is room for "
+            "all."
+        ),
     ),
 )  # fmt: skip

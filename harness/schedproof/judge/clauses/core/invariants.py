@@ -215,10 +215,12 @@ CLAUSES = (
         "core/own-pods-only",
         "Beyond reading, no request of any kind concerns a pod of another schedulerName.",
         "Kubernetes: PodSpec.schedulerName", judge_own_pods, needs=AUDIT, always=True,
+        hint="Compare spec.schedulerName for equality before anything is done to a pod: no prefix, no lower case.",
     ),
     Clause(
         "core/all-accounted",
         "Every pod ends bound or Pending with a reason; one Binding succeeds, none follows it; none is removed.",
         "Kubernetes: pods/binding, PodCondition PodScheduled", judge_accounted, needs=AUDIT, always=True,
+        hint="After a Binding that took effect, drop the pod; put one that fits nowhere back with its condition.",
     ),
 )  # fmt: skip

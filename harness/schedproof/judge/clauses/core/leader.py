@@ -9,7 +9,6 @@ from schedproof.history.acts import Election
 from schedproof.history.history import Attempt, History
 from schedproof.judge.clause import AUDIT, CUT_APISERVER, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
 
 
@@ -37,24 +36,23 @@ def judge_leader(history: History, case: str) -> Finding:
     tried = [attempt for attempt in history.attempts if begin <= attempt.received < end]
     by_second = [attempt for attempt in tried if attempt.user == second]
     if early := [attempt for attempt in by_second if attempt.received < frozen]:
-        return _at_once(history, case, early[0], "the second instance", "the first one led")
+        return _at_once(early[0], "the second instance", "the first one led")
     taken_over = min((attempt.completed for attempt in by_second if attempt.succeeded), default=math.inf)
     for attempt in tried:
         led_no_more = attempt.received > (taken_over if attempt.succeeded else awake)
         if led_no_more and attempt.user in history.run.users.candidate and attempt.user != second:
-            return _at_once(history, case, attempt, "the first instance", "the second one had taken over")
+            return _at_once(attempt, "the first instance", "the second one had taken over")
     finding = judge_placement(history, case)
     if finding.outcome == "passed" and (taken_over == math.inf or awake == math.inf):
-        return invalid("no-takeover", "the second instance was not seen to take over", **shown(history, case))
+        return invalid("no-takeover", "the second instance was not seen to take over")
     return finding
 
 
-def _at_once(history: History, case: str, attempt: Attempt, instance: str, when: str) -> Finding:
+def _at_once(attempt: Attempt, instance: str, when: str) -> Finding:
     did = "bound" if attempt.succeeded else "tried to bind"
     return failed(
         "bound-by-non-leader",
         f"{instance} {did} {attempt.pod} to {attempt.node} ({attempt.code}), although {when}",
-        **shown(history, case),
     )
 
 
@@ -63,5 +61,9 @@ CLAUSES = (
         "core/leader", "Of two instances one schedules; when it is paused, the other one takes over, for good.",
         "client-go: leaderelection; Kubernetes: Lease", judge_leader, needs=AUDIT | CUT_APISERVER,
         features=frozenset({LEADER_ELECTION}),
+        hint=(
+            "Stand by until the lease is yours, renew it from a thread of its own, and end the process once it is "
+            "lost."
+        ),
     ),
 )  # fmt: skip

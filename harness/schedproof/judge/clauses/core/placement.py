@@ -68,7 +68,7 @@ def judge_placement(
         return invalid("oracle-gap", f"the oracle does not model {', '.join(gaps)}")
     expectations = [one for one in history.of(Expect, case) if only is None or one.uid in only]
     if not expectations:
-        return invalid("nothing-expected", _nothing_expected(history, case), timeline=timeline(history, case))
+        return invalid("nothing-expected", _nothing_expected(history, case))
     pods = {pod.uid: pod for pod in history.test_pods(case)}
     findings = [_judge_for_case(history, one, pods[one.uid]) for one in expectations if one.uid not in but_for]
     # What could not be shown early in a case does not hide what was shown later.
@@ -79,12 +79,10 @@ def judge_placement(
         return invalid(
             "view-not-shown",
             f"could not show that the candidate saw the world: {unseen.reason}",
-            timeline=timeline(history, case),
         )
     bound = sum(e.outcome == "bound" for e in expectations)
     return passed(
         f"{bound} pods bound where they fit, {len(expectations) - bound} rightly left pending",
-        timeline=timeline(history, case),
     )
 
 
@@ -338,173 +336,228 @@ def _check(
     )  # fmt: skip
 
 
+_REQUEUE_HINT = "Try waiting pods again when nodes or pods change, not only when they are created."
+
+
+_ROOM_HINT = "Per node: allocatable less the requests of all pods bound to it, of every scheduler; pods count too."
+
+
+_TAINT_HINT = "A pod must tolerate every NoSchedule and NoExecute taint: key, operator, value and effect."
+
+
 CLAUSES = (
     Clause(
         "core/feasible",
         "Every binding of a run is feasible, whichever clause was being tried; what fits nowhere waits to its end.",
         "Kubernetes: the default Filter plugins", judge_feasible, always=True,
+        hint="Filter at the moment of the decision, by the newest nodes and pods, and count what was just bound.",
     ),
     Clause(
         "core/no-overcommit", "Of a burst of pods, no node ever holds more than its allocatable.",
         "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
+        hint="Count pods as soon as they are decided (assume them), not when the watch shows them bound.",
     ),
     Clause(
         "core/fit-cpu", "A pod whose CPU request exceeds what is free on a node is kept off that node.",
         "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
         stands_on=STEERED,
+        hint=_ROOM_HINT,
     ),
     Clause(
         "core/fit-memory", "A pod whose memory request exceeds what is free on a node is kept off that node.",
         "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
         stands_on=STEERED,
+        hint=_ROOM_HINT,
     ),
     Clause(
         "core/fit-ephemeral", "A pod whose request for local storage exceeds what is free is kept off that node.",
         "Kubernetes: NodeStatus.allocatable, ephemeral-storage", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        hint=_ROOM_HINT,
     ),
     Clause(
         "core/fit-extended", "A pod whose request for an extended resource exceeds what is free is kept off.",
         "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
         needs=CHANGE_NODES, stands_on=STEERED,
+        hint=_ROOM_HINT,
     ),
     Clause(
         "core/fit-hugepages", "A pod whose request for huge pages exceeds what is free is kept off that node.",
         "Kubernetes: NodeStatus.allocatable, hugepages-*", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        hint=_ROOM_HINT,
     ),
     Clause(
         "core/fit-init", "What a pod needs is the larger of what its init containers and its containers ask for.",
         "Kubernetes: resource sharing within init containers", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        hint="A pod needs the larger of its largest init container and the sum of its containers.",
     ),
     Clause(
         "core/fit-sidecar", "Sidecars add to what the containers ask for, and init containers after them.",
         "Kubernetes: sidecar containers (KEP-753)", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        hint="Init containers with restartPolicy Always add to the containers, and to the init containers after them.",
     ),
     Clause(
         "core/fit-overhead", "The overhead of a pod's RuntimeClass adds to what it asks for.",
         "Kubernetes: PodSpec.overhead (KEP-688)", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        hint="Add spec.overhead to what a pod needs and to what it holds.",
     ),
     Clause(
         "core/fit-pod-level", "A request for the pod as a whole takes the place of its containers' requests.",
         "Kubernetes: PodSpec.resources (KEP-2837)", judge_placement, needs=CHANGE_NODES,
         features=frozenset({"pod-level-resources"}), stands_on=STEERED,
+        hint="Where spec.resources.requests names cpu or memory, that replaces the containers' sum.",
     ),
     Clause(
         "core/fit-resize", "A pod that is being made smaller holds what it had until its kubelet has done that.",
         "Kubernetes: in-place resize (KEP-1287)", judge_placement, needs=CHANGE_NODES,
         features=frozenset({"in-place-resize"}), stands_on=STEERED,
+        hint=(
+            "What a pod holds is the largest of spec, status.allocatedResources and status.resources of each "
+            "container."
+        ),
     ),
     Clause(
         "core/fit-pods", "A node never gets more pods than its allocatable says, whatever they request.",
         "Kubernetes: NodeStatus.allocatable, pods", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        hint=_ROOM_HINT,
     ),
     Clause(
         "core/fit-terminated",
         "Succeeded and Failed pods free their resources; terminating pods still hold them.",
         "e2e sig-scheduling: validates that there is no conflict with pods in Succeeded or Failed phase",
         judge_placement, needs=frozenset({"ending-pods"}),
+        hint="Free the requests of Succeeded and Failed pods, and keep those of pods that are terminating.",
     ),
     Clause(
         "core/node-selector", "A pod goes only to a node that has every label of its nodeSelector.",
         "e2e sig-scheduling: validates that NodeSelector is respected", judge_placement,
         needs=CHANGE_NODES | SEVERAL_NODES,
+        hint="Every label of spec.nodeSelector must be on the node, with that value.",
     ),
     Clause(
         "core/node-affinity",
         "Required node affinity holds: all operators and fields, terms ORed, expressions ANDed.",
         "e2e sig-scheduling: validates that required NodeAffinity setting is respected", judge_placement,
         needs=CHANGE_NODES | SEVERAL_NODES,
+        hint="Terms are ORed, the expressions and fields of one term ANDed; NotIn also matches an absent label.",
     ),
     Clause(
         "core/taint-noschedule", "A NoSchedule taint keeps off every pod that does not tolerate it, and no other.",
         "e2e sig-scheduling: validates that taints-tolerations is respected", judge_placement,
         needs=CHANGE_NODES | SEVERAL_NODES,
+        hint=_TAINT_HINT,
     ),
     Clause(
         "core/taint-noexecute", "A NoExecute taint keeps off every pod that does not tolerate it.",
         "Kubernetes: taints and tolerations; TaintToleration plugin", judge_placement, needs=CHANGE_NODES,
         stands_on=STEERED,
+        hint=_TAINT_HINT,
     ),
     Clause(
         "core/toleration", "A toleration covers a taint by key, operator, value and effect, as the API says.",
         "Kubernetes: Toleration.ToleratesTaint", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        hint="No operator means Equal; no key, with Exists, covers every taint; no effect covers every effect.",
     ),
     Clause(
         "core/cordon", "A node that is cordoned gets no pod that does not tolerate that.",
         "Kubernetes: NodeSpec.unschedulable; NodeUnschedulable plugin", judge_placement,
         needs=CHANGE_NODES | SEVERAL_NODES,
+        hint="Treat spec.unschedulable like the taint node.kubernetes.io/unschedulable:NoSchedule.",
     ),
     Clause(
         "core/cordon-tolerated", "A pod that tolerates node.kubernetes.io/unschedulable may go to a cordoned node.",
         "Kubernetes: NodeUnschedulable plugin", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
+        hint="A cordon is a taint: a pod that tolerates it may go there.",
     ),
     Clause(
         "core/host-port",
         "No two pods of a node open the same port: same number and protocol, same address or 0.0.0.0.",
         "e2e sig-scheduling: validates that there exists conflict between pods with same hostPort and protocol",
         judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        hint="Compare hostPort, protocol and hostIP with the node's pods; 0.0.0.0 meets every address.",
     ),
     Clause(
         "core/pod-affinity",
         "A pod with required affinity goes only where a pod is that all its terms mean; the first of a group anywhere.",
         "e2e sig-scheduling: validates that required pod affinity is respected; InterPodAffinity plugin",
         judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
+        hint=(
+            "One pod must be meant by all terms, and by all of a term's expressions (NotIn also matches an absent "
+            "label); pods that have ended do not count; a node needs the label of each topologyKey, also for the first "
+            "of a group."
+        ),
     ),
     Clause(
         "core/pod-anti-affinity",
         "A pod with required anti-affinity goes to no place, such as a zone, where a pod is that a term means.",
         "Kubernetes: inter-pod affinity and anti-affinity; InterPodAffinity plugin",
         judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
+        hint="Compare the values of the topologyKey's label, not the names of nodes.",
     ),
     Clause(
         "core/anti-affinity-symmetry",
         "A pod goes to no place where a pod is whose own required anti-affinity means it.",
         "Kubernetes: inter-pod affinity and anti-affinity; InterPodAffinity plugin",
         judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
+        hint="Read the anti-affinity of the pods that are there, too, not only the new pod's.",
     ),
     Clause(
         "core/affinity-namespaces",
         "Affinity terms mean pods of their owner's namespace, or of those that they name, or select by labels.",
         "Kubernetes: PodAffinityTerm.namespaces, namespaceSelector (KEP-2249)",
         judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
+        hint=(
+            "No namespaces and no namespaceSelector: the owner's namespace. An empty namespaceSelector: all of them. "
+            "The first of a group must be in one of them itself."
+        ),
     ),
     Clause(
         "core/topology-spread",
         "By DoNotSchedule a place is ahead of the emptiest one that counts by maxSkew at most, at every binding.",
         "Kubernetes: pod topology spread constraints (KEP-895, 3022, 3094, 3243); PodTopologySpread plugin",
         judge_placement, needs=CHANGE_NODES, features=frozenset({"topology-spread"}), stands_on=STEERED,
+        hint=(
+            "Count per place the pods that are selected and stay, of all nodes that the pod's policies let count; then "
+            "count + 1 - fewest <= maxSkew."
+        ),
     ),
     Clause(
         "core/requeue-node-added", "A pod that fitted nowhere is scheduled once a node joins on which it fits.",
         "scheduler framework: EventsToRegister (Node/Add)", judge_placement, needs=CHANGE_NODES,
         stands_on=STEERED | TRIED_AGAIN,
+        hint=_REQUEUE_HINT,
     ),
     Clause(
         "core/requeue-pod-deleted",
         "A pod that fitted nowhere is scheduled once a pod is deleted in whose place it fits.",
         "scheduler framework: EventsToRegister (AssignedPod/Delete)", judge_placement,
         stands_on=TRIED_AGAIN,
+        hint=_REQUEUE_HINT,
     ),
     Clause(
         "core/requeue-taint-removed", "A pod that fitted nowhere is scheduled once a taint goes that kept it off.",
         "scheduler framework: EventsToRegister (Node/UpdateTaint)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
         stands_on=STEERED | TRIED_AGAIN,
+        hint=_REQUEUE_HINT,
     ),
     Clause(
         "core/requeue-uncordon",
         "A pod that fitted nowhere is scheduled once a node on which it fits is uncordoned.",
         "scheduler framework: EventsToRegister (Node/UpdateTaint)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
         stands_on=STEERED | TRIED_AGAIN,
+        hint=_REQUEUE_HINT,
     ),
     Clause(
         "core/requeue-label-changed",
         "A pod that fitted nowhere is scheduled once a node has the label that it selects.",
         "scheduler framework: EventsToRegister (Node/UpdateLabel)", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES,
         stands_on=STEERED,
+        hint=_REQUEUE_HINT,
     ),
     Clause(
         "core/requeue-node-resized", "A pod that fitted nowhere is scheduled once a node offers what it asks for.",
         "scheduler framework: EventsToRegister (Node/UpdateNodeAllocatable); device plugins register late",
         judge_placement, needs=CHANGE_NODES, stands_on=STEERED | TRIED_AGAIN,
+        hint=_REQUEUE_HINT,
     ),
     Clause(
         "core/requeue-pod-added",
@@ -512,23 +565,28 @@ CLAUSES = (
         "client bound that one.",
         "scheduler framework: EventsToRegister (AssignedPod/Add)", judge_placement, features=_AFFINITY,
         stands_on=TRIED_AGAIN,
+        hint=_REQUEUE_HINT,
     ),
     Clause(
         "core/requeue-pod-updated", "A pod that fitted nowhere is scheduled once it is changed into one that fits.",
         "Kubernetes: tolerations can be added to a pod; scheduler framework: EventsToRegister (Pod/UpdateToleration)",
         judge_placement, needs=CHANGE_NODES, stands_on=STEERED | TRIED_AGAIN,
+        hint=_REQUEUE_HINT,
     ),
     Clause(
         "core/bind-existing-node", "There is no Binding to a node that was gone before the decision.",
         "Kubernetes: pods/binding takes any name of a node", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        hint="Remove a node from the cache when the watch says that it was deleted.",
     ),
     Clause(
         "core/node-recreated", "A node that is created anew under its name is taken as it is now.",
         "Kubernetes: names of nodes are used again", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
+        hint="Replace what is known of a node by what the watch delivers; do not merge the two.",
     ),
     Clause(
         "network/feasible-first", "An infeasible node is never chosen, however quiet it is.",
         "scheduler framework: scores rank only what passed the filters", judge_placement,
         needs=SCRIPTED_METRICS | CHANGE_NODES,
+        hint="Rank only the nodes that passed the filters.",
     ),
 )  # fmt: skip

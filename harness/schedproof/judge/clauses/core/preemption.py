@@ -16,7 +16,6 @@ from schedproof.history.world import State
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.configuration import as_configured
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import priority
@@ -41,7 +40,6 @@ def judge_preemption(history: History, case: str) -> Finding:
                 "evicted-without-priority",
                 f"{named(history, victim)} was evicted, and no pod waited that has a higher priority and may preempt "
                 f"({', '.join(named(history, pod) for pod in preemptors)})",
-                **shown(history, case),
             )
     for pod in entitled:
         if pod.uid not in history.bindings:
@@ -49,27 +47,24 @@ def judge_preemption(history: History, case: str) -> Finding:
             return failed(
                 "preemptor-not-bound",
                 f"{named(history, pod)} was not bound, although pods of lower priority are in its way: {gone}",
-                **shown(history, case),
             )
     if kept := next((pod for pod in evicted if pod.role == "protected"), None):
         return failed(
             "evicted-despite-budget",
             f"{named(history, kept)} was evicted, although a PodDisruptionBudget protects it and another pod "
             "would have done",
-            **shown(history, case),
         )
     if wrong := next((text for pod in entitled if (text := _needless(history, pod, evicted))), ""):
-        return failed("needless-eviction", wrong, **shown(history, case))
+        return failed("needless-eviction", wrong)
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not preemptors:
-        return invalid("not-tried", "no pod waited for the place of others", **shown(history, case))
+        return invalid("not-tried", "no pod waited for the place of others")
     if entitled and not evicted:
-        return invalid("nothing-evicted", "no pod had to be evicted", **shown(history, case))
+        return invalid("nothing-evicted", "no pod had to be evicted")
     return passed(
         f"{len(evicted)} pods were evicted for {len(entitled)}, and none for {len(preemptors) - len(entitled)} others",
-        **shown(history, case),
     )
 
 
@@ -92,9 +87,8 @@ def judge_disruption_target(history: History, case: str) -> Finding:
         return failed(
             "no-disruption-target",
             f"{silent[0].name} was evicted, and had no condition {_TARGET}",
-            **shown(history, case),
         )
-    return passed(f"{len(evicted)} evicted pods had the condition {_TARGET}", **shown(history, case))
+    return passed(f"{len(evicted)} evicted pods had the condition {_TARGET}")
 
 
 def all_evicted(history: History, case: str) -> list[TestPod]:
@@ -176,29 +170,35 @@ CLAUSES = (
         "core/preemption-lands", "A pod that fits nowhere is bound in the place of pods of lower priority.",
         "Kubernetes: pod priority and preemption; DefaultPreemption plugin", judge_preemption, features=FEATURE,
         needs=CHANGE_NODES | AUDIT,
+        hint="Try the pod again once those that were evicted are gone. RBAC: delete pods.",
     ),
     Clause(
         "core/preemption-lower", "Only pods of lower priority are evicted, and never for a pod of the same.",
         "Kubernetes: pod priority and preemption", judge_preemption, features=FEATURE, needs=CHANGE_NODES | AUDIT,
+        hint="Compare spec.priority: only a lower one may be evicted; an equal one is not lower.",
     ),
     Clause(
         "core/preemption-spares", "No pod is evicted that could have stayed.",
         "DefaultPreemption plugin: SelectVictimsOnNode", judge_preemption, features=FEATURE,
         needs=CHANGE_NODES | AUDIT,
+        hint="Remove all pods of lower priority, then keep those that leave room, the highest first.",
     ),
     Clause(
         "core/preemption-never", "No pod is evicted for a pod whose preemptionPolicy is Never.",
         "Kubernetes: PodSpec.preemptionPolicy", judge_preemption, features=FEATURE, needs=CHANGE_NODES | AUDIT,
+        hint="Evict no pod for one whose spec.preemptionPolicy is Never.",
     ),
     Clause(
         "core/preemption-budget",
         "A pod that a PodDisruptionBudget protects is not evicted where another one would do.",
         "Kubernetes: PodDisruptionBudget is supported, but not guaranteed (preemption)", judge_preemption,
         features=FEATURE, needs=CHANGE_NODES | AUDIT,
+        hint="Evict pods first that no PodDisruptionBudget (status.disruptionsAllowed: 0) protects.",
     ),
     Clause(
         "core/preemption-condition", "Pods that are evicted have the condition DisruptionTarget.",
         "Kubernetes: pod disruption conditions (KEP-3329)", judge_disruption_target, level="recommended",
         features=FEATURE, needs=CHANGE_NODES | AUDIT,
+        hint="PATCH pods/status with DisruptionTarget=True (PreemptionByScheduler), then DELETE.",
     ),
 )  # fmt: skip

@@ -21,7 +21,6 @@ from schedproof.history.world import Manifest, State
 from schedproof.judge.clause import AUDIT, CHANGE_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.preemption import FEATURE, all_evicted, evicted_for, judge_preemption, named
 from schedproof.judge.rulings.configuration import as_configured
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
 from schedproof.oracle.manifest import priority
@@ -74,16 +73,15 @@ def judge_preemption_choice(history: History, case: str) -> Finding:
         losses = _losses(as_configured(history, history.manifests[preemptor.uid]), before, budgeted)
         best, *others = sorted(losses, key=lambda node: losses[node])
         if not others or losses[best] == losses[others[0]] or not gone:
-            return invalid("no-choice", f"{preemptor.name} had no choice of victims", **shown(history, case))
+            return invalid("no-choice", f"{preemptor.name} had no choice of victims")
         decided.add(_criterion(losses[best], losses[others[0]]))
         node = history.bindings[preemptor.uid].node
         if node not in losses or losses[node] != losses[best]:
-            return failed("worse-victims", _worse(history, preemptor, node, best, losses), **shown(history, case))
+            return failed("worse-victims", _worse(history, preemptor, node, best, losses))
     if untried := [criterion for criterion in _CRITERIA if criterion not in decided]:
-        return invalid("no-choice", f"for no pod did it depend on the {untried[0]}", **shown(history, case))
+        return invalid("no-choice", f"for no pod did it depend on the {untried[0]}")
     return passed(
         f"{len(preemptors)} pods had those evicted, of several nodes, that kube-scheduler's order prefers",
-        **shown(history, case),
     )
 
 
@@ -169,5 +167,9 @@ CLAUSES = (
         "victims, latest start.",
         "DefaultPreemption plugin: pickOneNodeForPreemption", judge_preemption_choice, features=FEATURE,
         needs=CHANGE_NODES | AUDIT, unclaimed=_unclaimed, stands_on=STEERED,
+        hint=(
+            "Compare nodes by what is evicted there: violated budgets, highest priority, sum (2^31 added to each), "
+            "number, latest start; or claim `preemption: {choice: any}`."
+        ),
     ),
 )  # fmt: skip

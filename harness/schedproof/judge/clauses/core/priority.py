@@ -6,7 +6,6 @@ from schedproof.history.acts import Expect
 from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
@@ -31,9 +30,7 @@ def judge_priority_order(history: History, case: str) -> Finding:
         room = _room(history, case, pods)
         ranks = [priority[pod.uid] for pod in by_priority]
         if not 0 < room < len(pods) or ranks[room - 1] == ranks[room]:
-            return invalid(
-                "no-choice", "there were no pods of different priorities for one place", **shown(history, case)
-            )
+            return invalid("no-choice", "there were no pods of different priorities for one place")
         taken, deserving = bound[:room], by_priority[:room]
         passed_over = [pod for pod in deserving if pod not in taken]
         if passed_over:
@@ -42,13 +39,12 @@ def judge_priority_order(history: History, case: str) -> Finding:
                 "lower-priority-first",
                 f"{wrong.name} (priority {priority[wrong.uid]}) was bound to {history.bindings[wrong.uid].node} while "
                 f"{passed_over[0].name} (priority {priority[passed_over[0].uid]}) waited for the same room",
-                **shown(history, case),
             )
     # One that was bound first, and evicted then, may leave room where none was expected.
     if finding.outcome != "passed":
         return finding
     if not phases:
-        return invalid("not-tried", "no pods waited for the same room", **shown(history, case))
+        return invalid("not-tried", "no pods waited for the same room")
     return passed(f"{len(contenders)} pods contended in {len(phases)} rounds, and the highest priorities were bound")
 
 
@@ -64,5 +60,9 @@ CLAUSES = (
         "Of pods that contend for the same room, those of the highest priorities get it.",
         "Kubernetes: PodSpec.priority; PrioritySort plugin", judge_priority_order, features=frozenset({"priority"}),
         stands_on=STEERED,
+        hint=(
+            "List all waiting pods before the first decision, and take the one with the highest spec.priority (none: "
+            "0)."
+        ),
     ),
 )  # fmt: skip

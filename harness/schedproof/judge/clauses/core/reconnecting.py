@@ -19,7 +19,6 @@ from schedproof.judge.clause import (
     Clause,
 )
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
 
 MOST_VERSIONS = 20_000
@@ -44,9 +43,7 @@ def judge_reconnect(history: History, case: str) -> Finding:
         summary = f"after its connections to the apiserver had ended: {finding.summary}"
         return failed(finding.code, summary, **finding.evidence)
     if not any(cut.connections for cut in cuts):
-        return invalid(
-            "no-outage", "no connection of the candidate's came through the line that was cut", **shown(history, case)
-        )
+        return invalid("no-outage", "no connection of the candidate's came through the line that was cut")
     return finding
 
 
@@ -63,9 +60,7 @@ def judge_versions(history: History, case: str) -> Finding:
         return finding
     if versions_to(oldest) > MOST_VERSIONS:
         return not_claimed(f"resourceVersions of this cluster are too far from another digit by now: {oldest:,}")
-    return invalid(
-        "not-tried", f"resourceVersions of {', '.join(alike)} did not get another digit", **shown(history, case)
-    )
+    return invalid("not-tried", f"resourceVersions of {', '.join(alike)} did not get another digit")
 
 
 def judge_tokens(history: History, case: str) -> Finding:
@@ -84,7 +79,7 @@ def judge_tokens(history: History, case: str) -> Finding:
             return finding
         if "found" in noted and not used:
             return not_claimed("no request since its last start bore the token of its ServiceAccount's file")
-        return invalid("not-tried", "no token was seen to be refused", **shown(history, case))
+        return invalid("not-tried", "no token was seen to be refused")
     if not borne.isdisjoint(noted["replaced"].credentials):
         if finding.outcome == "failed":
             summary = f"after the token of its ServiceAccount's file was replaced: {finding.summary}"
@@ -100,7 +95,7 @@ def judge_tokens(history: History, case: str) -> Finding:
             "no request bore the new token of its ServiceAccount's file, and since the one before it is not valid any "
             f"more, {unauthorized} were answered with 401 Unauthorized"
         )
-        return failed("token-not-read-again", summary, **{**shown(history, case), **finding.evidence})
+        return failed("token-not-read-again", summary, **finding.evidence)
     if finding.outcome == "failed":
         return finding
     return not_claimed("only at its start did requests bear the token of its ServiceAccount's file")
@@ -111,6 +106,10 @@ CLAUSES = (
         "core/watch-reconnect", "When its connections to the apiserver end, it makes new ones, and goes on scheduling.",
         "Kubernetes API concepts: a watch may end at any time", judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES,
         stands_on=STEERED,
+        hint=(
+            "A watch may end at any time: resume it from the last resourceVersion; on 410, list anew and drop what is "
+            "gone."
+        ),
     ),
     Clause(
         "core/watch-expired",
@@ -118,12 +117,20 @@ CLAUSES = (
         "begun anew; what changed meanwhile is heeded, also what is gone.",
         "Kubernetes API concepts: 410 Gone, and watches end at any time; client-go: DeletedFinalStateUnknown",
         judge_reconnect, needs=SECOND_APISERVER | CHANGE_NODES | IDLE_NODES, stands_on=STEERED,
+        hint=(
+            "On 410 Gone list anew, and drop what the list lacks; begin a watch anew also where it ends without an "
+            "error. In client-go, a DeleteFunc may be given a cache.DeletedFinalStateUnknown instead of the object."
+        ),
     ),
     Clause(
         "core/watch-versions",
         "What a watch tells is heeded in the order in which it comes, also where resourceVersions get another digit.",
         "Kubernetes API concepts: resource versions are compared as numbers (KEP-5504), and by many not at all",
         judge_versions, needs=ADVANCE_VERSIONS | CHANGE_NODES, stands_on=STEERED,
+        hint=(
+            "Take events in the order in which they come. If resourceVersions are compared at all, then as numbers, of "
+            "the same kind: as texts, 9999 is greater than 10000."
+        ),
     ),
     Clause(
         "core/watch-burst",
@@ -131,17 +138,30 @@ CLAUSES = (
         "resumed, all at once.",
         "Kubernetes API concepts: a watch tells of every change; kubelets and controllers write to one object at once",
         judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
+        hint=(
+            "Drop no event where a queue is full, and do not wait for an object to rest: keep the last revision of "
+            "each object, and let what waits look at that."
+        ),
     ),
     Clause(
         "core/token-rotated",
         "When the token of its ServiceAccount is replaced in its file, and the one before ends, it goes on scheduling.",
         "Kubernetes: ServiceAccount token volume projection: the application reloads the token when it rotates",
         judge_tokens, needs=AUDIT | CUT_APISERVER,
+        hint=(
+            "A kubelet replaces /var/run/secrets/kubernetes.io/serviceaccount/token before it expires: read it again "
+            "each minute, as client-go does, and let all clients have what was read. A client that is given the token "
+            "as a text at its start has it for ever."
+        ),
     ),
     Clause(
         "controller/watch-reconnect",
         "What changed while the apiserver could not be reached is heeded afterwards: pods, nodes, what is gone.",
         "Kubernetes API concepts: after a watch has ended, resume from its last resourceVersion, or list again",
         judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
+        hint=(
+            "A watch may end at any time: resume it from the last resourceVersion; on 410, list anew and drop what is "
+            "gone."
+        ),
     ),
 )  # fmt: skip

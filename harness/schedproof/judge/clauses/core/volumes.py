@@ -9,7 +9,6 @@ from schedproof.history.history import History
 from schedproof.history.watched import Binding
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.volumes import claim_names, is_bound
 
@@ -25,12 +24,12 @@ def judge_volumes(history: History, case: str) -> Finding:
     if finding.outcome == "failed":
         return finding
     if early := next((text for binding in users if (text := _unbound_claim(history, binding))), ""):
-        return failed("unbound-volume-claim", early, **shown(history, case))
+        return failed("unbound-volume-claim", early)
     if finding.outcome != "passed":
         return finding
     if not users:
-        return invalid("not-tried", "no pod with a claim was bound", **shown(history, case))
-    return passed(f"{len(users)} pods were bound where their volumes can be used", **shown(history, case))
+        return invalid("not-tried", "no pod with a claim was bound")
+    return passed(f"{len(users)} pods were bound where their volumes can be used")
 
 
 def _unbound_claim(history: History, binding: Binding) -> str:
@@ -49,5 +48,9 @@ CLAUSES = (
         "A pod goes only where the volumes of its claims can be used; a claim that waits for it is bound before it is.",
         "Kubernetes: persistent volumes, node affinity and volume binding mode; VolumeBinding and VolumeZone plugins",
         judge_volumes, needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"volumes"}), stands_on=STEERED,
+        hint=(
+            "Before a pod is bound: compare the node with node affinity and zone labels of its claims' volumes, and "
+            "bind claims whose class has the binding mode WaitForFirstConsumer."
+        ),
     ),
 )  # fmt: skip

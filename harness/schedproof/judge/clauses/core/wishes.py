@@ -8,7 +8,7 @@ from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, chance_of_all, excused_pods, used_before
-from schedproof.judge.rulings.evidence import ruled_table, shown
+from schedproof.judge.rulings.evidence import ruled_table
 from schedproof.judge.rulings.extender_calls import configuration
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
@@ -45,17 +45,16 @@ def judge_wishes(history: History, case: str) -> Finding:
         better = " or ".join(sorted(best))
         text = f"{ruling.binding.pod} went to {ruling.binding.node}, and its preferences are met better on {better}"
         table = ruled_table(ruling, expected=min(best))
-        return failed("preference-ignored", text, decisions=[table], **shown(history, case))
+        return failed("preference-ignored", text, decisions=[table])
     odds = [(pod, len(best) / len(ruling.feasible)) for pod, ruling, best in probes]
     chance = chance_of_all(odds, left_out)
     if not probes or chance >= RANDOM_LIMIT:
         return invalid(
             "random-chooser-passes",
             f"a random chooser would pass with probability {chance:.1e}",
-            **shown(history, case),
         )
     if frozenset.intersection(*(best for _, _, best in probes)):
-        return invalid("best-node-unchanged", "one node was the best for all pods", **shown(history, case))
+        return invalid("best-node-unchanged", "one node was the best for all pods")
     counts = f"; {len(left_out)} soon after others went elsewhere (network.own-placements)" if left_out else ""
     return passed(
         f"{len(probes)} pods went to the nodes that they prefer; a random chooser passes with probability {chance:.1e}"
@@ -91,28 +90,33 @@ CLAUSES = (
         "core/prefer-no-schedule", "A node with a PreferNoSchedule taint that a pod does not tolerate is avoided.",
         "Kubernetes: taints and tolerations; TaintToleration plugin", judge_wishes, needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
+        hint="Score nodes by the PreferNoSchedule taints that a pod does not tolerate.",
     ),
     Clause(
         "core/prefer-node-affinity", "The node gets the pod for which its preferred terms weigh most, added up.",
         "Kubernetes: preferred node affinity; NodeAffinity plugin", judge_wishes, needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
+        hint="Per node, add up the weights of the preferred terms that match it: count no terms.",
     ),
     Clause(
         "core/prefer-pod-affinity", "A pod goes to a node with the pods that it prefers to be near.",
         "Kubernetes: preferred inter-pod affinity; InterPodAffinity plugin", judge_wishes,
         needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
+        hint="Per topology value, add up the weights of the preferred terms for each pod they mean.",
     ),
     Clause(
         "core/prefer-pod-anti-affinity", "A pod goes to a node without the pods that it prefers to be away from.",
         "Kubernetes: preferred inter-pod anti-affinity; InterPodAffinity plugin", judge_wishes,
         needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
+        hint="Take the weights of preferred anti-affinity away from what affinity gives.",
     ),
     Clause(
         "core/prefer-spread", "By ScheduleAnyway a pod goes to the place with the fewest of the pods that count.",
         "Kubernetes: pod topology spread constraints; PodTopologySpread plugin", judge_wishes,
         needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
+        hint="Per topology value, count the pods that a ScheduleAnyway constraint selects.",
     ),
 )  # fmt: skip

@@ -49,5 +49,9 @@ CLAUSES = (
         "core/random-worlds",
         "Of nodes and pods drawn at random, every pod goes where it may run, and waits only where it may run nowhere.",
         "Kubernetes: the default Filter plugins", judge_worlds, needs=CHANGE_NODES, stands_on=STEERED,
+        hint=(
+            "Compare the decision's table with the pod of the smallest world: each row says which rule keeps it off, "
+            "or none does. Repeat it with `schedproof replay ID`; its YAML is for kubectl."
+        ),
     ),
 )  # fmt: skip

@@ -149,5 +149,6 @@ CLAUSES = (
         "what kube-scheduler cannot read.",
         "extender API: kube-scheduler ignores a prioritize that fails, and tries again after the other verbs",
         judge_answers, always=True,
+        hint="Answer every verb with 200 and its JSON in time; put problems into Error.",
     ),
 )  # fmt: skip

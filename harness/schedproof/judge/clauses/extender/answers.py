@@ -12,7 +12,6 @@ from schedproof.history.history import History
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.extender_calls import (
     NOTHING_ASKED,
     ONLY_PREEMPT,
@@ -46,12 +45,11 @@ def judge_verbs_served(history: History, case: str) -> Finding:
         flaws = [text for call in made if (text := flaw(call, name))]
         if flaws:
             ignored = "; kube-scheduler ignores that silently" if name == "prioritizeVerb" else ""
-            return failed("call-failed", f"{name}: {flaws[0]}{ignored}", **shown(history, case))
+            return failed("call-failed", f"{name}: {flaws[0]}{ignored}")
         if made and not any(answered_in_time(history, call) for call in made):
             return failed(
                 "call-too-slow",
                 f"{name}: {described(made[0])} after {made[0].seconds:.1f} s, beyond its httpTimeout",
-                **shown(history, case),
             )
         if not made:
             missing.append(name)
@@ -59,8 +57,8 @@ def judge_verbs_served(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if missing:
-        return invalid("not-called", never_called(history, ", ".join(missing)), **shown(history, case))
-    return passed(f"{', '.join(configured)}: answered with 200 and what they ask for", **shown(history, case))
+        return invalid("not-called", never_called(history, ", ".join(missing)))
+    return passed(f"{', '.join(configured)}: answered with 200 and what they ask for")
 
 
 def judge_cache_mode(history: History, case: str) -> Finding:
@@ -72,9 +70,7 @@ def judge_cache_mode(history: History, case: str) -> Finding:
     made = filtered + calls(history, "prioritizeVerb", case)
     for call in made:
         if call.status != HTTPStatus.OK or call.error:
-            return failed(
-                "call-failed", f"asked with {call.mode or 'no nodes'}: {described(call)}", **shown(history, case)
-            )
+            return failed("call-failed", f"asked with {call.mode or 'no nodes'}: {described(call)}")
     wrong = [call for call in filtered if call.answered_mode != mode and not _passed_none(call)]
     if wrong:
         wanted = "NodeNames" if mode == "names" else "Nodes"
@@ -82,14 +78,13 @@ def judge_cache_mode(history: History, case: str) -> Finding:
             "wrong-cache-mode",
             f"{described(wrong[0])}: expected {wanted}, as its configuration claims nodeCacheCapable "
             f"{str(mode == 'names').lower()}",
-            **shown(history, case),
         )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not made:
-        return invalid("not-called", never_called(history, "it"), **shown(history, case))
-    return passed(f"{len(made)} calls answered in the mode that was asked for ({mode})", **shown(history, case))
+        return invalid("not-called", never_called(history, "it"))
+    return passed(f"{len(made)} calls answered in the mode that was asked for ({mode})")
 
 
 def _passed_none(call: ExtenderCall) -> bool:
@@ -109,18 +104,17 @@ def judge_filter_subset(history: History, case: str) -> Finding:
                 "unasked-node",
                 f"filter for {call.pod} answered with {', '.join(invented[:3])}, which it was not asked about"
                 + (": kube-scheduler binds the pod there" if call.answered_mode == "nodes" else ""),
-                **shown(history, case),
             )
         if len(set(answered)) < len(answered):
-            return failed("duplicate-node", f"filter for {call.pod} answered with a node twice", **shown(history, case))
+            return failed("duplicate-node", f"filter for {call.pod} answered with a node twice")
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not made:
-        return invalid("not-called", never_called(history, "filterVerb"), **shown(history, case))
+        return invalid("not-called", never_called(history, "filterVerb"))
     if not any(call.answered for call in made):
-        return invalid("empty-answers", "no filter call answered with nodes", **shown(history, case))
-    return passed(f"{len(made)} filter answers within what was asked", **shown(history, case))
+        return invalid("empty-answers", "no filter call answered with nodes")
+    return passed(f"{len(made)} filter answers within what was asked")
 
 
 def judge_failed_reasons(history: History, _case: str) -> Finding:
@@ -162,7 +156,6 @@ def judge_idempotent(history: History, case: str) -> Finding:
                 "answers-differ",
                 f"filter for {made[0].pod} passed {', '.join(lost)} when it was asked first, and not when it was "
                 f"asked the same again ({len(others)} times)",
-                **shown(history, case),
             )
     return _unless_placement_fails(history, case, "questions, all the same,")
 
@@ -174,24 +167,23 @@ def judge_malformed(history: History, case: str) -> Finding:
     """
     made = [record for record in history.of(ExtenderCall, case) if record.by == "harness"]
     if not made:
-        return invalid("not-tried", "no malformed call was made", **shown(history, case))
+        return invalid("not-tried", "no malformed call was made")
     for call in made:
         where = f"{call.what} in place of the arguments of {call.verb}: {described(call)}"
         if call.what.startswith(_INCOMPLETE):
             if unanswered(call):
-                return failed("call-unanswered", f"{where}; expected any answer", **shown(history, case))
+                return failed("call-unanswered", f"{where}; expected any answer")
             continue
         refused = call.status >= HTTPStatus.BAD_REQUEST and not unanswered(call)
         if not refused and not call.error:
             return failed(
                 "malformed-call-accepted",
                 f"{where}; expected an error status, or 200 with Error",
-                **shown(history, case),
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    return passed(f"{len(made)} malformed calls refused, and pods were scheduled after", **shown(history, case))
+    return passed(f"{len(made)} malformed calls refused, and pods were scheduled after")
 
 
 def judge_managed_resources(history: History, case: str) -> Finding:
@@ -209,19 +201,17 @@ def judge_managed_resources(history: History, case: str) -> Finding:
     asking = [pod.name for pod in history.test_pods(case, "probe")]
     others = [pod.name for pod in history.test_pods(case, "unmanaged")]
     if not asking or not others:
-        return invalid("not-tried", "the trial did not have pods of both kinds", **shown(history, case))
+        return invalid("not-tried", "the trial did not have pods of both kinds")
     if left := [pod for pod in asking if pod not in put]:
-        return invalid("not-called", f"kube-scheduler did not ask it about {left[0]}", **shown(history, case))
+        return invalid("not-called", f"kube-scheduler did not ask it about {left[0]}")
     if asked := [pod for pod in others if pod in put]:
         return invalid(
             "unmanaged-pod-asked",
             f"kube-scheduler asked it about {asked[0]}, which asks for nothing that it manages",
-            **shown(history, case),
         )
     managed = ", ".join(resource["name"] for resource in config["managedResources"])
     return passed(
         f"{len(asking)} pods that ask for {managed} were sent to the extender, {len(others)} others were not",
-        **shown(history, case),
     )
 
 
@@ -240,13 +230,11 @@ def judge_empty_nodes(history: History, case: str) -> Finding:
             return failed(
                 "call-unanswered",
                 f"asked about no node, {described(call)}; expected any answer",
-                **shown(history, case),
             )
         if call.status == HTTPStatus.OK and named:
             return failed(
                 "unasked-node",
                 f"asked about no node, {call.request} answered with {', '.join(map(str, named[:3]))}",
-                **shown(history, case),
             )
     return _unless_placement_fails(history, case, "questions about no node")
 
@@ -262,14 +250,13 @@ def judge_both_cache_modes(history: History, case: str) -> Finding:
             return failed(
                 "wrong-cache-mode",
                 f"asked with {call.mode}, filter answered with {answered}",
-                **shown(history, case),
             )
     for one, other in itertools.pairwise(filtered):
         if differ := sorted({*(one.answered or ())} ^ {*(other.answered or ())}):
             return failed(
                 "answers-differ",
                 f"filter passed {', '.join(differ)} only where it was asked with one of {one.mode} and "
-                f"{other.mode}", **shown(history, case),
+                f"{other.mode}",
             )  # fmt: skip
     return _unless_placement_fails(history, case, "questions in both modes")
 
@@ -286,11 +273,10 @@ def judge_concurrent(history: History, case: str) -> Finding:
                 "unasked-node",
                 f"{call.request} for {call.pod} was asked about {', '.join(sorted(call.asked or ()))}, and answered "
                 f"with {', '.join(map(str, others))}, which another question was about at that time",
-                **shown(history, case),
             )
     begins = sorted((call.at - call.seconds, call.at) for call in made)
     if not any(second < ended for (_, ended), (second, _) in itertools.pairwise(begins)):
-        return invalid("not-tried", "no two questions were under way at the same time", **shown(history, case))
+        return invalid("not-tried", "no two questions were under way at the same time")
     return _unless_placement_fails(history, case, "questions at the same time")
 
 
@@ -310,14 +296,12 @@ def judge_large(history: History, case: str) -> Finding:
             return failed(
                 "call-failed",
                 f"{name} about {len(wrong[0].asked or ())} nodes: {described(wrong[0])}",
-                **shown(history, case),
             )
         if many and not any(answered_in_time(history, call) for call in many):
             soonest = min(call.seconds for call in many)
             return failed(
                 "call-too-slow",
                 f"{name} about {len(many[0].asked or ())} nodes took {soonest:.1f} s, which is beyond its httpTimeout",
-                **shown(history, case),
             )
     return _unless_placement_fails(history, case, "questions about few and many nodes")
 
@@ -326,13 +310,11 @@ def judge_healthz(history: History, case: str) -> Finding:
     """Its health was asked for before and after a pod was scheduled: by `ready`, or /healthz where that is null."""
     asked = _own_calls(history, case)
     if not asked:
-        return invalid("not-tried", "its health was not asked for", **shown(history, case))
+        return invalid("not-tried", "its health was not asked for")
     for call in asked:
         if not HTTPStatus.OK <= call.status < HTTPStatus.MULTIPLE_CHOICES:
             how = f"answers {call.status}" if call.status else "does not answer"
-            return failed(
-                "not-healthy", f"{call.verb} {how}: a kubelet cannot tell whether it works", **shown(history, case)
-            )
+            return failed("not-healthy", f"{call.verb} {how}: a kubelet cannot tell whether it works")
     return _unless_placement_fails(history, case, "questions about its health")
 
 
@@ -346,9 +328,9 @@ def _answered(history: History, case: str) -> Finding | None:
         return not_claimed(NOTHING_ASKED)
     for call in _own_calls(history, case):
         if text := flaw(call, verb(history, call)):
-            return failed("call-failed", f"{call.what}: {text}", **shown(history, case))
+            return failed("call-failed", f"{call.what}: {text}")
         if call.error:
-            return failed("call-failed", f"{call.what}: {described(call)}", **shown(history, case))
+            return failed("call-failed", f"{call.what}: {described(call)}")
     return None
 
 
@@ -358,68 +340,81 @@ def _unless_placement_fails(history: History, case: str, what: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if not made:
-        return invalid("not-tried", "no question was asked", **shown(history, case))
-    return passed(f"{len(made)} {what} answered", **shown(history, case))
+        return invalid("not-tried", "no question was asked")
+    return passed(f"{len(made)} {what} answered")
 
 
 CLAUSES = (
     Clause(
         "extender/verbs-served", "Every configured verb answers.",
         "extender API: a 404 on prioritize is ignored by kube-scheduler", judge_verbs_served, needs=SEVERAL_NODES,
+        hint="Serve every verb of spec.extender.config under its path; kube-scheduler ignores a 404 silently.",
     ),
     Clause(
         "extender/filter-subset", "Filter answers only with nodes that were asked about.",
         "extender API: ExtenderFilterResult", judge_filter_subset, needs=CHANGE_NODES, stands_on=STEERED,
+        hint="Answer filter with a subset of the nodes in the request.",
     ),
     Clause(
         "extender/cache-capable",
         "It answers in the mode that its configuration claims: names where nodeCacheCapable, else nodes.",
         "extender API: nodeCacheCapable", judge_cache_mode,
+        hint="With nodeCacheCapable read and answer NodeNames, else Nodes.",
     ),
     Clause(
         "extender/malformed",
         "Malformed input is answered with an error status, or 200 with Error; what only lacks a field is answered "
         "in any way; and it keeps serving.",
         "extender API: ExtenderFilterResult.Error", judge_malformed,
+        hint="Answer 400, or 200 with Error, to what cannot be parsed, and keep the connection's server alive.",
     ),
     Clause(
         "extender/unknown-fields", "Fields that it does not know change nothing: a newer Kubernetes sends more.",
         "Kubernetes: API conventions, unknown fields", judge_unknown_fields, stands_on=STEERED,
+        hint="Read the fields that you need, and skip all others: no strict decoding.",
     ),
     Clause(
         "extender/empty-nodes", "A question about no node is answered, with no node; and it keeps serving.",
         "extender API: ExtenderArgs, whose lists may be empty", judge_empty_nodes, stands_on=STEERED,
+        hint="An empty list is no request for all nodes, and has no first element.",
     ),
     Clause(
         "extender/both-cache-modes", "Asked with names of nodes or with whole nodes, it answers in the same way.",
         "extender API: nodeCacheCapable, which each deployment configures", judge_both_cache_modes,
         needs=SEVERAL_NODES, features=frozenset({"both-cache-modes"}), stands_on=STEERED,
+        hint="Look which of NodeNames and Nodes the request has, and answer with the same one.",
     ),
     Clause(
         "extender/idempotent", "Filter takes nothing down: the same question has the same answer when it comes again.",
         "kube-scheduler: a pod is tried again after each failure", judge_idempotent, stands_on=STEERED,
+        hint="Reserve nothing when filter is asked: kube-scheduler asks again after each failure.",
     ),
     Clause(
         "extender/failed-reasons", "Each node that filter leaves out has a reason.",
         "extender API: ExtenderFilterResult.FailedNodes", judge_failed_reasons, level="recommended", whole_run=True,
+        hint="Give each node that is left out a reason in FailedNodes, for the pod's condition.",
     ),
     Clause(
         "extender/healthz", "It answers positively on the path that tells its health, while it serves.",
         "Kubernetes: liveness and readiness probes", judge_healthz, level="recommended",
+        hint="Serve /healthz, or name another path in spec.extender.ready; what was asked does not matter.",
     ),
     Clause(
         "extender/concurrent", "Questions at the same time are all answered, each with the nodes that it is about.",
         "extender API: net/http, several schedulers and profiles", judge_concurrent, needs=SEVERAL_NODES,
         stands_on=STEERED,
+        hint="Keep what belongs to a request in local variables; guard what is shared by a lock.",
     ),
     Clause(
         "extender/large", "A question about 5,000 nodes is answered within its httpTimeout.",
         "Kubernetes: considerations for large clusters; Extender.httpTimeout", judge_large, stands_on=STEERED,
+        hint="One query for all nodes, and no loop over all nodes within a loop over all nodes.",
     ),
     Clause(
         "extender/managed-resources",
         "Pods that ask for what it manages are sent to it and bound; others are bound without it.",
         "kubescheduler.config.k8s.io: Extender.managedResources", judge_managed_resources,
         features=frozenset({"managed-resources"}), needs=CHANGE_NODES,
+        hint="Let pods through that ask for none of the managed resources.",
     ),
 )  # fmt: skip

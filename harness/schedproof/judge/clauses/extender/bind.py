@@ -11,7 +11,6 @@ from schedproof.history.history import Attempt, History
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import AUDIT, HOLD_BINDINGS, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, never_called, unanswered
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
@@ -54,14 +53,13 @@ def judge_bind_error(history: History, case: str) -> Finding:
                 "false-bind-success",
                 f"bind for {call.pod} answered without an error, although its Binding to {attempts[-1].node} was "
                 f"refused ({attempts[-1].code}): kube-scheduler takes the pod as bound, and never tries it again",
-                **shown(history, case),
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not refused:
-        return invalid("no-binding-refused", "no Binding of a call of bind was refused", **shown(history, case))
-    return passed(f"{len(refused)} refused Bindings were reported, or tried again at once", **shown(history, case))
+        return invalid("no-binding-refused", "no Binding of a call of bind was refused")
+    return passed(f"{len(refused)} refused Bindings were reported, or tried again at once")
 
 
 def judge_bind_again(history: History, case: str) -> Finding:
@@ -75,18 +73,14 @@ def judge_bind_again(history: History, case: str) -> Finding:
     bound = {pod.uid: history.bindings[pod.uid].node for pod in history.test_pods(case) if pod.uid in history.bindings}
     asked = [(call, bound[call.uid]) for call in made if call.uid in bound]
     if {call.node == node for call, node in asked} != {True, False}:
-        return invalid(
-            "not-tried", "no bound pod was asked to be bound to its node, and to another", **shown(history, case)
-        )
+        return invalid("not-tried", "no bound pod was asked to be bound to its node, and to another")
     for call, node in asked:
         where = f"bind for {call.pod}, which is on {node}, to {call.node}: {described(call)}"
         if unanswered(call):
-            return failed("call-unanswered", f"{where}; expected any answer", **shown(history, case))
+            return failed("call-unanswered", f"{where}; expected any answer")
         if call.node != node and _says_bound(call):
-            return failed(
-                "false-bind-success", f"{where}; expected an error: it is not on that node", **shown(history, case)
-            )
-    return passed(f"{len(asked)} repeated calls of bind changed nothing, and were answered", **shown(history, case))
+            return failed("false-bind-success", f"{where}; expected an error: it is not on that node")
+    return passed(f"{len(asked)} repeated calls of bind changed nothing, and were answered")
 
 
 def _unconfigured(history: History) -> Finding | None:
@@ -108,15 +102,21 @@ CLAUSES = (
     Clause(
         "extender/bind-binds", "A pod of which bind answers without an error is bound to the node that was asked for.",
         "extender API: ExtenderBindingResult", judge_bind_binds, whole_run=True,
+        hint="Post the Binding to the node of the request, and answer once the apiserver has.",
     ),
     Clause(
         "extender/bind-error", "Where a Binding is refused, the answer to bind says so.",
         "extender API: ExtenderBindingResult.Error", judge_bind_error, needs=HOLD_BINDINGS | AUDIT,
+        hint=(
+            "Put the apiserver's refusal into Error: kube-scheduler then frees the pod's place, and tries the pod "
+            "again."
+        ),
     ),
     Clause(
         "extender/bind-again",
         "To bind a bound pod again changes nothing, and is answered; to bind it to another node, with an error.",
         "Kubernetes: a second Binding is refused with 409 (pods/binding, assignPod)", judge_bind_again,
         needs=SEVERAL_NODES,
+        hint="A 409 from the apiserver is an error, unless the pod is on the node that was asked for.",
     ),
 )  # fmt: skip

@@ -13,7 +13,6 @@ from schedproof.history.acts import LineFault
 from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.extender_calls import (
     ONLY_PREEMPT,
     calls,
@@ -62,24 +61,23 @@ def judge_outage(history: History, case: str) -> Finding:
             return failed(
                 "bound-during-outage",
                 f"{pod.name} was bound to {binding.node} while the extender was broken, and it is not ignorable",
-                **shown(history, case),
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not outages or not pods:
-        return invalid("no-outage", "the extender was not broken while pods waited", **shown(history, case))
+        return invalid("no-outage", "the extender was not broken while pods waited")
     healed = outages[-1][1]
     again = [(call, flaw(call, name)) for name in names for call in calls(history, name, case) if call.begun > healed]
     # A Binding of its own is seen before the answer to bind comes, which may be on record after the case only.
     if not again and not _bound_by_itself(history, pods, healed):
-        return invalid("not-called", never_called(history, "it again"), **shown(history, case))
+        return invalid("not-called", never_called(history, "it again"))
     if again and all(wrong for _, wrong in again):  # pods that do not wait for it do not show that it is gone for good
         last, wrong = again[-1]
         code = "call-unanswered" if unanswered(last) else "call-failed"
-        return failed(code, f"asked again after the outage, no call of it succeeded: {wrong}", **shown(history, case))
+        return failed(code, f"asked again after the outage, no call of it succeeded: {wrong}")
     became = "waited, and were bound afterwards" if needed else "were bound all the same"
-    return passed(f"{len(pods)} pods {became}, and it was asked again", **shown(history, case))
+    return passed(f"{len(pods)} pods {became}, and it was asked again")
 
 
 def _bound_by_itself(history: History, pods: Sequence[TestPod], since: float) -> bool:
@@ -96,15 +94,18 @@ CLAUSES = (
     Clause(
         "extender/required-down", "While it is down pods wait; once it is back they are scheduled.",
         "kubescheduler.config.k8s.io: Extender.ignorable (false)", judge_required,
+        hint="Accept connections at any time: kube-scheduler makes new ones after an outage.",
     ),
     Clause(
         "extender/ignorable-down",
         "While it is down pods are scheduled without it; once it is back it is asked again, and answers.",
         "kubescheduler.config.k8s.io: Extender.ignorable", judge_ignorable, features=frozenset({"ignorable"}),
+        hint="Set ignorable: true in spec.extender.config; an extender that binds cannot be ignored.",
     ),
     Clause(
         "extender/slow",
         "Where no answer comes within httpTimeout it counts as down; once it answers again, pods are scheduled.",
         "kubescheduler.config.k8s.io: Extender.httpTimeout", judge_outage,
+        hint="Set httpTimeout to a few seconds: until then the pod at hand, and all behind it, wait.",
     ),
 )  # fmt: skip

@@ -15,7 +15,6 @@ from schedproof.history.history import History, TestPod
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import CHANGE_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, flaw, never_called
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.manifest import priority
@@ -30,25 +29,23 @@ def judge_preempt(history: History, case: str) -> Finding:
     made = calls(history, "preemptVerb", case)
     for call in made:
         if text := flaw(call, "preemptVerb"):
-            return failed("call-failed", text, **shown(history, case))
+            return failed("call-failed", text)
         if illegal := _illegal(history, call):
-            return failed(*illegal, **shown(history, case))
+            return failed(*illegal)
     preemptors = history.test_pods(case, "preemptor")
     if made and (left := next((pod for pod in preemptors if pod.uid not in history.bindings), None)):
         return failed(
             "preemptor-not-bound",
             f"{left.name} was not bound, although {_offered(made)} nodes were offered on which others can make room; "
             f"{described(made[-1])}",
-            **shown(history, case),
         )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not made or not preemptors:
-        return invalid("not-called", never_called(history, "preemptVerb"), **shown(history, case))
+        return invalid("not-called", never_called(history, "preemptVerb"))
     return passed(
         f"{len(made)} answers about victims on {_offered(made)} nodes were legal; {len(preemptors)} pods were bound",
-        **shown(history, case),
     )
 
 
@@ -107,5 +104,9 @@ CLAUSES = (
         "and with the number of PodDisruptionBudgets that they violate.",
         "extender API: ExtenderPreemptionResult; ProcessPreemption", judge_preempt, needs=CHANGE_NODES,
         features=frozenset({"preempt"}),
+        hint=(
+            "Answer NodeNameToMetaVictims with metadata.uid of each victim, on nodes of the request; leave out a node, "
+            "not its victims."
+        ),
     ),
 )  # fmt: skip

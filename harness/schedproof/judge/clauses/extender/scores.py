@@ -16,7 +16,6 @@ from schedproof.history.history import History
 from schedproof.history.observations import ExtenderCall
 from schedproof.judge.clause import IDLE_NODES, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.extender_calls import calls, configuration, described, flaw, never_called
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
@@ -34,21 +33,20 @@ def judge_score_range(history: History, case: str) -> Finding:
     made = calls(history, _NAME, case)
     for call in made:
         if call.scores is None and not _unread(call):
-            return failed("call-failed", f"{described(call)}: that is no HostPriorityList", **shown(history, case))
+            return failed("call-failed", f"{described(call)}: that is no HostPriorityList")
         for host, score in call.scores or ():
             if score is not None and not (_is_integer(score) and 0 <= score <= _HIGHEST):
                 return failed(
                     "score-out-of-range",
                     f"{host} got the score {score} for {call.pod}; expected an integer from 0 to {_HIGHEST}: "
                     "kube-scheduler takes what is beyond as it is, and one number that is no integer voids the answer",
-                    **shown(history, case),
                 )
     if (finding := _unproved(history, case, made)) is not None:
         return finding
     most = max(len(call.asked or ()) for call in made)
     if most <= _HIGHEST + 1:
-        return invalid("too-few", f"it never scored more than {most} nodes at once", **shown(history, case))
-    return passed(f"{_counted(made)}, of up to {most} nodes, within 0 and {_HIGHEST}", **shown(history, case))
+        return invalid("too-few", f"it never scored more than {most} nodes at once")
+    return passed(f"{_counted(made)}, of up to {most} nodes, within 0 and {_HIGHEST}")
 
 
 def judge_complete(history: History, case: str) -> Finding:
@@ -62,13 +60,13 @@ def judge_complete(history: History, case: str) -> Finding:
     made, late = calls(history, _NAME, case), LateDecisions(history)
     in_time = [call for call in made if not late.why_between(call.begun, call.at)]
     if made and not in_time:
-        return invalid(LATE, late.why_between(made[0].begun, made[0].at), **shown(history, case))
+        return invalid(LATE, late.why_between(made[0].begun, made[0].at))
     for call in in_time:
         if wrong := _wrongly_left_out(history, case, call):
-            return failed("node-left-out", wrong, **shown(history, case))
+            return failed("node-left-out", wrong)
     if (finding := _unproved(history, case, made)) is not None:
         return finding
-    return passed(_counted(made), **shown(history, case))
+    return passed(_counted(made))
 
 
 def judge_integers(history: History, _case: str) -> Finding:
@@ -166,16 +164,15 @@ def _unproved(history: History, case: str, made: list[ExtenderCall]) -> Finding 
         return failed(
             "call-failed",
             f"{flaws[0]}: kube-scheduler ignores that silently ({len(flaws)} of {len(made)} calls)",
-            **shown(history, case),
         )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not made:
-        return invalid("not-called", never_called(history, _NAME), **shown(history, case))
+        return invalid("not-called", never_called(history, _NAME))
     asked = {call.pod for call in made}
     if missing := [pod.name for pod in history.test_pods(case, "probe") if pod.name not in asked]:
-        return invalid("not-called", f"kube-scheduler asked for no scores for {missing[0]}", **shown(history, case))
+        return invalid("not-called", f"kube-scheduler asked for no scores for {missing[0]}")
     return None
 
 
@@ -202,19 +199,23 @@ CLAUSES = (
     Clause(
         "extender/prioritize-range", "Scores are integers from 0 to 10.",
         "extender API: MaxExtenderPriority", judge_score_range, needs=IDLE_NODES,
+        hint="Scale scores to 0..10 (MaxExtenderPriority), not to 100.",
     ),
     Clause(
         "extender/prioritize-complete",
         "Every node that deserves one has a score. Nodes may be left out where they would have 0.",
         "extender API: HostPriorityList; kube-scheduler takes a host that is left out for 0", judge_complete,
         needs=IDLE_NODES,
+        hint="Return a HostPriority for each node of the request.",
     ),
     Clause(
         "extender/prioritize-integers", "All scores are integers: one float voids an answer.",
         "extender API: HostPriority.Score is an int64", judge_integers, needs=SEVERAL_NODES, whole_run=True,
+        hint="Round scores: one float makes kube-scheduler drop the whole answer.",
     ),
     Clause(
         "extender/prioritize-no-duplicates", "No node is scored twice in an answer: scores would add up.",
         "extender API: HostPriorityList", judge_no_duplicates, needs=SEVERAL_NODES, whole_run=True,
+        hint="Return each host once: its scores are added up.",
     ),
 )  # fmt: skip

@@ -12,7 +12,6 @@ from schedproof.history.acts import TransportTried
 from schedproof.history.history import History
 from schedproof.judge.clause import Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.extender_calls import NOTHING_ASKED, asking_verbs, configuration
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
@@ -30,7 +29,7 @@ def judge_tls(history: History, case: str) -> Finding:
         return not_claimed(f"{NOTHING_ASKED}: there is no question that changes nothing")
     asked = {record.how: record for record in history.of(TransportTried, case)}
     if not asked:
-        return invalid("not-tried", "no question was asked past kube-scheduler", **shown(history, case))
+        return invalid("not-tried", "no question was asked past kube-scheduler")
     if not configuration(history).get("enableHTTPS"):
         return failed(
             "not-configured",
@@ -39,19 +38,18 @@ def judge_tls(history: History, case: str) -> Finding:
     if not _answered(asked[AS_CONFIGURED]):
         code = "call-failed" if asked[AS_CONFIGURED].status else "call-unanswered"
         said = _said(asked[AS_CONFIGURED])
-        return failed(code, f"a question over HTTPS, by its tlsConfig, had {said}", **shown(history, case))
+        return failed(code, f"a question over HTTPS, by its tlsConfig, had {said}")
     refused = [PLAIN, WITHOUT_CERTIFICATE] if _MUTUAL in history.claims.features else [PLAIN]
     for how in refused:
         if _answered(asked[how]):
             return failed(
                 "insecure-call-answered",
                 f"a question {how} was answered ({_said(asked[how])})",
-                **shown(history, case),
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    return passed(f"answered over HTTPS; refused: questions {', '.join(refused)}", **shown(history, case))
+    return passed(f"answered over HTTPS; refused: questions {', '.join(refused)}")
 
 
 def _answered(record: TransportTried) -> bool:
@@ -69,5 +67,6 @@ CLAUSES = (
         "certificate.",
         "kubescheduler.config.k8s.io: Extender.enableHTTPS, tlsConfig", judge_tls, features=frozenset({"tls"}),
         also=frozenset({_MUTUAL}),
+        hint="Serve TLS on the port, with nothing beside it; to see clients' certificates, require and verify them.",
     ),
 )  # fmt: skip

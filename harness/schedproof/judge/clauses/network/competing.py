@@ -12,7 +12,7 @@ from schedproof.candidate.claims import Claims
 from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, Clause
 from schedproof.judge.clauses.network.preference import judge_probes
-from schedproof.judge.rulings.evidence import ruled_table, shown
+from schedproof.judge.rulings.evidence import ruled_table
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.verdict import Finding, invalid
 
@@ -35,7 +35,7 @@ def judge_many_nodes(history: History, case: str) -> Finding:
         if (found := len(ruling.feasible)) < MANY:
             return invalid(
                 "too-few", f"{pod.name} fitted on {found} nodes, and {MANY} are meant",
-                decisions=[ruled_table(ruling)], **shown(history, case),
+                decisions=[ruled_table(ruling)],
             )  # fmt: skip
     return finding
 
@@ -47,22 +47,31 @@ def only_breaks_ties(claims: Claims) -> str:
     return "" if first else "traffic is claimed to break ties only (network.priority: tie-breaker)"
 
 
+_HINT = (
+    "Compare traffic before all else. In a kube-scheduler, one point of its scores must count more than all other "
+    "score plugins together (`schedproof check` counts them); else claim network.priority: tie-breaker."
+)
+
+
 CLAUSES = (
     Clause(
         "network/before-capacity",
         "Where nodes differ in what is free, the quietest gets the pod, be it the fullest or the emptiest.",
         "the candidate's own claim (network.priority: first)", judge_before_others,
         needs=SCRIPTED_METRICS | CHANGE_NODES, unclaimed=only_breaks_ties,
+        hint=_HINT,
     ),
     Clause(
         "network/before-preferences",
         "The quietest node gets the pod also where it is the least preferred for its taints, labels, images and pods.",
         "the candidate's own claim (network.priority: first)", judge_before_others,
         needs=SCRIPTED_METRICS | CHANGE_NODES, unclaimed=only_breaks_ties,
+        hint=_HINT,
     ),
     Clause(
         "network/many-nodes",
         f"Of {MANY} nodes the quietest gets the pod, wherever it is among them.",
         "the candidate's own claim", judge_many_nodes, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
+        hint="Compare all nodes that fit: take neither the first few of a list, nor a sample.",
     ),
 )  # fmt: skip

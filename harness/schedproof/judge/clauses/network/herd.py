@@ -6,7 +6,6 @@ from schedproof.candidate.claims import Claims
 from schedproof.history.history import History
 from schedproof.judge.clause import SCRIPTED_METRICS, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -33,15 +32,13 @@ def judge_herd(history: History, case: str) -> Finding:
     nodes = {binding.node for binding in burst}
     choices = {len(rule_binding(history, binding).feasible) for binding in burst}
     if len(burst) < 2 or min(choices) < 2:
-        return invalid("no-choice", "there was no burst of pods that fit on several nodes", **shown(history, case))
+        return invalid("no-choice", "there was no burst of pods that fit on several nodes")
     if len(nodes) == 1:
         late = LateDecisions(history)
         if why := late.why_between(min(pod.at for pod in pods), max(binding.at for binding in burst)):
-            return invalid(LATE, why, **shown(history, case))
-        return failed(
-            "burst-on-one-node", f"all {len(burst)} pods of a burst went to {nodes.pop()}", **shown(history, case)
-        )
-    return passed(f"{len(burst)} pods of a burst went to {len(nodes)} nodes", **shown(history, case))
+            return invalid(LATE, why)
+        return failed("burst-on-one-node", f"all {len(burst)} pods of a burst went to {nodes.pop()}")
+    return passed(f"{len(burst)} pods of a burst went to {len(nodes)} nodes")
 
 
 CLAUSES = (
@@ -49,5 +46,6 @@ CLAUSES = (
         "network/herd",
         "A burst of pods, of which no reading shows anything yet, does not all go to one node.",
         "the candidate's own claim", judge_herd, needs=SCRIPTED_METRICS, unclaimed=not_counting,
+        hint="Count what was just placed until readings show it, if claims.network.own-placements is counted.",
     ),
 )  # fmt: skip

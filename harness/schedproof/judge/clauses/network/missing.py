@@ -13,7 +13,7 @@ from schedproof.history.history import History, TestPod
 from schedproof.judge.clause import CHANGE_NODES, SCRIPTED_METRICS, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, excused_pods, placements_may_explain, quietest_of
-from schedproof.judge.rulings.evidence import ruled_table, shown
+from schedproof.judge.rulings.evidence import ruled_table
 from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.rulings.outweighed import outweighed, tie_broken
 from schedproof.judge.rulings.ruling import Ruling, rule_binding
@@ -67,7 +67,7 @@ def judge_missing_node(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if wrong := unscored(history, case):
-        return failed("call-failed", wrong, **shown(history, case))
+        return failed("call-failed", wrong)
     probes = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     decisions = [_decision(history, pod) for pod in probes]
     tried = [one for one in decisions if one.known and one.missing]
@@ -81,24 +81,22 @@ def judge_missing_node(history: History, case: str) -> Finding:
         if wrong and not (one.pod.uid in excused and _placements_may_explain(history, policy, one)):
             first, why = outweighed(history, one.ruling)
             if first and not any(_against_policy(policy, one.at(node), quietest) for node in first):
-                return invalid("outweighed", f"{one.pod.name}: {why}", **shown(history, case))
+                return invalid("outweighed", f"{one.pod.name}: {why}")
             text = f"{one.pod.name} went to {one.chosen}; claimed on-missing {policy}: a node without samples {wrong}"
         elif one.pod.uid not in excused and (wrong := _scored_against(policy, one, scores.get(one.pod.name, {}))):
             text = f"{one.pod.name}: claimed on-missing {policy}: {wrong}"
         else:
             continue
         table = ruled_table(one.ruling, expected=quietest)
-        return failed("against-on-missing", text, decisions=[table], **shown(history, case))
+        return failed("against-on-missing", text, decisions=[table])
     if (late_one := _missed(policy, tried, judged)) is not None:
-        return invalid(LATE, f"{late_one.pod.name}: {late.why(late_one.pod)}", **shown(history, case))
+        return invalid(LATE, f"{late_one.pod.name}: {late.why(late_one.pod)}")
     if not judged:
-        return invalid(
-            "no-choice", "no pod was placed while a node that it fits on had no samples", **shown(history, case)
-        )
+        return invalid("no-choice", "no pod was placed while a node that it fits on had no samples")
     undecided = [one for one in judged if not any(tie_broken(history, one.ruling, node) for node in one.missing)]
     if policy == "neutral" and (wrong := _always_avoided(undecided)):
-        return failed("against-on-missing", f"claimed on-missing neutral: {wrong}", **shown(history, case))
-    return passed(f"{len(judged)} decisions with a node that has no samples; claimed: {policy}", **shown(history, case))
+        return failed("against-on-missing", f"claimed on-missing neutral: {wrong}")
+    return passed(f"{len(judged)} decisions with a node that has no samples; claimed: {policy}")
 
 
 def _decision(history: History, pod: TestPod) -> _Decision:
@@ -185,10 +183,12 @@ CLAUSES = (
         "network/missing-node",
         "A node without samples blocks no pod, and is treated as the candidate claims (on-missing).",
         "the candidate's own claim", judge_missing_node, needs=SCRIPTED_METRICS | CHANGE_NODES, stands_on=STEERED,
+        hint="A node without a sample is not one with 0: treat it as claims.network.on-missing says.",
     ),
     Clause(
         "network/some-without",
         "Nodes that lost their samples are treated as claimed (on-missing): an old reading of theirs is not used.",
         "the candidate's own claim", judge_missing_node, needs=SCRIPTED_METRICS,
+        hint="Drop readings that are older than the window: a node without new ones has none.",
     ),
 )  # fmt: skip

@@ -74,7 +74,7 @@ def _beyond_resolution(history: History, case: str) -> Finding | None:
     excused, late = excused_pods(history, pods), LateDecisions(history)
     for pod in pods:
         if (binding := history.bindings.get(pod.uid)) is None:
-            return failed("not-bound-in-time", f"{pod.name} was never bound", **shown(history, case))
+            return failed("not-bound-in-time", f"{pod.name} was never bound")
         if late.why(pod):
             continue
         load = _load(history, pod)
@@ -85,13 +85,13 @@ def _beyond_resolution(history: History, case: str) -> Finding | None:
         if not (pod.uid in excused and placements_may_explain(history, pod, ruling, load)):
             first, why = outweighed(history, ruling)
             if first and all(load.get(node, math.inf) <= limit for node in first):
-                return invalid("outweighed", f"{pod.name}: {why}", **shown(history, case))
+                return invalid("outweighed", f"{pod.name}: {why}")
             right = " or ".join(sorted(node for node, rate in load.items() if rate <= limit))
             return failed(
                 "probe-not-on-quietest",
                 f"{pod.name} went to {binding.node}, expected {right}: the two quietest nodes differ by less than the "
                 "claimed resolution, and all others differ from the quietest by more",
-                decisions=[ruled_table(ruling, expected=right)], **shown(history, case),
+                decisions=[ruled_table(ruling, expected=right)],
             )  # fmt: skip
     return None
 
@@ -115,7 +115,7 @@ def judge_bind_refused(history: History, case: str) -> Finding:
     finding = judge_probes(history, case, distinct=2)
     refused = {record.pod for record in history.of(Admission, case) if record.code}
     if finding.outcome == "passed" and any(pod.name not in refused for pod in history.released(case)):
-        return invalid("no-binding-refused", "no Binding was refused of some of the probes", **shown(history, case))
+        return invalid("no-binding-refused", "no Binding was refused of some of the probes")
     return finding
 
 
@@ -165,9 +165,9 @@ def judge_probes(history: History, case: str, *, distinct: int, controlled: bool
         # It did not bind the pod that was to show what it has seen: the probes are not all there.
         return judge_placement(history, case)
     if reason := not_all_scored(history):
-        return invalid("not-all-nodes-scored", reason, timeline=timeline(history, case))
+        return invalid("not-all-nodes-scored", reason)
     if not pods:
-        return invalid("not-tried", "nothing was tried", timeline=timeline(history, case))
+        return invalid("not-tried", "nothing was tried")
     evidence = shown(history, case)
     unbound = [pod.name for pod in pods if pod.uid not in history.bindings]
     if unbound:
@@ -446,69 +446,89 @@ def _control_problem(history: History, case: str) -> str:
     return f"the control, which ignores traffic, also placed all {len(controls)} of its probes on the quietest node"
 
 
+_HINT = "Compare readings and scores in the decision's table; a higher score must mean less traffic."
+
+
 CLAUSES = (
     Clause(
         "network/least-traffic",
         "Among feasible nodes, the one with the least traffic gets the pod, whichever node that is.",
         "the candidate's own claim", judge_least_traffic, needs=SCRIPTED_METRICS,
+        hint=_HINT,
     ),
     Clause(
         "network/flip", "When the load is swapped, the preference follows within window plus refresh.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+        hint=_HINT,
     ),
     Clause(
         "network/waiting",
         "A pod that has waited is placed by the traffic of the time at which it can be, and not of an earlier one.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS | CHANGE_NODES,
+        hint="Read the traffic, nodes and tolerations at each attempt; keep nothing of them by a pod's uid.",
     ),
     Clause(
         "network/bind-refused",
         "A pod whose Binding was refused is placed by the traffic of the time at which it is tried again.",
         "the candidate's own claim", judge_bind_refused, needs=SCRIPTED_METRICS | HOLD_BINDINGS,
+        hint="After a refused Binding decide anew: of a try, keep no readings, scores or chosen node by the pod's uid.",
     ),
     Clause(
         "network/ranking",
         "Where the quietest node is infeasible, the second-quietest gets the pod, and so on down.",
         "the candidate's own claim", judge_ranking, needs=SCRIPTED_METRICS | CHANGE_NODES,
+        hint=_HINT,
     ),
     Clause(
         "network/large-counters", "Counters near 2^60, and rates to match, rank correctly.",
         "Prometheus: samples are float64; scores are int64", judge_flip, needs=SCRIPTED_METRICS,
+        hint="Multiply in floating point, or divide first: 100 times a rate can exceed int64.",
     ),
     Clause(
         "network/near-zero", "Rates of a few bytes per second, and of none, rank correctly.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+        hint="Compare rates as they are: whole kilobytes make small ones equal, and 0 is a reading, not a missing one.",
     ),
     Clause(
         "network/window", "Traffic older than the claimed window does not affect placement.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+        hint="Use rate(...[WINDOW]) with the claimed window; a longer one still sees load that is over.",
     ),
     Clause(
         "network/burst", "Traffic counts by its mean over the claimed window: a burst within it counts by its share.",
         "Prometheus: rate() is a mean over its range, irate() is not", judge_flip, level="recommended",
         needs=SCRIPTED_METRICS,
+        hint="Use rate(), or an average, over the whole claimed window; irate() sees its last two samples.",
     ),
     Clause(
         "network/outlier", "One node that is very busy does not hide what the others differ by.",
         "schedproof; of scores the feature strict promises it (normalize/strict)",
         judge_flip, level="recommended", needs=SCRIPTED_METRICS, obstacle=no_third_node,
+        hint=(
+            "Score by places or ratios: as a share of the range from least to most, a difference shrinks with the "
+            "most."
+        ),
     ),
     Clause(
         "network/rate-not-total", "A node that is busy now loses to one that is idle now, whatever their totals.",
         "Prometheus: counters are read as rates", judge_flip, needs=SCRIPTED_METRICS,
+        hint="Use rate() over the counter, not its value nor the sum of its samples.",
     ),
     Clause(
         "network/counter-reset",
         "A rebooted node is neither the quietest nor the loudest because its counter started over.",
         "Prometheus: rate() adjusts for counter resets", judge_flip, needs=SCRIPTED_METRICS,
+        hint="Use rate(), which adjusts for resets; a difference of two samples does not.",
     ),
     Clause(
         "network/duplicate-series", "A node whose series are there twice, from two replicas, has no more traffic.",
         "Prometheus: replicas with external labels", judge_flip, level="recommended", needs=SCRIPTED_METRICS,
+        hint="Use max by (node), not sum by (node); in joins aggregate both sides first, or select one replica.",
     ),
     Clause(
         "network/interface", "Only the claimed device counts.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
+        hint="Select the claimed device in the query: {device=\"...\"}.",
     ),
     Clause(
         "network/joins",
@@ -516,20 +536,27 @@ CLAUSES = (
         "an address is that of the node that has it now.",
         "Prometheus: vector matching; node_exporter: node_uname_info", judge_flip,
         needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
+        hint=(
+            "Match a node's name or address as a whole (a regular expression without an end matches longer ones), and "
+            "do not keep which node an address was."
+        ),
     ),
     Clause(
         "network/node-names", "Names are compared as they are: with dots, of 253 characters, and as no expression.",
         "Kubernetes: names of objects (RFC 1123 subdomains)", judge_flip,
         needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
+        hint="Escape a node's name in a regular expression, or compare it as it is; keep all of its 253 characters.",
     ),
     Clause(
         "network/direction", "Only the claimed direction counts.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS, unclaimed=no_other_direction,
+        hint="Ask for receive or transmit, as claimed, and do not add the two.",
     ),
     Clause(
         "network/real-traffic",
         "The quietest node gets the pod end to end: real packets, a real exporter, a real scrape.",
         "the candidate's own claim", judge_flip, needs=frozenset({"load"}) | SEVERAL_NODES,
         obstacle=no_packets_for,
+        hint=_HINT,
     ),
 )  # fmt: skip

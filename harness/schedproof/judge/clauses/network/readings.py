@@ -15,7 +15,6 @@ from schedproof.history.world import RESERVED
 from schedproof.judge.clause import CHANGE_NODES, IDLE_NODES, SCRIPTED_METRICS, STEERED, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT, judge_recovery
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.rulings.scored import found_something, queries, unscored
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -33,17 +32,15 @@ def judge_zero_traffic(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if wrong := unscored(history, case):
-        return failed("call-failed", wrong, **shown(history, case))
+        return failed("call-failed", wrong)
     loads = [record.traffic for record in history.of(NodesLoad, case)]
     if not all(loads) or not loads or any(any(load.values()) for load in loads):
-        return invalid("load-not-shown", "the nodes were not without traffic", **shown(history, case))
+        return invalid("load-not-shown", "the nodes were not without traffic")
     if not all(_has_read(history, case, record) for record in history.of(NodesLoad, case)):
-        return invalid("no-samples-seen", _why_nothing_was_read(history, case), **shown(history, case))
+        return invalid("no-samples-seen", _why_nothing_was_read(history, case))
     bound = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     if not any(len(rule_binding(history, history.bindings[pod.uid]).feasible) > 1 for pod in bound):
-        return invalid(
-            "no-choice", "there never were two nodes to choose from, so nothing was scored", **shown(history, case)
-        )
+        return invalid("no-choice", "there never were two nodes to choose from, so nothing was scored")
     return finding
 
 
@@ -83,11 +80,7 @@ def judge_no_readings(history: History, case: str) -> Finding:
     """The same while Prometheus answers, but has no reading of any node: that is an outage too."""
     assert history.claims.network is not None
     wrong = unscored(history, case)
-    return (
-        failed("call-failed", wrong, **shown(history, case))
-        if wrong
-        else _outage(history, case, history.claims.network.without_readings)
-    )
+    return failed("call-failed", wrong) if wrong else _outage(history, case, history.claims.network.without_readings)
 
 
 def judge_stale_series(history: History, case: str) -> Finding:
@@ -122,14 +115,14 @@ def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
         return invalid(
             "random-chooser-passes",
             f"a random chooser would look like one that keeps old readings with probability {chance:.1e}",
-            measured=measured, **shown(history, case),
+            measured=measured,
         )  # fmt: skip
     if right:
         return failed(
             "old-readings-used",
             f"all pods went to the node that was the quietest before its readings ended ({', '.join(sorted(quietest))} "
             f"in turn; by chance with probability {chance:.1e}): readings older than the claimed window are used",
-            measured=measured, **shown(history, case),
+            measured=measured,
         )  # fmt: skip
     return finding
 
@@ -150,16 +143,12 @@ def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
     outages = list(_outages(history, case))
     finding = judge_placement(history, case)
     if finding.outcome == "failed" or not outages:
-        return (
-            finding
-            if finding.outcome == "failed"
-            else invalid("no-outage", "there was no outage", **shown(history, case))
-        )
+        return finding if finding.outcome == "failed" else invalid("no-outage", "there was no outage")
     ends = {
         pod: end for pod in history.test_pods(case, "outage") for begin, end in outages if begin <= pod.at < end
     }  # fmt: skip
     if not ends:
-        return invalid("no-outage", "no pod was created during the outage", **shown(history, case))
+        return invalid("no-outage", "no pod was created during the outage")
     bound = {uid: binding.at for uid, binding in history.bindings.items()}
     early = [pod for pod, end in ends.items() if bound.get(pod.uid, math.inf) < end]
     late = [pod for pod in ends if pod not in early]
@@ -168,7 +157,6 @@ def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
         return failed(
             "bound-during-outage",
             f"{early[0].name} was bound to {node} during the outage; claimed on-outage: wait",
-            **shown(history, case),
         )
     if finding.outcome != "passed":
         return finding
@@ -176,7 +164,6 @@ def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
         return failed(
             "not-bound-during-outage",
             f"{late[0].name} was bound only after the outage; claimed on-outage: schedule",
-            **shown(history, case),
         )
     what = {"wait": "waited for its end", "schedule": "were scheduled during it"}.get(
         policy or "", f"were scheduled, {len(late)} of them after it"
@@ -184,7 +171,7 @@ def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
     broken = ", ".join(dict.fromkeys(r.fault for r in history.of(LineFault, case) if r.on))
     summary = f"Prometheus {broken}: {len(ends)} pods {what}"
     if history.claims.network.recovers_within is None:
-        return passed(f"{summary}; no time to recover is claimed", **shown(history, case))
+        return passed(f"{summary}; no time to recover is claimed")
     recovery = judge_recovery(history, case)
     if recovery.outcome != "passed":
         return recovery
@@ -203,14 +190,14 @@ def judge_query_cost(history: History, case: str) -> Finding:
         return finding
     costs = {role: _queries(history, case, role) for role in ("few", "all")}
     if not any(history.of(PrometheusQuery)):
-        return invalid("no-samples-seen", "it sent no query to Prometheus", **shown(history, case))
+        return invalid("no-samples-seen", "it sent no query to Prometheus")
     if not all(costs.values()):
-        return invalid("not-tried", "no decisions to compare", **shown(history, case))
+        return invalid("not-tried", "no decisions to compare")
     feasible = {role: max(cost.feasible for cost in costs[role]) for role in costs}
     nodes = {role: max(cost.nodes for cost in costs[role]) for role in costs}
     means = {role: sum(cost.queries for cost in costs[role]) / len(costs[role]) for role in costs}
     if feasible["all"] <= feasible["few"]:
-        return invalid("no-choice", "all decisions were between equally many nodes", **shown(history, case))
+        return invalid("no-choice", "all decisions were between equally many nodes")
     among = {role: f"{feasible[role]} of {nodes[role]} nodes" for role in costs}
     measured = {f"queries per pod between {among[role]}": means[role] for role in costs}
     text = f"{means['few']:.1f} queries per pod between {among['few']}, {means['all']:.1f} between {among['all']}"
@@ -220,9 +207,8 @@ def judge_query_cost(history: History, case: str) -> Finding:
             "queries-grow-with-nodes",
             f"{text}: they grow with the number of nodes",
             measured=measured,
-            **shown(history, case),
         )
-    return passed(text, measured=measured, **shown(history, case))
+    return passed(text, measured=measured)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,26 +231,33 @@ def _queries(history: History, case: str, role: str) -> list[_Cost]:
     return costs
 
 
+_OUTAGE_HINT = "Set a time-out on the query that is shorter than the bind deadline, and catch its error."
+
+
 CLAUSES = (
     Clause(
         "network/zero-traffic", "With no traffic anywhere, pods are scheduled.",
         "scheduler framework: NormalizeScore must not divide by zero", judge_zero_traffic, needs=SCRIPTED_METRICS,
+        hint="The highest reading can be 0: do not divide by it.",
     ),
     Clause(
         "network/missing-all",
         "While Prometheus has samples of no node, pods are scheduled or wait, as claimed; then it prefers again.",
         "the candidate's own claim", judge_no_readings, needs=SCRIPTED_METRICS,
+        hint="A node without a sample is not one with 0: treat it as claims.network.on-missing says.",
     ),
     Clause(
         "network/no-samples",
         "While Prometheus answers with nothing, as after its restart, pods are scheduled or wait, as claimed.",
         "Prometheus: a query that finds nothing is answered 200", judge_no_readings, needs=SCRIPTED_METRICS,
+        hint="An empty result is an outage like any other: do what claims.network.on-outage says.",
     ),
     Clause(
         "network/prometheus-down",
         "While Prometheus is down, pods go anywhere (not by old readings) or wait, as claimed; then it prefers again.",
         "the candidate's own claim", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
         stands_on=STEERED,
+        hint=_OUTAGE_HINT,
     ),
     Clause(
         "network/prometheus-slow",
@@ -272,6 +265,7 @@ CLAUSES = (
         "again, although what was asked is never answered.",
         "the candidate's own claim", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
         stands_on=STEERED,
+        hint=_OUTAGE_HINT,
     ),
     Clause(
         "network/prometheus-error",
@@ -279,19 +273,23 @@ CLAUSES = (
         "prefers again.",
         "Prometheus: HTTP API, status codes", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
         stands_on=STEERED,
+        hint=_OUTAGE_HINT,
     ),
     Clause(
         "network/nan",
         "While every reading is NaN, pods are scheduled or wait, as claimed; then it prefers again.",
         "Prometheus: samples are float64", judge_no_readings, needs=SCRIPTED_METRICS,
+        hint="Check that a reading is finite before it is compared, converted to an integer or divided.",
     ),
     Clause(
         "network/stale-series",
         "Where all readings have ended, pods are scheduled or wait, as claimed, and old readings are not used.",
         "the candidate's own claim", judge_stale_series, needs=SCRIPTED_METRICS, stands_on=STEERED,
+        hint="Drop readings that are older than the window; where none is left, that is an outage.",
     ),
     Clause(
         "network/query-cost", "The queries that a decision takes do not grow with the number of nodes.",
         "schedproof", judge_query_cost, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES, stands_on=STEERED,
+        hint="Ask one query for all nodes (sum by (node) ...), or keep the answer for a refresh interval.",
     ),
 )  # fmt: skip

@@ -9,7 +9,6 @@ from schedproof.history.history import History
 from schedproof.judge.clause import SCRIPTED_METRICS, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.clauses.network.preference import RANDOM_LIMIT
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.rulings.outweighed import tie_broken
 from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.verdict import Finding, failed, invalid, passed
@@ -30,16 +29,14 @@ def judge_tie(history: History, case: str) -> Finding:
     ]
     choices = {ruling.feasible for ruling in rulings}
     if len(choices) != 1 or len(nodes := choices.pop()) < 2:
-        return invalid(
-            "no-choice", "there were no pods that all fit on the same nodes, two at least", **shown(history, case)
-        )
+        return invalid("no-choice", "there were no pods that all fit on the same nodes, two at least")
     if len(nodes) * (1 - 1 / len(nodes)) ** len(rulings) >= RANDOM_LIMIT:
-        return invalid("too-few", f"{len(rulings)} pods are too few to show a preference", **shown(history, case))
+        return invalid("too-few", f"{len(rulings)} pods are too few to show a preference")
     got = Counter(ruling.binding.node for ruling in rulings)
     shares = ", ".join(f"{node} {got[node]}" for node in nodes)
     even = len(rulings) / len(nodes)
     chance = chi_square_tail(sum((got[node] - even) ** 2 / even for node in nodes), len(nodes) - 1)
-    evidence = {"measured": {"chance_of_such_shares": chance}, **shown(history, case)}
+    evidence = {"measured": {"chance_of_such_shares": chance}}
     least = min(nodes, key=lambda node: got[node])
     if chance < RANDOM_LIMIT and all(tie_broken(history, one, least) for one in rulings if one.binding.node != least):
         return invalid(
@@ -79,5 +76,6 @@ CLAUSES = (
     Clause(
         "network/tie", "Nodes that are equally quiet all get pods.",
         "the candidate's own claim", judge_tie, needs=SCRIPTED_METRICS, features=frozenset({"tie-spread"}),
+        hint="Draw among the nodes that have the best score, or take them in turn: the first one is no draw.",
     ),
 )  # fmt: skip

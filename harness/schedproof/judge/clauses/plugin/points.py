@@ -9,7 +9,7 @@ from schedproof.candidate.claims import Claims
 from schedproof.history.history import History
 from schedproof.judge.clause import CHANGE_NODES, SEVERAL_NODES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import decision_table, shown
+from schedproof.judge.rulings.evidence import decision_table
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
@@ -26,7 +26,7 @@ def judge_queue_sort(history: History, case: str) -> Finding:
     for phase in phases:
         bound = [pod for pod in pods if pod.phase == phase and pod.uid in history.bindings]
         if not bound:
-            return invalid("not-tried", "neither of two pods was bound", **shown(history, case))
+            return invalid("not-tried", "neither of two pods was bound")
         winner = min(bound, key=lambda pod: history.bindings[pod.uid].rv)
         if winner.role != "first":
             (other,) = (pod for pod in pods if pod.phase == phase and pod.role == "first")
@@ -34,10 +34,9 @@ def judge_queue_sort(history: History, case: str) -> Finding:
                 "against-claimed-order",
                 f"{winner.name} was bound before {other.name}, which waited for the same room, and which it claims to "
                 "decide on first",
-                **shown(history, case),
             )
     if not phases:
-        return invalid("not-tried", "no pods waited for the same room", **shown(history, case))
+        return invalid("not-tried", "no pods waited for the same room")
     return passed(f"{len(phases)} times the pod came first that is claimed to")
 
 
@@ -53,17 +52,16 @@ def judge_score(history: History, case: str) -> Finding:
         nodes = history.world.at(binding.rv).nodes
         better = sorted(name for name, node in nodes.items() if _has(node, example.better))
         if not better:
-            return invalid("no-choice", f"no node had the labels that {pod.name} prefers", **shown(history, case))
+            return invalid("no-choice", f"no node had the labels that {pod.name} prefers")
         if binding.node not in better:
             return failed(
                 "preference-ignored",
                 f"{pod.name} was bound to {binding.node}, and prefers {', '.join(better)} by its example: "
                 f"{_told(example.better)} to {_told(example.worse)}",
                 decisions=[decision_table(history, binding, dict.fromkeys(nodes, ()), expected=better[0])],
-                **shown(history, case),
             )
     if not pods:
-        return invalid("not-tried", "no pod had a preference", **shown(history, case))
+        return invalid("not-tried", "no pod had a preference")
     return passed(f"{len(pods)} pods went to the nodes that they prefer by their examples")
 
 
@@ -103,24 +101,31 @@ CLAUSES = (
         "plugin/filter", "Its Filter plugins keep pods off nodes, and let them on, as its worked examples say.",
         "scheduler framework: Filter, EventsToRegister; the candidate's claim", judge_placement, needs=CHANGE_NODES,
         unclaimed=_no_filter,
+        hint="Enable it at filter in the pod's profile; EventsToRegister needs every change after which a pod may fit.",
     ),
     Clause(
         "plugin/prefilter", "Its PreFilter plugins keep pods off nodes, and let them on, as its worked examples say.",
         "scheduler framework: PreFilter, EventsToRegister; the candidate's claim", judge_placement,
         needs=CHANGE_NODES, unclaimed=_no_prefilter,
+        hint=(
+            "PreFilterResult.NodeNames are the nodes that are left; EventsToRegister needs what may add nodes to them."
+        ),
     ),
     Clause(
         "plugin/score", "Of nodes that are alike otherwise, pods go to those that its worked examples call better.",
         "scheduler framework: Score; the candidate's claim", judge_score, needs=CHANGE_NODES | SEVERAL_NODES,
         unclaimed=_no_score,
+        hint="Enable it at score in the pod's profile, with a weight that outweighs the default plugins.",
     ),
     Clause(
         "plugin/batching-safe", "Pods that prefer different nodes get them also where they wait one behind the other.",
         "scheduler framework: SignPlugin; KEP-5598, opportunistic batching", judge_score,
         needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"signs-pods"}), unclaimed=_no_opposed_scores,
+        hint="SignPod returns a fragment for everything of a pod that PreFilter, Filter, PreScore and Score look at.",
     ),
     Clause(
         "plugin/queue-sort", "Of two pods that wait, its QueueSort plugin has that one first which its examples name.",
         "scheduler framework: QueueSort; the candidate's claim", judge_queue_sort, unclaimed=_no_queue_sort,
+        hint="Enable it at queueSort in each profile, without PrioritySort; Less(a, b): a is first.",
     ),
 )  # fmt: skip

@@ -11,7 +11,6 @@ from schedproof.history.observations import ApiRequest, LeaseHolder
 from schedproof.judge.clause import AUDIT, Clause
 from schedproof.judge.clauses.core.conditions import judge_binds
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 
@@ -28,7 +27,6 @@ def judge_leader_election(history: History, case: str) -> Finding:
             "lease-not-taken",
             f"with leaderElect: true it schedules, and does not take its lease {leases[-1].name}: each of two "
             "replicas would schedule; fix: leave leader election to its configuration",
-            **shown(history, case),
         )
     return passed("it schedules without leader election, and with it once its lease is its own")
 
@@ -57,9 +55,7 @@ def judge_second_scheduler(history: History, case: str) -> Finding:
     others = {pod.name: pod for pod in history.test_pods(case, "other")}
     for attempt in history.attempts:
         if attempt.pod in others and attempt.user in history.candidate_users:
-            return failed(
-                "foreign-pod", f"it tried to bind {attempt.pod}, which is the stock scheduler's", **shown(history, case)
-            )
+            return failed("foreign-pod", f"it tried to bind {attempt.pod}, which is the stock scheduler's")
     finding = judge_binds(history, case)
     written = history.run.candidate.scheduler_config or {}
     # Without any leaderElection it is tried as with `--leader-elect=false`, which overrides what is written.
@@ -74,7 +70,7 @@ def judge_second_scheduler(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if not others or any(pod.uid not in history.bindings for pod in others.values()):
-        return invalid("harness-trouble", "the stock scheduler did not schedule its own pods", **shown(history, case))
+        return invalid("harness-trouble", "the stock scheduler did not schedule its own pods")
     return passed(f"each scheduled its own: it {finding.summary.split(' ')[0]} pods, the stock one {len(others)}")
 
 
@@ -94,15 +90,21 @@ CLAUSES = (
     Clause(
         "plugin/leader-election-off-on", "It schedules without leader election, and with it, and takes its lease then.",
         "KubeSchedulerConfiguration.leaderElection; client-go: leaderelection", judge_leader_election,
+        hint="Leave leaderElection to the configuration: in main, set none of its flags.",
     ),
     Clause(
         "plugin/second-scheduler",
         "Beside the cluster's own scheduler each schedules its own pods, and no other's.",
         "Kubernetes: configure multiple schedulers; PodSpec.schedulerName", judge_second_scheduler, needs=AUDIT,
+        hint="It needs a schedulerName of its own, and leaderElect: false or a Lease of its own (resourceName).",
     ),
     Clause(
         "plugin/replaces-default",
         "Where it serves default-scheduler, it schedules the pods that name no scheduler, daemons of nodes among them.",
         "Kubernetes: PodSpec.schedulerName, whose default is default-scheduler", judge_replaces_default, needs=AUDIT,
+        hint=(
+            "A cluster's own scheduler has a profile default-scheduler, and heeds tolerations and matchFields of "
+            "daemons."
+        ),
     ),
 )  # fmt: skip

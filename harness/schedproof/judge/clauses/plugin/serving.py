@@ -9,7 +9,6 @@ from schedproof.history.history import History
 from schedproof.history.observations import EndpointAnswer
 from schedproof.judge.clause import PROCESSES, Clause
 from schedproof.judge.clauses.core.placement import judge_placement
-from schedproof.judge.rulings.evidence import shown
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
@@ -28,7 +27,6 @@ def judge_healthz_readyz(history: History, case: str) -> Finding:
         return failed(
             "not-healthy",
             f"{_told(answer)}: a kubelet would end it, or give it no traffic{fix}",
-            **shown(history, case),
         )
     finding = judge_placement(history, case)
     if finding.outcome != "passed" or not asked:
@@ -54,7 +52,7 @@ def judge_metrics(history: History, case: str) -> Finding:
     """A client with the rights of a Prometheus read its metrics, and they counted the pods that it had scheduled."""
     answers = list(history.of(EndpointAnswer, case))
     if refused := next((answer for answer in answers if not _is_positive(answer)), None):
-        return failed("metrics-refused", f"{_told(refused)} to a client that may get it", **shown(history, case))
+        return failed("metrics-refused", f"{_told(refused)} to a client that may get it")
     finding = judge_placement(history, case)
     if finding.outcome != "passed" or len(answers) < _READINGS:
         return (
@@ -68,13 +66,11 @@ def judge_metrics(history: History, case: str) -> Finding:
         return failed(
             "pods-not-counted",
             f"its metrics have no {_COUNTER}, although it scheduled {bound} pods",
-            **shown(history, case),
         )
     if after - before < bound:
         return failed(
             "pods-not-counted",
             f"it scheduled {bound} pods, and {_COUNTER} with result=scheduled went from {before:g} to {after:g}",
-            **shown(history, case),
         )
     return passed(f"{_COUNTER} counted the {bound} pods that it scheduled")
 
@@ -89,9 +85,13 @@ CLAUSES = (
         "While it schedules, /healthz, /livez and /readyz answer positively, and ask for no credentials.",
         "kube-scheduler: health endpoints; probes of the control plane's static pod", judge_healthz_readyz,
         needs=PROCESSES,
+        hint="In a main of your own, keep kube-scheduler's handlers and authorizer: the health needs no credentials.",
     ),
     Clause(
         "plugin/metrics", "It serves kube-scheduler's metrics to clients with the right, and they count what it does.",
         "kube-scheduler: /metrics, stable metrics", judge_metrics, needs=PROCESSES,
+        hint=(
+            "Register your metrics by k8s.io/component-base/metrics/legacyregistry, and keep what is registered there."
+        ),
     ),
 )  # fmt: skip
