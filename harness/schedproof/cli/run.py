@@ -5,23 +5,24 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from schedproof.cli.candidate_arguments import found_candidates
 from schedproof.cli.output import say
-from schedproof.foundation.console import open_console
+from schedproof.foundation.console import open_console, tell
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.exit_codes import EXIT_ERROR, EXIT_INTERRUPTED, EXIT_PASSED
 from schedproof.foundation.private import new_results
 from schedproof.judge.own import is_own
-from schedproof.run.options import given
 
 if TYPE_CHECKING:
     import pytest
 
     from schedproof.run.document import Report
     from schedproof.run.launch import KeptCluster
+    from schedproof.run.request import RunRequest
     from schedproof.run.result import RunResult
 
 
@@ -85,7 +86,11 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
         for number in itertools.count(1):
             changes = Changes(folders, but=folder)
             one = argparse.Namespace(**{**vars(arguments), "report": folder / str(number), "jobs": 1})
-            code, result = _run_once(one, kept, since)
+            try:
+                code, result = _run_once(one, kept, since)
+            except UsageError as error:  # of what was changed: the next change may mend it
+                tell(str(error))
+                code, result = EXIT_ERROR, None
             if code == EXIT_INTERRUPTED:
                 break
             if result is not None and code != EXIT_ERROR:  # else there are no verdicts to go by
@@ -109,36 +114,33 @@ def _run_once(
     import pytest
 
     from schedproof.report.run.live import LiveReport
+    from schedproof.run.request import RunRequest
 
+    request = RunRequest.from_options(
+        lambda name: getattr(arguments, name.replace("-", "_")), arguments.candidates, Path.cwd()
+    )
     options = ["-c", str(content("suites", "pytest.ini")), "--noconftest", "-p", "no:cacheprovider"]
     # Nothing is captured: the suites print nothing, and the progress of long steps is to be seen.
     options += [f"--ignore={content('suites', 'benchmark')}", "-p", "schedproof.pytest_plugin"]
     options += ["-p", "no:terminal", "-p", "no:faulthandler", "--capture=no"]
     options.append(f"--sched-verbosity={arguments.verbosity}")
-    options += given(lambda name: getattr(arguments, name.replace("-", "_")), prefix="sched-")
-    options += [f"--sched-candidate={candidate}" for candidate in arguments.candidates]
-    if (jobs := _jobs(arguments)) > 1:
+    if (jobs := arguments.jobs or _jobs(request)) > 1:
         options += ["-p", "xdist.plugin", f"-n{jobs}", "--max-worker-restart=0", "-p", "no:tmpdir"]
     live = LiveReport(_result_of, arguments.verbosity, since)
-    code = pytest.main([*options, str(content("suites"))], plugins=[live, *([kept] if kept is not None else [])])
+    plugins = [live, request, *([kept] if kept is not None else [])]
+    code = pytest.main([*options, str(content("suites"))], plugins=plugins)
     return live.finish(code), live.result
 
 
-def _jobs(arguments: argparse.Namespace) -> int:
-    """As asked for; else what pays, where that costs nothing but memory."""
-    from schedproof.candidate.shipped import find_candidate
-    from schedproof.judge.claimable import CLAIMABLE
-    from schedproof.normalization.effort import Effort
+def _jobs(request: RunRequest) -> int:
+    """As many clusters side by side as pay, where they cost nothing but memory."""
     from schedproof.run.durations import Durations
-    from schedproof.run.plan import as_tried, choose_jobs
+    from schedproof.run.plan import choose_jobs
 
-    if arguments.jobs is not None:
-        return int(arguments.jobs)
-    if arguments.cluster != "embedded" or arguments.cluster_name or arguments.keep_cluster:
+    settings = request.settings
+    if settings.cluster != "embedded" or settings.cluster_name or settings.keep_cluster:
         return 1
-    candidates = as_tried((find_candidate(text, known=CLAIMABLE) for text in arguments.candidates), arguments.window)
-    durations = Durations(Effort(arguments.cases or Effort.profile))
-    return choose_jobs(candidates, arguments.clause, arguments.profile, durations)
+    return choose_jobs(request.candidates, request.clauses, request.profiles, Durations(settings.effort))
 
 
 def _result_of(config: pytest.Config) -> RunResult | None:

@@ -7,7 +7,6 @@ and asserts nothing: when it returns, the record is judged, and the verdict is t
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +15,7 @@ import pytest
 
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.errors import SchedproofError
+from schedproof.foundation.progress import ConsoleProgress, SilentProgress
 from schedproof.foundation.streams import steady_streams
 from schedproof.pytest_plugin.selection import candidate_of, clause_of, in_order, name_own
 from schedproof.run.launch import KeptCluster
@@ -46,45 +46,40 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "clause(id): the guarantee that this test tries; see `schedproof clauses`")
     config.addinivalue_line("markers", "bench(mode): a benchmark, and how pods are sent in it")
-    if not config.getoption("--sched-candidate"):
-        return
-    from schedproof.pytest_plugin.bench import BenchPlugin
-    from schedproof.pytest_plugin.parallel import Controller, Worker, is_controller
-
-    asked = [_from_ini(config, text) for text in config.getoption("--sched-candidate")]
     try:
-        session = _started(config, asked)
+        _start(config, [_from_ini(config, text) for text in config.getoption("--sched-candidate")])
     except SchedproofError as error:
         raise pytest.UsageError(str(error)) from error
-    plugins, settings = config.pluginmanager, session.settings
-    if is_controller(config):
-        plugins.register(Controller(session, config.getoption("numprocesses")), "schedproof.controller")
-    elif settings.cluster_number:
-        plugins.register(Worker(session), "schedproof.worker")
-    plugins.register(BenchPlugin(config, asked, settings.report, settings.seed), "schedproof.bench")
 
 
-def _started(config: pytest.Config, asked: list[str]) -> Session:
-    from schedproof.foundation.progress import ConsoleProgress, SilentProgress
-    from schedproof.pytest_plugin.parallel import is_controller, worker_settings
-    from schedproof.run.request import RunRequest
+def _start(config: pytest.Config, asked: list[str]) -> None:
+    """Register what a run takes, where this is a run: of the command line, of a worker, or of pytest's options."""
+    from schedproof.pytest_plugin.bench import BenchPlugin
+    from schedproof.pytest_plugin.parallel import Controller, Worker, is_controller, sent_request
     from schedproof.run.session import Session, require_space
 
     def value_of(name: str) -> Any:
         return config.getoption(f"--sched-{name}")
 
-    request = RunRequest.from_options(value_of, asked, config.invocation_params.dir)
-    settings = request.settings
-    if (of_run := worker_settings(config)) is not None:
-        steady_streams()
-        settings = dataclasses.replace(settings, **of_run)
-    elif is_controller(config) and not config.option.collectonly:
+    request = sent_request(config) or _request_plugin(config)
+    if request is None and asked:
+        request = RunRequest.from_options(value_of, asked, config.invocation_params.dir)
+    if request is None:
+        return
+    settings, plugins = request.settings, config.pluginmanager
+    if is_controller(config) and not config.option.collectonly:
         request.check_several_clusters()
         require_space(settings.report)
     progress = SilentProgress() if _verbosity(config) < 0 else ConsoleProgress(number=settings.cluster_number)
     session = Session(settings, progress, _kept_cluster(config))
     config.stash[_session_key], config.stash[_request_key] = session, request
-    return session
+    if is_controller(config):
+        plugins.register(Controller(session, request, config.getoption("numprocesses")), "schedproof.controller")
+    elif settings.cluster_number:
+        steady_streams()
+        plugins.register(Worker(session), "schedproof.worker")
+    if asked:
+        plugins.register(BenchPlugin(config, asked, settings.report, settings.seed), "schedproof.bench")
 
 
 def _from_ini(config: pytest.Config, text: str) -> str:
@@ -211,3 +206,8 @@ def _kept_cluster(config: pytest.Config) -> KeptCluster | None:
     from schedproof.run.launch import KeptCluster
 
     return next((plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, KeptCluster)), None)
+
+
+def _request_plugin(config: pytest.Config) -> RunRequest | None:
+    """What `schedproof run` has read already, and hands to pytest as a plugin."""
+    return next((plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, RunRequest)), None)

@@ -1,22 +1,23 @@
 """The part of the pytest plugin that knows pytest-xdist: each worker has its own cluster, the controller reports.
 
 Workers run clauses on their own instances of the candidates, and send verdicts. The controller decides which worker
-tries what (see `parallel.dispatch`), and makes one result of what the instances showed.
+tries what (see `run.dispatch`), and makes one result of what the instances showed.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
+import pickle
 import signal
 from collections.abc import Generator, Mapping, Sequence
-from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.descriptor.descriptor import Candidate, learn_secrets
 from schedproof.foundation.deadlines import WORKER_GONE
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.processes.interrupts import interrupt, interrupt_by, is_importing
@@ -26,6 +27,7 @@ from schedproof.judge.verdict import Verdict
 from schedproof.run.dispatch import IGNORED, SCHEDULES_NOTHING, Dispatcher, Task
 from schedproof.run.durations import Durations
 from schedproof.run.instances import Instances, dump_result
+from schedproof.run.request import RunRequest
 from schedproof.run.result import RunResult
 from schedproof.run.session import Session
 
@@ -40,10 +42,15 @@ def is_controller(config: pytest.Config) -> bool:
     return bool(config.getoption("numprocesses", default=None)) and not hasattr(config, "workerinput")
 
 
-def worker_settings(config: pytest.Config) -> dict[str, Any] | None:
-    """In a worker, what the controller decided for the run: `report`, `seed`, `cluster_number`; elsewhere None."""
-    given = getattr(config, "workerinput", {}).get(_KEY)
-    return {**given, "report": Path(given["report"])} if given is not None else None
+def sent_request(config: pytest.Config) -> RunRequest | None:
+    """In a worker, what the controller was asked for, with a number for this worker's cluster; elsewhere None."""
+    sent = getattr(config, "workerinput", {}).get(_KEY)
+    if sent is None:
+        return None
+    request: RunRequest = pickle.loads(sent)  # noqa: S301 - of the controller, which started this process
+    for candidate in request.candidates:
+        learn_secrets(candidate)
+    return request
 
 
 class Worker:
@@ -75,7 +82,8 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 class Controller:
     """The plugin of the process that reports."""
 
-    def __init__(self, session: Session, jobs: int) -> None:
+    def __init__(self, session: Session, request: RunRequest, jobs: int) -> None:
+        self._request = request
         self._settings = session.settings
         session.result.jobs = jobs
         self._result: RunResult = session.result
@@ -121,9 +129,8 @@ class Controller:
 
     def pytest_configure_node(self, node: WorkerController) -> None:
         self._workers.append(node)
-        node.workerinput[_KEY] = {
-            "report": str(self._settings.report), "seed": self._settings.seed, "cluster_number": len(self._workers)
-        }  # fmt: skip
+        settings = dataclasses.replace(self._settings, cluster_number=len(self._workers))
+        node.workerinput[_KEY] = pickle.dumps(dataclasses.replace(self._request, settings=settings))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_xdist_make_scheduler(self) -> _Scheduling | None:

@@ -24,9 +24,12 @@ from schedproof.run.plan import as_tried, is_selected
 _OWN_IN_REPRODUCTION = frozenset({"clause", "profile", "seed", "report", "fail-fast"})
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)  # a plugin of pytest, which keeps plugins in a set
 class RunRequest:
-    """`clauses` and `profiles` select what is tried; where both are empty, that is all that is claimed."""
+    """What a run is asked for, read once: by the command line, or from pytest's options.
+
+    `clauses` and `profiles` select what is tried; where both are empty, that is all that is claimed.
+    """
 
     candidates: Sequence[Candidate]
     settings: Settings

@@ -175,9 +175,14 @@ def load_candidate(path: Path, *, known: Claimable | None = None) -> Candidate:
     candidate = _candidate(Field(problems, "", document.place, document), file, problems, known)
     if problems:
         raise DescriptorError(problems)
-    SECRETS.learn(os.environ)  # which it is given
-    SECRETS.learn_all([candidate.spec.as_dict(), candidate.scheduler_config])
+    learn_secrets(candidate)
     return candidate
+
+
+def learn_secrets(candidate: Candidate) -> None:
+    """Have this process redact what the candidate is given and may show: once for each process that tries it."""
+    SECRETS.learn(os.environ)
+    SECRETS.learn_all([candidate.spec.as_dict(), candidate.scheduler_config])
 
 
 def _candidate(document: Field, file: Path, problems: list[Problem], known: Claimable | None) -> Candidate:
