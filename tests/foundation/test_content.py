@@ -47,21 +47,6 @@ def test_in_a_wheel_content_lies_inside_the_package(tmp_path: Path, monkeypatch:
     assert content("clusters", "embedded.yaml") == installed / "content" / "clusters" / "embedded.yaml"
 
 
-def test_the_wheel_carries_what_users_need_to_where_it_is_looked_for() -> None:
-    root = content("suites").parent
-    wheel = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    carried = wheel["force-include"]
-    assert carried == {name: f"schedproof/content/{name}" for name in carried}
-    assert all((root / name).exists() for name in carried)
-    assert wheel["packages"] == ["harness/schedproof"]
-    for parts in SHIPPED:
-        path = "/".join(parts)
-        assert any(path == name or path.startswith(f"{name}/") for name in carried), path
-    own = {"benchmark", "defects", "described", "first-scheduler", "unusual"}
-    candidates = {path.name for path in (root / "fixtures" / "candidates").iterdir()}
-    assert {name.split("/")[2] for name in carried if name.startswith("fixtures/candidates/")} == candidates - own
-
-
 def test_the_description_of_the_package_has_no_link_that_leads_nowhere() -> None:
     root = content("suites").parent
     described = root / tomllib.loads((root / "pyproject.toml").read_text())["project"]["readme"]

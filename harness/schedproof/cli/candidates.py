@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 from schedproof.candidate.shipped import find_candidate, shipped_names
+from schedproof.foundation.content import is_checkout
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,6 +27,20 @@ def shipped(containing: str = "") -> Iterator[Shipped]:
         if containing in name:
             candidate = find_candidate(name)
             yield Shipped(name, candidate.kind, _first_sentence(candidate.path))
+
+
+def not_shipped() -> str:
+    """Where the candidates are that an installed wheel lacks, and how to get them; empty in a checkout.
+
+    The address is that of `[project.urls]` in pyproject.toml.
+    """
+    if is_checkout():
+        return ""
+    urls = dict(entry.split(", ", 1) for entry in metadata.metadata("schedproof").get_all("Project-URL") or ())
+    return (
+        "planted defects, unusual and described schedulers are in the repository only: "
+        f"`git clone {urls['Repository']} && cd schedproof && make setup && .venv/bin/schedproof candidates`"
+    )
 
 
 def _first_sentence(file: Path) -> str:

@@ -357,15 +357,17 @@ def _schema(arguments: argparse.Namespace) -> int:
 
 
 def _candidates(arguments: argparse.Namespace) -> int:
-    from schedproof.cli.candidates import shipped
+    from schedproof.cli.candidates import not_shipped, shipped
 
     found = list(shipped(arguments.text))
+    elsewhere = not_shipped()
     if not found:
-        raise UsageError(
-            f"no shipped candidate has {arguments.text!r} in its name", remedy="`schedproof candidates` lists them all"
-        )
+        remedy = "`schedproof candidates` lists them all" + (f"; {elsewhere}" if elsewhere else "")
+        raise UsageError(f"no shipped candidate has {arguments.text!r} in its name", remedy=remedy)
     width = max(len(one.name) for one in found)
     say(*(f"{one.name:<{width}}  {one.kind:<10}  {one.about}" for one in found))
+    if elsewhere:
+        say("", elsewhere)
     return 0
 
 

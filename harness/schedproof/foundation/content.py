@@ -13,6 +13,10 @@ def content(*parts: str) -> Path:
     The first part is one of `suites`, `fixtures` and `clusters`. They are siblings of `harness/`
     in a checkout, and the wheel carries them in `schedproof/content/`.
     """
-    installed = _PACKAGE / "content"
-    root = installed if installed.is_dir() else _PACKAGE.parent.parent
+    root = _PACKAGE.parent.parent if is_checkout() else _PACKAGE / "content"
     return root.joinpath(*parts)
+
+
+def is_checkout() -> bool:
+    """Whether this is a checkout, which has all content; an installed wheel has what users need of it."""
+    return not (_PACKAGE / "content").is_dir()
