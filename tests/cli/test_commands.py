@@ -262,7 +262,7 @@ def test_a_weight_that_makes_scores_wrap_around_is_warned_of(
     program(tmp_path, "mine.py", "#!/usr/bin/env python3\n")
     config = {"prioritizeVerb": "prioritize", "weight": weight}
     file = write(tmp_path, ["./mine.py"], extender={"command": ["./mine.py"], "port": 8888, "config": config})
-    assert ("beyond int64" in said(capsys, "check", file)) == warned
+    assert ("overflows int64" in said(capsys, "check", file)) == warned
 
 
 NETWORK = {"metric": "m", "direction": "receive", "window": "2s", "resolution": "10%"}
@@ -323,8 +323,8 @@ def test_a_plugin_whose_configuration_does_not_let_traffic_come_first_is_warned_
         (["./plain"], "plain is not executable"),
         (["./folder"], "folder is a folder"),
         (["./lost"], "/no/such/python, is not there"),
-        (["python3", "none.py"], "there is no file 'none.py' in "),
-        (["{python}", "-u", "{here}/none.py"], "none.py' in "),
+        (["python3", "none.py"], "the file 'none.py' does not exist in "),
+        (["{python}", "-u", "{here}/none.py"], "none.py' does not exist in "),
     ],
 )
 def test_a_command_that_cannot_start_is_refused(
@@ -343,7 +343,7 @@ def test_a_scoring_function_must_be_found_and_is_not_imported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write(tmp_path, ["true"], scoring={"python": "scores_of_mine:scores"})
-    assert "there is no module scores_of_mine" in said(capsys, "check", file, code=2)
+    assert "the module scores_of_mine does not exist" in said(capsys, "check", file, code=2)
     (tmp_path / "scores_of_mine.py").write_text("raise SystemExit('imported')\n")
     said(capsys, "check", file)
 
@@ -410,4 +410,4 @@ def test_what_a_command_does_not_take_is_refused_by_that_command(
 
 
 def test_a_context_without_its_kubeconfig_cleans_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--context names a context of a kubeconfig" in said(capsys, "clean", "--context", "mine", code=2)
+    assert "--context needs --kubeconfig" in said(capsys, "clean", "--context", "mine", code=2)

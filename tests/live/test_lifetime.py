@@ -227,7 +227,7 @@ def test_clean_removes_what_a_power_cut_leaves_and_nothing_else(shell: Shell) ->
     for folder in (foreign, target):
         folder.rmdir()
     shell.expect_nothing_left()
-    assert shell.schedproof("clean").out == "nothing was left\n"
+    assert shell.schedproof("clean").out == "nothing to remove\n"
 
 
 def _power_cut(shell: Shell, command: Running) -> None:

@@ -20,7 +20,7 @@ def test_what_is_broken_is_tried_again_until_it_is_mended(shell: Shell) -> None:
     source, descriptor = shell.work / "mine" / "extender.py", shell.work / "mine" / "candidate.yaml"
     _edit(source, "MAX_SCORE = 10 ", "MAX_SCORE = 100 ")
     command = shell.start("schedproof", "run", "mine", "--watch", f"--clause={CLAUSE}", "--report=report")
-    command.says(f"tries what did not pass ({CLAUSE})")
+    command.says(f"to try the clauses that did not pass ({CLAUSE}) again")
     assert "\nFAILED: 1 of 6 claimed clauses" in command.so_far.out
     shell.watch()
     # A file that cannot be read ends nothing.

@@ -118,8 +118,8 @@ def test_tables_and_pictures_say_what_they_are() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["Who is faster?", "Does it keep its promises?", "Workload by workload", "How much can arrive?",
-     "How does it grow with nodes?", "Where does the time go?", "What does it ask?", "Where was this measured?",
+    ["Which is faster?", "Does it keep its promises?", "Workload by workload", "How much load does it sustain?",
+     "How does it grow with nodes?", "Where does the time go?", "What does it request?", "Where was this measured?",
      "How to measure again", WRONG, INVALID, "retries of 31 pods", "2,100 pods/s", "not known",
      "Warm-up: the first 100",
      TOO_FEW, "UNPROVED", "99 % interval"],
@@ -147,14 +147,14 @@ def test_a_run_in_which_nothing_was_measured_has_a_page() -> None:
 
 def test_a_run_that_broke_down_says_so() -> None:
     page = Page(render_bench(read({**EMPTY, "run": {"error": "the apiserver went away"}})))
-    assert "Not all was measured: the apiserver went away" in page.text
+    assert "Incomplete measurements: the apiserver went away" in page.text
     assert any(attributes.get("role") == "alert" for _, attributes in page.elements)
 
 
 def test_who_could_not_be_brought_up_is_named() -> None:
     broken = [{"workload": "basic", "candidate": "mine", "said": "mine did not get ready"}]
     page = Page(render_bench(read({**EMPTY, "run": {"broken": broken}})))
-    assert "Not all was measured: basic, mine: mine did not get ready" in page.text
+    assert "Incomplete measurements: basic, mine: mine did not get ready" in page.text
 
 
 def test_fast_but_wrong_is_shown_beside_the_number() -> None:

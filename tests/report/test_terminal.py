@@ -80,7 +80,7 @@ def test_what_is_claimed_and_was_not_asked_for_is_counted() -> None:
     for selected, count in ((whole, 0), (whole[:2], len(whole) - 2)):
         result = run({})
         result.candidates["one"] = CandidateResult(candidate, selected, [PASSED])
-        assert (f"not asked for: {count} clauses that one claims as well" in printed(result)) == bool(count)
+        assert (f"not selected: {count} clauses that one also claims" in printed(result)) == bool(count)
 
 
 def test_verbose_has_the_matrix_then_each_finding_then_the_page() -> None:

@@ -53,7 +53,7 @@ def test_what_goes_together_is_taken(given: dict[str, Any]) -> None:
         ({**EXISTING, "callback_address": "localhost"}, "this machine cannot listen there"),
         ({**EXISTING, "audit_log": Path("/nowhere/audit.log")}, "there is no such file"),
         *(
-            ({**EXISTING, "namespace_prefix": prefix}, "no namespace can have such a name")
+            ({**EXISTING, "namespace_prefix": prefix}, "not the beginning of a valid namespace name")
             for prefix in ("", "-a", "a-", "A", "a.b", "a" * 31)
         ),
     ],

@@ -83,18 +83,19 @@ def check(candidate: Candidate) -> Iterator[str]:
 
 
 def _warnings(candidate: Candidate) -> Iterator[str]:
-    """What is accepted, and most likely not meant."""
+    """Warnings about settings that are valid and probably unintended."""
     written, spec, claims = candidate.scheduler_config, candidate.spec, candidate.claims
     second = DEFAULT_SCHEDULER not in served_by(candidate)
     if written is not None and second and elects_by_shared_lease(written):
         yield (
-            f"schedulerConfig elects its leader by {SHARED_LEASE}, as is the default: beside the cluster's own "
-            "scheduler it stands by for ever; fix: leaderElection: {leaderElect: false}, or a resourceName of its own"
+            f"schedulerConfig uses the default leader-election lease, {SHARED_LEASE}, which the cluster's own "
+            "scheduler holds: the candidate never becomes leader; fix: leaderElection: {leaderElect: false}, or a "
+            "resourceName of its own"
         )
     if isinstance(spec, ExtenderSpec) and spec.config.overflows:
         yield (
-            f"extender.config.weight: a score of 10, times {spec.config.weight}, times 10 is beyond int64: it wraps "
-            "around, and is any number; fix: a weight of 200 outweighs all default plugins"
+            f"extender.config.weight: a score of 10 times the weight {spec.config.weight} times 10 overflows "
+            "int64, and the sum is meaningless; fix: a weight of 200 outweighs all default plugins"
         )
     elif "network-aware" in claims.profiles and claims.network is not None and claims.network.priority == "first":
         yield from _second(own_share(candidate))
@@ -109,7 +110,7 @@ def _second(share: Share | None) -> Iterator[str]:
         what = "traffic only breaks ties"
     others = ", ".join(f"{name} {points}" for name, points in share.others.items())
     yield (
-        f"network.priority is first, and {share.field} is {share.weight}: a difference of 1 between its scores counts "
+        f"network.priority is first, but {share.field} is {share.weight}: a difference of 1 between its scores counts "
         f"{share.step} points, the largest {share.most}, and all other scores up to {share.against} ({others}): "
         f"{what}; fix: a weight of {share.enough} or more, or network.priority: tie-breaker"
     )
@@ -128,14 +129,14 @@ def _command_problems(candidate: Candidate, spec: CommandSpec) -> Iterator[Probl
     script = next((part for part in command[1:] if not part.startswith("-")), "")
     is_script = Path(program).name.rstrip("0123456789.") in _INTERPRETERS and Path(script).suffix in (".py", ".sh")
     if is_script and "-c" not in command and not (spec.workdir / script).exists():
-        message = f"there is no file {script!r} in {spec.workdir}"
-        fix = 'name one that is there; "{here}" is the folder of candidate.yaml'
+        message = f"the file {script!r} does not exist in {spec.workdir}"
+        fix = 'name an existing file; "{here}" stands for the folder of candidate.yaml'
         yield Problem(place, field, "no-such-file", message, fix)
 
 
 def _scoring_problems(candidate: Candidate, scoring: Scoring) -> Iterator[Problem]:
     # Found, not imported: what a candidate's code does is not for this command to try.
     if PathFinder.find_spec(scoring.module.partition(".")[0], [str(scoring.folder), *sys.path]) is None:
-        message = f"there is no module {scoring.module} in {scoring.folder}"
-        fix = "name one that can be imported from there, as module:function"
+        message = f"the module {scoring.module} does not exist in {scoring.folder}"
+        fix = "name a module that can be imported from that folder, as module:function"
         yield Problem(Place(str(candidate.path)), "spec.scoring.python", "no-such-module", message, fix)

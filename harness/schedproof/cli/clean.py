@@ -13,14 +13,14 @@ from schedproof.foundation.errors import UsageError
 def clean_up(arguments: argparse.Namespace) -> int:
     if arguments.context and arguments.kubeconfig is None:
         raise UsageError(
-            "--context names a context of a kubeconfig, and none is given",
-            remedy="add --kubeconfig FILE, or leave it out",
+            "--context needs --kubeconfig, the file that has this context",
+            remedy="add --kubeconfig FILE, or leave out --context",
         )
     removed = 0
     for what in _left(arguments):
         say(f"removed {what}")
         removed += 1
-    say(f"{counted(removed, 'leftover')} removed" if removed else "nothing was left")
+    say(f"{counted(removed, 'leftover')} removed" if removed else "nothing to remove")
     return 0
 
 

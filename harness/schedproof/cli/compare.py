@@ -1,4 +1,4 @@
-"""`schedproof compare`: what is mended, new, and still there from one run to another."""
+"""`schedproof compare`: failures that are fixed, new, or still there between two runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def compare(arguments: argparse.Namespace) -> int:
     if not found:
         raise UsageError(
             f"{arguments.before} and {arguments.after} have no candidate in common",
-            remedy="compare runs of the same candidate: metadata.name tells which it is",
+            remedy="compare runs of the same candidate: candidates are matched by metadata.name",
         )
     for one in found:
         for line in describe_changes(one):

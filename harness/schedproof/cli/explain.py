@@ -77,12 +77,12 @@ def explanation(clause: Clause) -> Iterator[str]:
         first, *others = _wrapped(text, indent=" " * 11) or [""]
         yield f"{name + ':':<11}{first.strip()}"
         yield from others
-    yield "finds, if it does not pass:"
+    yield "findings, if it does not pass:"
     for code in known.codes:
         yield from _wrapped(f"- {code}: {CODES[code].meaning}", indent="  ")
         yield from _wrapped(f"fix: {CODES[code].remedy}", indent="      ")
     if known.defects:
-        yield "breaks with, for example:"
+        yield "example defects:"
         for candidate, defect in known.defects[:_DEFECTS]:
             yield from _wrapped(f"- {defect} ({candidate})", indent="  ")
         if known.defects[0][0] in shipped_names():  # a wheel has no planted candidates

@@ -54,7 +54,7 @@ def scaffold(kind: str, folder: Path) -> str:
     """
     if kind not in KINDS:
         raise UsageError(
-            f"no kind of scheduler {kind!r}: expected one of {', '.join(KINDS)}", remedy=did_you_mean(kind, KINDS)
+            f"unknown kind of scheduler {kind!r}: expected one of {', '.join(KINDS)}", remedy=did_you_mean(kind, KINDS)
         )
     try:
         # What it is called where it is: `.` and `..` are folders too.
@@ -65,8 +65,8 @@ def scaffold(kind: str, folder: Path) -> str:
     except (OSError, RuntimeError) as error:  # a RuntimeError is a loop of links
         reason = (error.strerror if isinstance(error, OSError) else None) or error
         raise UsageError(
-            f"cannot write a candidate into {folder}: {reason}; nothing was left there",
-            remedy="name a folder that does not exist yet, where you may write",
+            f"cannot write a candidate into {folder}: {reason}; no files were left there",
+            remedy="name a folder that does not exist yet, in a place where you can write",
         ) from error
     return name
 
@@ -92,7 +92,7 @@ def _require_empty(folder: Path) -> None:
         what = "it is not a folder" if folder.exists() or folder.is_symlink() else ""
     if what:
         raise UsageError(
-            f"will not write into {folder}: {what}",
+            f"refusing to write into {folder}: {what}",
             remedy="name a folder that is empty or does not exist yet; nothing is ever overwritten",
         )
 

@@ -62,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     lost = getattr(sys.stdout, "lost", None)
     if lost is None:
         return code
-    tell(f"standard output could not be written: {lost.strerror}")
+    tell(f"cannot write to standard output: {lost.strerror}")
     return code or EXIT_ERROR
 
 
@@ -94,20 +94,20 @@ def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn
     """End with what the command does not take, and the options that are meant, perhaps."""
     known = [flag for action in parser._actions for flag in action.option_strings]
     near = nearest(unknown[0].partition("=")[0], known)
-    fix = f"did you mean {near}?" if near else f"`{parser.prog} --help` has its options"
+    fix = f"did you mean {near}?" if near else f"`{parser.prog} --help` lists the options"
     parser.error(f"unrecognized arguments: {' '.join(unknown)}\n  fix: {fix}")
 
 
 _COMMANDS = {
     "judge a scheduler": {
-        "run": ("try and judge candidates on a cluster", "schedproof run candidate.yaml --clause core/binds"),
+        "run": ("test candidates on a cluster and judge them", "schedproof run candidate.yaml --clause core/binds"),
         "judge": ("judge a saved run again, without any cluster", "schedproof judge schedproof-results/TIME"),
         "compare": (
-            "say what is mended, new and still there from one run to another",
+            "compare two runs: which failures are fixed, new, or still there",
             "schedproof compare schedproof-results/EARLIER schedproof-results/LATER",
         ),
         "normalize": ("property-test the scores of one or more candidates", "schedproof normalize . --surface python"),
-        "replay": ("repeat a case that broke a clause about scores, or a world", "schedproof replay 5d0c2a81"),
+        "replay": ("repeat a saved case of scores, or a world, that failed", "schedproof replay 5d0c2a81"),
         "bench": ("compare how fast candidates schedule", "schedproof bench my-plugin --workload basic --rounds 10"),
     },
     "write one": {
@@ -115,24 +115,27 @@ _COMMANDS = {
             "write a working scheduler to start from", "schedproof init extender my-scheduler"
         ),
         "check": ("check a candidate and show what it claims, without a cluster", "schedproof check candidate.yaml"),
-        "cluster": ("start a cluster to try things on", "schedproof cluster up --nodes 3"),
+        "cluster": ("start a cluster for experiments", "schedproof cluster up --nodes 3"),
     },
-    "look things up": {
-        "clauses": ("list what candidates are held to", "schedproof clauses --candidate . --json"),
+    "reference": {
+        "clauses": ("list the clauses that candidates are judged by", "schedproof clauses --candidate . --json"),
         "explain": (
-            "show what a clause guarantees, how it is tried, what breaks it", "schedproof explain network/flip"
+            "show what a clause guarantees, how it is tested, and what breaks it", "schedproof explain network/flip"
         ),
         "schema": ("print the JSON Schema of a file, for editors and other tools", "schedproof schema candidate"),
         "candidates": ("list the shipped candidates", "schedproof candidates defects/"),
     },
-    "look after the machine": {
-        "doctor": ("list what this machine has and lacks, and how to get it", "schedproof doctor --cluster kind"),
+    "manage this machine": {
+        "doctor": (
+            "check this machine for what runs need, and say how to get what is missing",
+            "schedproof doctor --cluster kind",
+        ),
         "prefetch": (
-            "download or build ahead of time what runs need, as for a CI image",
+            "download or build what runs need ahead of time, for example for a CI image",
             "schedproof prefetch . --cluster kind",
         ),
         "clean": (
-            "remove what killed runs have left; with --cluster-name also a kept cluster", "schedproof clean"
+            "remove leftovers of killed runs; with --cluster-name also a kept cluster", "schedproof clean"
         ),
         "node-image": (
             "build kind's images without a registry, ahead of time", "schedproof node-image --output images.tar"
@@ -167,27 +170,32 @@ def command_line() -> argparse.ArgumentParser:
         running.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
         where = running.add_argument_group("where it runs")
         add_options(where.add_argument, prefix="", options=(*CLUSTER_OPTIONS, JOBS))
-        what = running.add_argument_group("what is tried, and what comes of it")
+        what = running.add_argument_group("what is tested and reported")
         add_options(what.add_argument, prefix="", options=[one for one in OPTIONS if one not in CLUSTER_OPTIONS])
         add_options(what.add_argument, prefix="", options=(REPEAT, SINCE, WATCH))
         _add_verbosity(running)
 
     judge = command("judge", judge_again, _EXIT_CODES)
-    judge.add_argument("folder", type=Path, metavar="DIR", help="a run's report folder, or one candidate's in it")
+    judge.add_argument(
+        "folder", type=Path, metavar="DIR", help="report folder of a run, or the folder of one candidate in it"
+    )
     judge.add_argument(
         "--report",
         type=folder_name,
         metavar="DIR",
-        help="write report.json, report.html and junit.xml there, once more",
+        help="write report.json, report.html and junit.xml again, into this folder",
     )
     _add_verbosity(judge)
 
-    comparing = command("compare", compare, "exit codes: 0 no clause fails that did not; 1 one does; 2 wrong input")
-    for name, text in (("before", "the earlier run's folder, or its report.json"), ("after", "the later run's")):
+    comparing = command("compare", compare, "exit codes: 0 no new failures; 1 new failures; 2 wrong input")
+    for name, text in (
+        ("before", "the earlier run's folder, or its report.json"),
+        ("after", "the later run's folder, or its report.json"),
+    ):
         comparing.add_argument(name, type=Path, metavar="REPORT", help=text)
 
     replay = command("replay", _replay, _EXIT_CODES)
-    replay.add_argument("id", metavar="ID", help="as the report gives it")
+    replay.add_argument("id", metavar="ID", help="id of the case, as the report shows it")
 
     bench = command("bench", run_benchmarks, _BENCH_EXIT_CODES)
     bench.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
@@ -197,40 +205,44 @@ def command_line() -> argparse.ArgumentParser:
     init.add_argument("kind", metavar="KIND", help="extender, controller or plugin")
     init.add_argument("folder", type=Path, metavar="DIR", help="a folder that is empty or does not exist yet")
 
-    check = command("check", _check, "exit codes: 0 nothing is wrong; 2 something is")
+    check = command("check", _check, "exit codes: 0 no problems; 2 problems were found")
     check.add_argument("candidates", nargs="+", metavar="CANDIDATE", help=CANDIDATE_HELP)
     check.add_argument("--json", action="store_true", help="print the problems as JSON, with their codes")
 
     cluster = command("cluster", _cluster_up).add_subparsers(required=True, metavar="COMMAND")
-    up = cluster.add_parser(
-        "up", help="keep an embedded cluster running, as long as this command runs", allow_abbrev=False
-    )
+    up = cluster.add_parser("up", help="keep an embedded cluster running until this command ends", allow_abbrev=False)
     up.set_defaults(parser=up)
     add_options(up.add_argument, prefix="", only=("cluster-file", "nodes", "kubernetes", "binary"))
 
     clauses = command("clauses", _clauses)
-    text = f"{CANDIDATE_HELP}: which of them it claims"
+    text = f"{CANDIDATE_HELP}; shows which clauses it claims"
     clauses.add_argument("--candidate", action="append", default=[], metavar="CANDIDATE", help=text)
     clauses.add_argument("--json", action="store_true", help="as JSON, with sources, features and capabilities")
 
     explain = command("explain", _explain)
-    explain.add_argument("clauses", nargs="+", metavar="CLAUSE", help="its id, such as network/flip")
+    explain.add_argument("clauses", nargs="+", metavar="CLAUSE", help="id of a clause, such as network/flip")
 
     schema = command("schema", _schema)
     files = ("candidate", "cluster", "workload", "report", "bench", "history")
     schema.add_argument("file", choices=files, metavar="FILE", help=f"one of {', '.join(files)} (one line of it)")
 
     candidates = command("candidates", _candidates)
-    candidates.add_argument("text", nargs="?", default="", metavar="TEXT", help="only those whose name contains this")
+    candidates.add_argument(
+        "text", nargs="?", default="", metavar="TEXT", help="only candidates whose name contains this text"
+    )
 
     doctor = command("doctor", show_diagnosis)
-    doctor.add_argument("--cluster", choices=("embedded", "kind"), default="embedded", help="for which cluster")
+    doctor.add_argument(
+        "--cluster", choices=("embedded", "kind"), default="embedded", help="kind of cluster to prepare for"
+    )
     add_options(doctor.add_argument, prefix="", only=("kubernetes",))
-    doctor.add_argument("--binary", action="append", default=[], metavar="NAME=PATH", help="as for run")
+    doctor.add_argument("--binary", action="append", default=[], metavar="NAME=PATH", help="as for `schedproof run`")
 
     prefetch = command("prefetch", _prefetch)
     prefetch.add_argument("candidates", nargs="*", metavar="CANDIDATE", help="also compile this plugin")
-    prefetch.add_argument("--cluster", choices=("embedded", "kind"), default="embedded", help="for which cluster")
+    prefetch.add_argument(
+        "--cluster", choices=("embedded", "kind"), default="embedded", help="kind of cluster to prepare for"
+    )
     add_options(prefetch.add_argument, prefix="", only=("kubernetes",))
 
     clean = command("clean", clean_up)
@@ -247,7 +259,7 @@ def _overview() -> str:
     for group, commands in _COMMANDS.items():
         lines.append(f"{group}:")
         lines += [f"  {name:<12}{text}\n{'':14}{example}" for name, (text, example) in commands.items()]
-    return "\n".join([*lines, "", "`schedproof COMMAND --help` has the options of a command."])
+    return "\n".join([*lines, "", "`schedproof COMMAND --help` lists the options of a command."])
 
 
 def _add_verbosity(parser: argparse.ArgumentParser) -> None:
@@ -280,7 +292,7 @@ def _init(arguments: argparse.Namespace) -> int:
         f"  cd {shlex.quote(str(arguments.folder))}\n"
         "  schedproof run .   # judge it on a real cluster\n"
         "  pytest             # the same clauses as tests\n"
-        f"Then edit it; README.md says what is where.{wheel}"
+        f"Then edit it; README.md describes its files.{wheel}"
     )
     return 0
 
@@ -341,7 +353,7 @@ def _explain(arguments: argparse.Namespace) -> int:
 
     if own := [clause for clause in arguments.clauses if is_own(clause)]:
         raise UsageError(
-            f"{own[0]} is a test of your own, which only its docstring explains",
+            f"{own[0]} is a test of your own; only its docstring explains it",
             remedy="name a clause of the catalogue: `schedproof clauses` lists them",
         )
     texts = ["\n".join(explanation(find_clause(clause))) for clause in arguments.clauses]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def run_suites(arguments: argparse.Namespace) -> int:
     if own := [clause for clause in arguments.clause if is_own(clause)]:
         raise UsageError(
-            f"--clause {own[0]}: this command tries the catalogue's clauses; tests of your own are pytest's",
+            f"--clause {own[0]}: a test of your own is run by pytest; this command tries the catalogue's clauses",
             remedy=f"pytest --sched-candidate=CANDIDATE --sched-clause={own[0]}",
         )
     since = _earlier(arguments)
@@ -75,7 +75,7 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
 
     if arguments.repeat != 1 or arguments.jobs not in (None, 1) or arguments.cluster != "embedded":
         raise UsageError(
-            "--watch keeps one embedded cluster, and repeats by itself",
+            "--watch uses one embedded cluster and repeats the run itself",
             remedy="leave out --repeat, --jobs and --cluster",
         )
     folder = (arguments.report or new_results()).absolute()
@@ -96,8 +96,8 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
             if result is not None and code != EXIT_ERROR:  # else there are no verdicts to go by
                 kept.only = to_try_again(result)
                 since = result.document()
-            scope = f"what did not pass ({', '.join(sorted(kept.only))})" if kept.only else "everything"
-            say(f"the next change below {', '.join(map(str, sorted(folders)))} tries {scope}; Ctrl-C ends")
+            scope = f"the clauses that did not pass ({', '.join(sorted(kept.only))})" if kept.only else "everything"
+            say(f"waiting for a change below {', '.join(map(str, sorted(folders)))} to try {scope} again; Ctrl-C ends")
             say(f"changed: {', '.join(path.name for path in changes.wait())}")
     except KeyboardInterrupt:
         pass  # that is how it is ended

@@ -159,7 +159,7 @@ class Controller:
 
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
         if error is not None:
-            self._instances.fail(HostError(f"a process that tries clauses died: {error}"))
+            self._instances.fail(HostError(f"a worker process died: {error}"))
         elif (told := node.workeroutput.get(_KEY)) is not None:
             self._instances.add_result(told)
         if self._result.error is not None:

@@ -76,7 +76,9 @@ def _require_own(clauses: Sequence[str], items: Sequence[pytest.Item]) -> None:
     there = {clause_of(item) for item in items}
     for clause in filter(is_own, clauses):
         if clause not in there:
-            raise pytest.UsageError(f"no test of your own is {clause}\n  fix: `pytest --collect-only` lists the tests")
+            raise pytest.UsageError(
+                f"no test of your own has the id {clause}\n  fix: `pytest --collect-only` lists the tests"
+            )
 
 
 def _refuse_twins(items: Sequence[pytest.Item]) -> None:
@@ -86,4 +88,6 @@ def _refuse_twins(items: Sequence[pytest.Item]) -> None:
         clause = clause_of(item)
         twin = found.setdefault((clause, candidate_of(item).name), item.nodeid)
         if is_own(clause) and twin != item.nodeid:
-            raise pytest.UsageError(f"{twin} and {item.nodeid} have one name, which is their clause's: rename one")
+            raise pytest.UsageError(
+                f"{twin} and {item.nodeid} have the same name, and so the same clause id: rename one"
+            )

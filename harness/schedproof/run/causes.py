@@ -1,4 +1,4 @@
-"""What is behind the findings of a candidate: few causes for many failures, in the order in which to mend them.
+"""What is behind the findings of a candidate: few causes for many failures, in the order in which to fix them.
 
 Findings have one cause where the record shows the same fault beside them (`schedproof.judge.symptoms`), or, where it
 shows none, where they have the same code.
@@ -44,12 +44,12 @@ _RULES: Mapping[str, tuple[str, str]] = {
     ),
     "cordon": ("cordons are ignored: pods are bound to nodes with spec.unschedulable", "core/cordon"),
     "existence": ("pods are bound to nodes that do not exist", "core/bind-existing-node"),
-    "scheduling-gates": ("scheduling gates are ignored: pods are bound that have some", "core/scheduling-gates"),
+    "scheduling-gates": ("scheduling gates are ignored: gated pods are bound", "core/scheduling-gates"),
     "host-ports": ("host ports are ignored: pods are bound to nodes where their port is taken", "core/host-port"),
     "pod-affinity": (
-        "affinity or anti-affinity between pods is ignored, or understood otherwise", "core/pod-anti-affinity",
+        "affinity or anti-affinity between pods is ignored or misinterpreted", "core/pod-anti-affinity",
     ),
-    "topology-spread": ("topology spread constraints are ignored, or counted otherwise", "core/topology-spread"),
+    "topology-spread": ("topology spread constraints are ignored or miscounted", "core/topology-spread"),
     "volumes": (
         "volumes are ignored: pods are bound to nodes where their volume cannot be used", "core/volume-node-affinity",
     ),
@@ -57,7 +57,7 @@ _RULES: Mapping[str, tuple[str, str]] = {
 }  # fmt: skip
 """What it means that a rule of the oracle is ignored, and the clause that is about nothing else.
 
-In the order in which they are mended: what other clauses stand on, what every pod is subject to, what a pod asks for.
+In the order in which to fix them: what other clauses stand on, what every pod is subject to, what a pod asks for.
 """
 _NO_DECISION = frozenset(KINDS) - {"preference", "rule-ignored"}
 """Kinds of causes that no decision shows: what was chosen, or not, follows from them."""
@@ -145,7 +145,7 @@ def _broken_by(decision: Mapping[str, Any]) -> set[str]:
 
 
 def causes_of(verdicts: Sequence[Verdict]) -> list[Cause]:
-    """The causes of what did not pass, in the order in which to mend them: what hides others comes first.
+    """The causes of what did not pass, in the order in which to fix them: what hides others comes first.
 
     Args:
         verdicts: of one candidate.

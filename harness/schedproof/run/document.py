@@ -73,7 +73,7 @@ class CandidateReport(_Part):
     """Where another window was tried than is claimed."""
     profiles: dict[str, ProfileReport]
     causes: list[CauseReport] = pydantic.Field(default_factory=list)
-    """Of what did not pass, in the order in which to mend them."""
+    """Of what did not pass, in the order in which to fix them."""
     clauses: list[ClauseReport]
     error: str = ""
     """Why it could not be brought up."""

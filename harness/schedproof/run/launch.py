@@ -134,8 +134,8 @@ def _check_existing(settings: Settings) -> None:
         )
     if settings.namespace_prefix is not None and not _PREFIX.fullmatch(settings.namespace_prefix):
         raise UsageError(
-            f"--namespace-prefix {settings.namespace_prefix}: no namespace can have such a name",
-            remedy="up to 30 small letters, digits and dashes, a letter first",
+            f"--namespace-prefix {settings.namespace_prefix}: not the beginning of a valid namespace name",
+            remedy="use up to 30 lower-case letters, digits and dashes, beginning with a letter",
         )
     if settings.callback_address is not None:
         _check_callback(settings.callback_address)
@@ -238,8 +238,8 @@ def _launch_existing(settings: Settings, progress: Progress) -> ExistingCluster:
         settings.callback_address or "",
     )  # fmt: skip
     with progress.step(
-        f"taking hold of the cluster that {settings.kubeconfig} names",
-        why="one run at a time; what an earlier one has left is removed first",
+        f"connecting to the cluster in {settings.kubeconfig}",
+        why="one run at a time; leftovers of an earlier run are removed first",
     ):
         return ExistingCluster(
             options,

@@ -51,7 +51,9 @@ class Option:
 
 
 KUBERNETES = Option(
-    "kubernetes", "MINOR", "embedded, kind: the minor version of Kubernetes, such as 1.35, whatever the definition says"
+    "kubernetes",
+    "MINOR",
+    "embedded, kind: the minor version of Kubernetes, such as 1.35; overrides the cluster definition",
 )
 
 CLUSTER_OPTIONS = (
@@ -97,7 +99,7 @@ OPTIONS = (
     ),
     Option("cases", "N", "normalization: cases for each clause: quick (default), ci, thorough, or a number"),
     Option("worlds", "N", "core/random-worlds: worlds to generate (default: up to 200, in up to 60 s)", count),
-    Option("replay", "ID", "normalization, core/random-worlds: only this case, which failed before"),
+    Option("replay", "ID", "normalization, core/random-worlds: only the saved case with this id"),
     Option(
         "window",
         "DURATION",
@@ -107,7 +109,7 @@ OPTIONS = (
     Option("fail-fast", "", "stop at the first clause that fails or cannot be proved", flag=True, default=False),
     Option("allow-skipped", "", "exit 0 even if the cluster cannot try some clauses", flag=True, default=False),
     Option("report", "DIR", "folder for report and evidence (default: schedproof-results/TIME)", folder_name),
-    Option("seed", "N", "seed of everything that is drawn at random (default: random, printed)", seed),
+    Option("seed", "N", "seed of all random choices (default: random, printed)", seed),
     Option(
         "binary",
         "NAME=PATH",
@@ -120,17 +122,17 @@ OPTIONS = (
 JOBS = Option(
     "jobs",
     "N",
-    "number of clusters side by side (default: as many as shorten the run; 1 unless the cluster is embedded)",
+    "number of clusters side by side (default: as many as shorten the run on embedded clusters, else 1)",
     count,
 )
 """Of the command line alone: for pytest that is `-n` of pytest-xdist."""
 
 WATCH = Option(
-    "watch", "", "try what failed again, on the same cluster, whenever a file changes", flag=True, default=False
+    "watch", "", "repeat the failed clauses on the same cluster whenever a file changes", flag=True, default=False
 )
 """Of the command line alone."""
 
-SINCE = Option("since", "REPORT", "also say what is mended, new and still there since a run: its folder", Path)
+SINCE = Option("since", "REPORT", "also list failures that are fixed, new, or still there since this earlier run", Path)
 """Of the command line alone."""
 
 REPEAT = Option("repeat", "N", "number of runs, each on new clusters; ends with a count of failures", count, default=1)
@@ -156,7 +158,12 @@ BENCH_OPTIONS = (
         flag=True,
         default=False,
     ),
-    Option("fail-if", "GATE", 'such as "p99 ratio > 1.2 vs stock": exit with 1 if that is shown', repeated=True),
+    Option(
+        "fail-if",
+        "GATE",
+        'such as "p99 ratio > 1.2 vs stock": exit with 1 if the measurements show this',
+        repeated=True,
+    ),
     Option("conformance", "FILE", "a report.json of the same candidates, shown beside the numbers", Path),
     Option("cluster", "NAME", "where to measure: embedded (default) or kind", default="embedded"),
     KUBERNETES,

@@ -75,8 +75,8 @@ def _check_clauses(history: History, home: Path) -> None:
         for clause in record.clauses:
             if clause not in CATALOGUE:
                 raise UsageError(
-                    f"{home / FILE}: the run was to judge {clause!r}, which is no clause of this version",
-                    remedy="judge it with the version that wrote it",
+                    f"{home / FILE}: the run was to judge {clause!r}, a clause that this version does not have",
+                    remedy="judge it with the version of schedproof that wrote it",
                 )
 
 

@@ -97,14 +97,14 @@ class RunRequest:
         for profile in self.profiles:
             if profile not in candidate.claims.profiles:
                 raise UsageError(
-                    f"{candidate.name} does not claim the profile {profile}, so nothing of it would be tried",
-                    remedy=f"add {profile} to spec.claims.profiles in {candidate.path}, or ask for something else",
+                    f"{candidate.name} does not claim the profile {profile}, so none of its clauses would be tried",
+                    remedy=f"add {profile} to spec.claims.profiles in {candidate.path}, or leave it out",
                 )
         for clause in self.clauses:
             if why := why_unclaimed(CATALOGUE[clause], candidate.claims):
                 raise UsageError(
-                    f"{candidate.name} is not held to {clause}: {why}",
-                    remedy=f"claim it in spec.claims of {candidate.path}, or ask for something else",
+                    f"{candidate.name} is not judged by {clause}: {why}",
+                    remedy=f"claim it in spec.claims of {candidate.path}, or leave it out",
                 )
 
     def check_several_clusters(self) -> None:

@@ -106,7 +106,7 @@ class CandidateResult:
 
     @property
     def causes(self) -> list[Cause]:
-        """Of what did not pass, in the order in which to mend them."""
+        """Of what did not pass, in the order in which to fix them."""
         return causes_of(self.verdicts)
 
     def document(self, reproduce: Callable[[Candidate, str], str]) -> CandidateReport:

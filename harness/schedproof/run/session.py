@@ -346,7 +346,7 @@ def require_space(folder: Path) -> None:
     if (folder / "candidates").exists():
         raise UsageError(
             f"{folder} holds the evidence of an earlier run, which would be mixed up with this one's",
-            remedy="choose another folder with --report, or remove that one",
+            remedy="choose another folder with --report, or remove this folder",
         )
     try:
         make_private(folder)

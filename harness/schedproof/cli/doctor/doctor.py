@@ -226,8 +226,8 @@ def _binaries(
             )  # fmt: skip
         elif source.forbidden:
             yield Check(
-                name, ok=False, found=f"missing, and may not be built{why_not}",
-                remedy=f"see to the network and its proxy, name a mirror in {MIRROR}, or unset {POLICY}",
+                name, ok=False, found=f"missing, and building is not allowed{why_not}",
+                remedy=f"check the network and its proxy, set {MIRROR} to a mirror, or unset {POLICY}",
             )  # fmt: skip
         elif (host.go is not None and host.go.version >= build.minimum_go) or host.go_wheel_installable:
             together = [other for other, its in missing.items() if its.built and its.build is build]
@@ -289,7 +289,7 @@ def _space(host: Machine, *, building: bool) -> Iterator[Check]:
     ):
         yield Check(
             name, free >= least, f"{gib(free)} free in {folder}",
-            "" if free >= least else f"have {gib(least)} free, or name another folder in {elsewhere}",
+            "" if free >= least else f"free disk space up to {gib(least)}, or set {elsewhere} to another folder",
         )  # fmt: skip
     if host.memory_free is not None:
         least = _MEMORY_TO_BUILD if building else _MEMORY_TO_RUN
@@ -297,7 +297,7 @@ def _space(host: Machine, *, building: bool) -> Iterator[Check]:
         why = "linking Kubernetes" if building else "a cluster of 4 nodes"
         yield Check(
             "memory", enough, f"{gib(host.memory_free)} available; {fitting_jobs()} clusters fit side by side",
-            "" if enough else f"have {gib(least)} available, for {why}",
+            "" if enough else f"free memory up to {gib(least)}, for {why}",
         )  # fmt: skip
 
 

@@ -57,12 +57,14 @@ def kind_checks(host: KindHost) -> Iterator[Check]:
     if isinstance(host.docker, HostError):
         yield Check("docker", ok=False, found=host.docker.message, remedy=host.docker.remedy)
     else:
-        kubelets = "; kubelets are told to accept it (failCgroupV1: false)" if host.docker.cgroup_version == 1 else ""
+        kubelets = (
+            "; kubelets are configured to accept it (failCgroupV1: false)" if host.docker.cgroup_version == 1 else ""
+        )
         yield Check("docker", ok=True, found=f"{host.docker.version}, cgroup v{host.docker.cgroup_version}{kubelets}")
     if host.disk_free is not None:
         yield Check(
             "disk for Docker", host.disk_free >= _DISK, f"{gib(host.disk_free)} free",
-            "" if host.disk_free >= _DISK else f"have {gib(_DISK)} free: docker system prune",
+            "" if host.disk_free >= _DISK else f"free disk space up to {gib(_DISK)}: docker system prune",
         )  # fmt: skip
     if host.images:
         found = "there"

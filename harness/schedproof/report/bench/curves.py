@@ -59,7 +59,7 @@ def scaling(document: BenchDocument, series: Mapping[str, ChartSeries]) -> Marku
              *(number(value, duration(value)) for value in (point.p50, point.p99))]
             for one in ones for point in one.points
         ]  # fmt: skip
-        caption = f"{workload}: throughput of drains, latency one at a time, with more and more nodes"
+        caption = f"{workload}: throughput of drains, latency one at a time, as the number of nodes grows"
         heads = ["candidate", "nodes", "throughput", "p50", "p99"]
         parts.append(_group(workload, ones, series, charts, table(caption, heads, rows, sortable=True)))
     return chart_groups(parts)
@@ -90,7 +90,7 @@ def queries(document: BenchDocument, series: Mapping[str, ChartSeries]) -> Marku
         for one in ones
     ]  # fmt: skip
     heads = ["candidate", "workload", "nodes", *(title for _, _, title, _ in kinds)]
-    caption = "questions, for each pod that is scheduled; a dash: no such questions"
+    caption = "requests for each pod that is scheduled; a dash: no such requests"
     return chart_groups([_group("", ones, series, charts, table(caption, heads, rows, sortable=True))], tapped=True)
 
 

@@ -62,7 +62,7 @@ def ceiling(document: BenchDocument) -> str | None:
         if (value := typical(one, METRICS["throughput"])) is not None
     ]
     said = f"{throughput(limit)} can be created and bound on this machine without a scheduler"
-    return f"{said}; the fastest round here came to {percent(max(reached) / limit)} of that" if reached else said
+    return f"{said}; the fastest round here reached {percent(max(reached) / limit)} of that" if reached else said
 
 
 def reproduce(document: BenchDocument) -> Markup:

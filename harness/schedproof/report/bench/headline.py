@@ -1,4 +1,4 @@
-"""Who is faster, by how much, and whether the difference is real: the top of the page."""
+"""Which candidate is faster, by how much, and whether the difference is real: the top of the page."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def gates(document: BenchDocument) -> Markup:
         ]
         for one in document.gates
     ]
-    return table("gates: the run fails where one does", ["gate", "outcome", "detail"], rows) if rows else Markup()
+    return table("gates: the run fails if any gate fails", ["gate", "outcome", "detail"], rows) if rows else Markup()
 
 
 def _broken(document: BenchDocument, name: str) -> str:

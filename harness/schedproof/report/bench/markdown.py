@@ -20,9 +20,9 @@ def summary(document: BenchDocument) -> str:
     found = trials(document)
     parts = [
         [f"### schedproof bench: {_text(', '.join(candidates(document)) or 'nothing')}"],
-        _listed("Not all was measured", [_text(said) for said in troubles(document)]),
+        _listed("Incomplete measurements", [_text(said) for said in troubles(document)]),
         _table(document, found),
-        _listed("Wrong or in doubt", _worries(found)),
+        _listed("Wrong or doubtful", _worries(found)),
         _listed("Conformance", _broken(document)),
         _listed("Gates", [_gate(one) for one in document.gates]),
         [_method(document)],

@@ -36,13 +36,13 @@ def _sections(document: BenchDocument) -> Iterator[tuple[str, str, Markup]]:
     """Name, title, content; a section without content is left out."""
     # A candidate looks the same in every chart; the baseline, which comes first, is neutral.
     series = {name: ChartSeries(name, place) for place, name in enumerate(candidates(document))}
-    yield "faster", "Who is faster?", headline(document) + gates(document)
+    yield "faster", "Which is faster?", headline(document) + gates(document)
     yield "conformance", "Does it keep its promises?", conformance(document)
     yield "trials", "Workload by workload", panels(document, series)
-    yield "knee", "How much can arrive?", knees(document, series)
+    yield "knee", "How much load does it sustain?", knees(document, series)
     yield "scaling", "How does it grow with nodes?", scaling(document, series)
     yield "phases", "Where does the time go?", phases(document)
-    yield "queries", "What does it ask?", queries(document, series)
+    yield "queries", "What does it request?", queries(document, series)
     yield "environment", "Where was this measured?", environment(document)
     yield "reproduce", "How to measure again", reproduce(document)
 

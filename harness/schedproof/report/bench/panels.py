@@ -138,7 +138,9 @@ def _comparisons(document: BenchDocument, trial: BenchTrial) -> Markup:
         first,
         "blocks",
     ]
-    caption = f"compared with {first}, {confidence(document)} intervals; of throughput more is better, of all else less"
+    caption = (
+        f"compared with {first}, {confidence(document)} intervals; higher is better for throughput, lower for all else"
+    )
     if any(one.metric == "cpu per pod" for one in ordered):
         caption += "; CPU of a candidate's own processes"
     return table(caption, heads, rows, sortable=True)

@@ -1,4 +1,4 @@
-"""What is different between two runs of a candidate: mended, new, and still there."""
+"""What differs between two runs of a candidate: failures that are fixed, new, or still there."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def load_report(path: Path) -> Report:
         where = ".".join(map(str, first["loc"])) or "the file"
         raise UsageError(
             f"{file}: no report.json of a run: {where}: {first['msg']}",
-            remedy="name the folder of a run; `schedproof judge DIR --report DIR` writes one anew",
+            remedy="name the folder of a run; `schedproof judge DIR --report DIR` writes a new one",
         ) from error
 
 
@@ -94,15 +94,15 @@ def _titles(causes: Sequence[CauseReport]) -> dict[tuple[str, str], str]:
 def describe_changes(one: Changes) -> Iterator[str]:
     """A line for each kind of change that there is."""
     if one.mended:
-        yield f"{one.name}: mended: {_listed(one.mended)}"
+        yield f"{one.name}: fixed: {_listed(one.mended)}"
     if one.new:
         yield f"{one.name}: new: {_listed(one.new)}"
     if one.still:
         yield f"{one.name}: still failing: {_listed(one.still)}"
-    yield from (f"{one.name}: mended cause: {title}" for title in one.gone)
+    yield from (f"{one.name}: fixed cause: {title}" for title in one.gone)
     yield from (f"{one.name}: new cause: {title}" for title in one.causes)
     if not (one.mended or one.new):
-        yield f"{one.name}: no clause has another outcome"
+        yield f"{one.name}: no clause has a different outcome"
 
 
 def _listed(clauses: Sequence[str]) -> str:

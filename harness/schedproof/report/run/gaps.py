@@ -25,18 +25,19 @@ def gaps(result: RunResult) -> Iterator[str]:
         if network is not None and claimed not in (None, network.window):
             yield f"{name}: tried with a window of {network.window:g} s; it claims {claimed:g} s, which was not tried"
         for cause, waiting in collections.Counter(verdict.depends_on for verdict in one.dependent).items():
-            yield f"{name}: not tried, for want of {cause}: {counted(waiting, 'clause')} (--keep-going tries all)"
+            clauses = counted(waiting, "clause")
+            yield f"{name}: not tried, because {cause} did not pass: {clauses} (--keep-going tries all)"
         if one.untried and one.error is None:
             first = ", ".join(one.untried[:5]) + (", ..." if len(one.untried) > 5 else "")
-            yield f"{name}: the run ended before the turn of {counted(len(one.untried), 'clause')}: {first}"
+            yield f"{name}: the run ended before {counted(len(one.untried), 'clause')} could be tried: {first}"
         for profile in one.unjudged_profiles:
-            yield f"{name}: it claims the profile {profile}, and no clause of it that was selected applies"
+            yield f"{name}: it claims the profile {profile}, but none of the selected clauses of this profile applies"
         if not judged and one.error is None:
             yield f"{name}: nothing was tried"
     if result.cluster == "existing" and not result.is_empty:
         yield (
-            "deadlines count all time, also what the machines of the cluster were too busy for: how long its processes "
-            "waited for a processor is not to be seen from here"
+            "deadlines include time in which the cluster's machines were overloaded: how long their processes waited "
+            "for a CPU cannot be measured from here"
         )
 
 

@@ -91,7 +91,7 @@ class _Failure:
         clause, code = CATALOGUE[self.verdict.clause], CODES.get(self.verdict.code)
         promise = (inspect.getdoc(clause.judge) or "").split("\n\nArgs:")[0]
         told = {
-            "found": code.meaning if code else "", "mend": code.remedy if code else "", "holds if": promise,
+            "found": code.meaning if code else "", "fix": code.remedy if code else "", "holds if": promise,
             "where to look": clause.hint, "source": clause.source,
         }  # fmt: skip
         return {name: text for name, text in told.items() if text}
@@ -151,7 +151,7 @@ def _duration(seconds: float) -> str:
 def _errors(result: RunResult) -> Iterator[tuple[str, str]]:
     """Headings with the errors."""
     if result.error is not None:
-        yield "The run broke down", str(result.error)
+        yield "The run was aborted by an error", str(result.error)
     for name, one in result.candidates.items():
         if one.error is not None:
             yield f"{name} could not be brought up", str(one.error)

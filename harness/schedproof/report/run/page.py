@@ -1,6 +1,6 @@
 """What a run ends with at a terminal: one page, whatever failed.
 
-How much of each profile passed; the first causes of what did not, in the order in which to mend them; a line for each
+How much of each profile passed; the first causes of what did not, in the order in which to fix them; a line for each
 clause that did not pass; what the run does not show; where the rest is.
 """
 
@@ -117,7 +117,7 @@ def _print_profiles(result: RunResult, console: Console) -> None:
         console.print(table)
     for name, one in result.candidates.items():
         if one.not_asked_for and one.selected:
-            _say(console, f"not asked for: {counted(len(one.not_asked_for), 'clause')} that {name} claims as well")
+            _say(console, f"not selected: {counted(len(one.not_asked_for), 'clause')} that {name} also claims")
 
 
 def _by_profile(verdicts: Iterable[Verdict]) -> dict[str, tuple[int, int]]:
@@ -135,7 +135,7 @@ def _print_candidate(
     from rich.rule import Rule
 
     what = counted(len(causes), "cause") + (
-        f", the first {most} in the order in which to mend them" if len(causes) > most else ""
+        f", the first {most} in the order in which to fix them" if len(causes) > most else ""
     )
     console.print(Rule(f"{one.candidate.name}: {'could not be brought up' if one.error else what}", style="red"))
     if one.error is not None:
@@ -157,12 +157,12 @@ def _print_cause(
         _say(console, decision_title(decision), indent=3)
         console.print(Padding(decision_table(decision, rows=_ROWS), (0, 0, 0, 3)))
     for scoring in [one for one in shown.evidence.get("scorings", ()) if one["id"] and not one.get("holds")][:1]:
-        _say(console, f"surface {scoring['surface']}; the same case again: schedproof replay {scoring['id']}", indent=3)
+        _say(console, f"surface {scoring['surface']}; repeat this case: schedproof replay {scoring['id']}", indent=3)
     if world := shown.evidence.get("world"):
         _say(console, f"smallest world: {world['words']}", indent=3, most=_TEXT)
-        _say(console, f"the same world again: schedproof replay {world['id']}; for kubectl: {world['file']}", indent=3)
+        _say(console, f"repeat this world: schedproof replay {world['id']}; for kubectl: {world['file']}", indent=3)
     _say(console, f"guarantee: {cause.guarantee}", indent=3)
-    _say(console, f"mend: {cause.remedy}", indent=3)
+    _say(console, f"fix: {cause.remedy}", indent=3)
     for line in _command(result.reproduce(one.candidate, shown.clause), console.width - 4):
         console.print(f"   {line}", highlight=False, markup=False, emoji=False)
     if len(cause.verdicts) > 1:

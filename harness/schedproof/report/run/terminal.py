@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-PASSES_ALONE = "if it passes alone, what was tried before it matters"
+PASSES_ALONE = "if it passes alone, its outcome depends on the clauses that were tried before it"
 """Said of the command that tries a clause among the others of a run."""
 _CONCLUSIONS = {
     "PASSED": "bold green", "FAILED": "bold red", "UNPROVED": "bold magenta", "ERROR": "bold red",
