@@ -239,7 +239,7 @@ install: crds | .install | wrong-type          | ["crds"]
 processes: [{command: [a]}] | .processes[0].name | missing-field       | such as `name:
 processes: [{name: side}] | .processes[0].command | missing-field       | such as `command:
 processes: [{name: Side, command: [a]}] | .processes[0].name | malformed           | such as
-processes: [{name: a, command: [x]}, {name: a, command: [y]}] | .processes[1].name | duplicate           | of its own
+processes: [{name: a, command: [x]}, {name: a, command: [y]}] | .processes[1].name | duplicate           | different
 processes: [{name: a, command: [x], ready: /up}] | .processes[0].command | missing-placeholder | pass "{port}"
 processes: [{name: a, command: ["{b_address}"]}] | .processes[0].command[0] | malformed           | {{b_address}}
 processes: [{name: a, command: [x], rbac: {rules: [{verbs: [get]}]}}] | .processes[0].rbac.rules[0] | missing-field | s
@@ -370,7 +370,7 @@ MISTAKES: dict[str, tuple[str, int, str, str, str]] = {
         7,
         "spec.claims.points.queue-sort[0]",
         "contradiction",
-        "one",
+        "before the second",
     ),
     "excluded twice": (
         spec("exclusions:\n  - {clause: core/binds, reason: r}\n  - {clause: core/binds, reason: s}"),

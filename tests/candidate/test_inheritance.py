@@ -87,5 +87,5 @@ def test_a_base_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_a_base_that_is_not_there_is_told_where_it_is_named(tmp_path: Path) -> None:
     (tmp_path / "candidate.yaml").write_text("kind: Candidate\nextends: ../nowhere\n")
-    with pytest.raises(DescriptorError, match=r"candidate\.yaml:2:10: extends: there is no .*nowhere"):
+    with pytest.raises(DescriptorError, match=r"candidate\.yaml:2:10: extends: .*nowhere does not exist"):
         load_candidate(tmp_path)

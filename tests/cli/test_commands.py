@@ -322,7 +322,7 @@ def test_a_plugin_whose_configuration_does_not_let_traffic_come_first_is_warned_
         (["no-such-program-at-all"], "there is no program 'no-such-program-at-all' on PATH"),
         (["./plain"], "plain is not executable"),
         (["./folder"], "folder is a folder"),
-        (["./lost"], "/no/such/python, is not there"),
+        (["./lost"], "/no/such/python, does not exist"),
         (["python3", "none.py"], "the file 'none.py' does not exist in "),
         (["{python}", "-u", "{here}/none.py"], "none.py' does not exist in "),
     ],

@@ -52,8 +52,8 @@ def test_pods_where_there_are_any_unless_told_otherwise(hosting: object, deploy:
 @pytest.mark.parametrize(
     ("hosting", "deploy", "spec", "said", "fix"),
     [
-        (None, "pod", "controller: {command: [a]}", "no candidate runs as a pod", "--deploy process"),
-        (PODS, "control-plane", "plugin: {binary: kube-scheduler}", "not ours to change", "--deploy pod"),
+        (None, "pod", "controller: {command: [a]}", "candidates cannot run as pods", "--deploy process"),
+        (PODS, "control-plane", "plugin: {binary: kube-scheduler}", "cannot be changed", "--deploy pod"),
         (KIND, "control-plane", "controller: {command: [a]}", "no compiled scheduler", "--deploy pod"),
         (
             KIND, "control-plane",

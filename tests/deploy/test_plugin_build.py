@@ -508,7 +508,7 @@ def test_another_stand_in_is_a_new_probe_and_no_new_scheduler(
 def test_what_has_no_sources_here_has_no_probe(go: FakeGo) -> None:
     for spec in (PluginSpec(binary="kube-scheduler"), PluginSpec(main="example.com/scheduler@v1.0.0")):
         assert not has_probe(spec)
-        with pytest.raises(CandidateError, match="cannot be asked in process"):
+        with pytest.raises(CandidateError, match="cannot be queried in process"):
             probe(spec)
     assert go.calls == []
 

@@ -84,7 +84,7 @@ def test_what_is_read_first_works_outside_of_the_repository(installed: Installed
             case ["schedproof", "explain", clause]:
                 said = installed.run(*argv, cwd=folder)
                 assert said.startswith(f"{clause} (required")
-                assert "breaks with, for example:" in said
+                assert "example defects:" in said
                 assert "see it fail:" not in said  # the planted defects are not there
             case ["pytest"]:
                 said = installed.run(

@@ -221,7 +221,7 @@ def test_a_score_that_json_does_not_have_is_refused(extender: Extender) -> None:
         ([{"Host": "a", "Score": True}], 200, "no host with a score: 'a', True"),
         ([{"Host": "a"}], 200, "no host with a score: 'a', None"),
         ([{"Score": 1}], 200, "no host with a score: None, 1"),
-        (b"[{", 200, "this is no JSON: [{"),
+        (b"[{", 200, "this is not valid JSON: [{"),
         (b"division by zero\n", 500, "status 500: division by zero"),
         (SCORED, 404, "status 404"),
     ],
@@ -261,7 +261,7 @@ def test_where_no_node_is_left_nobody_is_asked_for_scores(extender: Extender, an
     ("answer", "status", "expected"),
     [
         ({"Error": "Prometheus is gone"}, 200, "filter: Prometheus is gone"),
-        ({"NodeNames": ["a", "d"]}, 200, "filter: it lets d pass, which it was not asked about"),
+        ({"NodeNames": ["a", "d"]}, 200, "filter: it lets d pass, which was not in the request"),
         (b"", 503, "filter: status 503"),
     ],
 )

@@ -179,7 +179,7 @@ def test_a_plugin_that_cannot_be_made_is_the_candidate_s_error(surface: Any, nam
 
 
 def test_a_candidate_that_claims_no_readings_has_no_such_surface(surface: Any) -> None:
-    with pytest.raises(CandidateError, match="no plugin that could be asked"):
+    with pytest.raises(CandidateError, match="no plugin that can be queried"):
         surface(dataclasses.replace(CANDIDATE, claims=Claims()))
 
 

@@ -49,7 +49,7 @@ CLAUSE_PROFILES: Mapping[str, str] = MappingProxyType(
 """The first part of a clause's id, and the profile that it belongs to."""
 
 OWN = "own"
-"""The profile of tests of the user's own, which every candidate is held to."""
+"""The profile of tests of the user's own, which applies to every candidate."""
 
 BOUND_TO_KIND: Mapping[str, str] = MappingProxyType(
     {"extender": "extender", "plugin": "plugin", "controller": "controller"}
@@ -88,7 +88,7 @@ RULE_INTERVAL = 0.5
 
 @dataclasses.dataclass(frozen=True)
 class NetworkClaims:
-    """Which traffic counts, how fine it is told apart, and what happens without readings.
+    """Which traffic counts, at which resolution, and what happens without readings.
 
     `window`, `refresh` and `recovers_within` are seconds; `resolution` is the smallest relative difference in
     load that it promises to see. A policy that is None is not promised: its clauses are `not-claimed`.
@@ -186,7 +186,7 @@ class GangClaims:
 
 @dataclasses.dataclass(frozen=True)
 class Claims:
-    """What the candidate is held to."""
+    """What the candidate claims, and is judged by."""
 
     profiles: tuple[str, ...] = ("core",)
     features: tuple[str, ...] = ()

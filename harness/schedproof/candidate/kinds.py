@@ -249,7 +249,7 @@ class ProcessSpec(CommandSpec):
 
 @dataclasses.dataclass(frozen=True)
 class WorldSpec:
-    """What pods, nodes and namespaces of the suites have besides their own, so that a scheduler has its say.
+    """What pods, nodes and namespaces of the suites have besides their own, so that the candidate takes effect.
 
     `node_labels`, `node_annotations` and `node_resources` (resource name to quantity) are on every node; `pod` is
     merged into every pod that is for the candidate; `namespace_labels` and `namespace_annotations` are on every

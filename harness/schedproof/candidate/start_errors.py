@@ -23,7 +23,7 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
         REFUSED_VERSION,
         "this Kubernetes serves no KubeSchedulerConfiguration of {name}",
-        "write `apiVersion: kubescheduler.config.k8s.io/v1` (v1beta3, the last before it, went with 1.29)",
+        "write `apiVersion: kubescheduler.config.k8s.io/v1` (v1beta3, its predecessor, was removed in 1.29)",
     ),
     (
         UNREGISTERED,
@@ -38,7 +38,7 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
         re.compile(r"unknown flag: (?P<name>--[\w-]+)"),
         "kube-scheduler has no flag {name}",
-        "leave the flag out; --port and --address went with Kubernetes 1.23: --secure-port serves health and metrics",
+        "leave the flag out; Kubernetes 1.23 removed --port and --address: --secure-port serves health and metrics",
     ),
     (
         # pkg/scheduler/apis/config/validation, which comes before NewFramework's "repeated config for plugin"

@@ -1,4 +1,4 @@
-"""`schedproof candidates`: what is shipped to be tried, compared with, or looked at failing."""
+"""`schedproof candidates`: lists the shipped candidates."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Shipped:
 
 
 def shipped(containing: str = "") -> Iterator[Shipped]:
-    """Those whose name contains a text; without one the references come first, then folder by folder."""
+    """The candidates whose name contains a text; without a text, references come first, then folder by folder."""
     for name in sorted(shipped_names(), key=lambda name: ("/" in name, name)):
         if containing in name:
             candidate = find_candidate(name)

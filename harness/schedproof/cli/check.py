@@ -1,4 +1,4 @@
-"""`schedproof check candidate.yaml`: all that can be said of a candidate without a cluster."""
+"""`schedproof check candidate.yaml`: checks a candidate without a cluster."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _INTERPRETERS = ("python", "sh", "bash", "node", "ruby", "perl")
 
 
 def problems_of(error: UsageError, text: str) -> tuple[Problem, ...]:
-    """What is wrong with a candidate that the command line names so; one at least."""
+    """The problems of a candidate that the command line names so; at least one."""
     if isinstance(error, DescriptorError):
         return error.problems
     code = "not-usable" if Path(text).exists() else "unknown-candidate"
@@ -45,7 +45,7 @@ def problems_of(error: UsageError, text: str) -> tuple[Problem, ...]:
 
 
 def check(candidate: Candidate) -> Iterator[str]:
-    """What it is and what it would be held to, a line each.
+    """Yield lines about a candidate: what it is, and what it claims.
 
     Raises:
         DescriptorError: it could not be started as it is. What candidate.yaml itself has wrong was found when it was
@@ -67,7 +67,7 @@ def check(candidate: Candidate) -> Iterator[str]:
         feature
         for feature, clauses in CLAIMABLE.features.items()
         if feature not in candidate.claims.features
-        and any(profile_of(one) in profiles for one in clauses)
+        and any(profile_of(clause_id) in profiles for clause_id in clauses)
         and suits(feature, candidate.kind)
         and not any(contradictions(feature, candidate.spec, candidate.files, candidate.claims))
     ]

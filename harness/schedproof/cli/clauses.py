@@ -1,4 +1,4 @@
-"""`schedproof clauses`: what candidates are held to, and what a particular one is."""
+"""`schedproof clauses`: the clauses of the catalogue, and those that a candidate claims."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def clause_lines(candidate: Candidate | None = None) -> Iterator[str]:
 
 
 def clauses_document(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """The same as JSON. `candidates` maps a name to why it is not held to the clause: empty where it is."""
+    """The clauses as JSON. `candidates` maps a name to why it does not claim the clause: empty where it does."""
     return [
         {
             "id": clause.id, "guarantee": clause.guarantee, "level": clause.level, "profile": profile_of(clause.id),
             "features": sorted(clause.features), "needs": sorted(clause.needs), "source": clause.source,
             "always": clause.always,
-            "candidates": {one.name: {"claimed": not (why := why_unclaimed(clause, one.claims)), "why": why}
-                           for one in candidates},
+            "candidates": {candidate.name: {"claimed": not (why := why_unclaimed(clause, candidate.claims)), "why": why}
+                           for candidate in candidates},
         }
         for clause in CATALOGUE.values()
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from schedproof.foundation.exit_codes import EXIT_FAILED, EXIT_PASSED
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Print the changes; 1 where a clause fails that did not."""
+    """Print the changes; return 1 where there are new failures."""
     from schedproof.report.run.changes import changes, describe_changes, load_report
 
     found = changes(load_report(arguments.before), load_report(arguments.after))
@@ -19,7 +19,7 @@ def compare(arguments: argparse.Namespace) -> int:
             f"{arguments.before} and {arguments.after} have no candidate in common",
             remedy="compare runs of the same candidate: candidates are matched by metadata.name",
         )
-    for one in found:
-        for line in describe_changes(one):
+    for changed in found:
+        for line in describe_changes(changed):
             say(line)
-    return EXIT_FAILED if any(one.new for one in found) else EXIT_PASSED
+    return EXIT_FAILED if any(changed.new for changed in found) else EXIT_PASSED

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Answer the shell and exit, where it is the shell that asks; else return at once."""
+    """Complete a command line and exit, if the shell requests it; else return at once."""
     if "_ARGCOMPLETE" not in os.environ:  # argcomplete's protocol
         return
     import argcomplete

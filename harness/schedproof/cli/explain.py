@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _WIDTH = 110
 _DEFECTS = 5
-"""Of the planted defects that a clause catches, as many are named."""
+"""How many of the planted defects that a clause catches are named, at most."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Explanation:
 
 
 def explain(clause: Clause) -> Explanation:
-    """All that the catalogue, the suites, the judges and the planted defects say of a clause."""
+    """Collect what the catalogue, the suites, the judges and the planted defects say of a clause."""
     test, stimulus = _suite()[clause.id]
     return Explanation(
         clause, _claimed(clause), stimulus, test, _promise(clause), clause.hint,

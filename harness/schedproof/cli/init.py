@@ -98,7 +98,7 @@ def _require_empty(folder: Path) -> None:
 
 
 def installed_from() -> str:
-    """What pip is to be given for the schedproof that is running: where it came from a repository or a wheel, that.
+    """The requirement by which pip installs the running schedproof: its repository or wheel, if it came from one.
 
     PEP 610 has pip keep note of it. Of a wheel of this machine only the name is known elsewhere.
     """

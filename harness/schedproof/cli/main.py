@@ -1,4 +1,4 @@
-"""The command line: commands and their options. A command with some body has a module of its own."""
+"""The command line: commands and their options. Larger commands have their own modules."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ exit codes: 0 all required clauses that are claimed passed; 1 one failed, or an 
 (--allow-skipped accepts that)"""
 
 _BENCH_EXIT_CODES = """\
-exit codes: 0 everything was measured, no gate failed; 1 a gate failed, or pods are where they must not be;
+exit codes: 0 everything was measured, no gate failed; 1 a gate failed, or pods were bound where they must not run;
 2 usage or environment error; 3 a comparison is invalid, or a gate could not be decided"""
 
 
@@ -171,7 +171,9 @@ def command_line() -> argparse.ArgumentParser:
         where = running.add_argument_group("where it runs")
         add_options(where.add_argument, prefix="", options=(*CLUSTER_OPTIONS, JOBS))
         what = running.add_argument_group("what is tested and reported")
-        add_options(what.add_argument, prefix="", options=[one for one in OPTIONS if one not in CLUSTER_OPTIONS])
+        add_options(
+            what.add_argument, prefix="", options=[option for option in OPTIONS if option not in CLUSTER_OPTIONS]
+        )
         add_options(what.add_argument, prefix="", options=(REPEAT, SINCE, WATCH))
         _add_verbosity(running)
 
@@ -376,8 +378,8 @@ def _candidates(arguments: argparse.Namespace) -> int:
     if not found:
         remedy = "`schedproof candidates` lists them all" + (f"; {elsewhere}" if elsewhere else "")
         raise UsageError(f"no shipped candidate has {arguments.text!r} in its name", remedy=remedy)
-    width = max(len(one.name) for one in found)
-    say(*(f"{one.name:<{width}}  {one.kind:<10}  {one.about}" for one in found))
+    width = max(len(candidate.name) for candidate in found)
+    say(*(f"{candidate.name:<{width}}  {candidate.kind:<10}  {candidate.about}" for candidate in found))
     if elsewhere:
         say("", elsewhere)
     return 0

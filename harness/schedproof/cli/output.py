@@ -1,9 +1,9 @@
-"""What commands say, on standard output."""
+"""Output of commands, on standard output."""
 
 from __future__ import annotations
 
 
 def say(*lines: str) -> None:
-    """A line each, on standard output."""
+    """Print lines to standard output."""
     for line in lines:
         print(line)  # noqa: T201

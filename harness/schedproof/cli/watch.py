@@ -1,4 +1,4 @@
-"""`schedproof run --watch`: what changes in the folders of candidates, and what is tried again then."""
+"""`schedproof run --watch`: watches the folders of candidates, and selects what to try again."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Changes:
         self._before = self._look()
 
     def wait(self) -> list[Path]:
-        """Wait for changes, and until they are over; the files."""
+        """Wait for changes, and until they are over; returns the files."""
         now = wait_for(self._changed, _EDITED, what="a file to change", poll=_LOOK)
         while (later := self._quiet()) != now:
             now = later

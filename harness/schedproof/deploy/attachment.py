@@ -252,7 +252,8 @@ class Attachment:
                 )
         except DeadlineExceededError as error:
             tails = "\n".join(
-                f"  {component.name} said last:\n{_indent(component.log_tail())}" for component in self._components
+                f"  last log lines of {component.name}:\n{_indent(component.log_tail())}"
+                for component in self._components
             )
             raise CandidateError(
                 f"candidate {self.candidate.name} did not get ready: {error.message}\n{tails}",

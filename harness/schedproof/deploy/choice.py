@@ -39,8 +39,8 @@ def choose_deployer(
         deploy = "process" if hosting is None else "pod"
     if deploy != "control-plane" and DEFAULT_SCHEDULER in served_by(candidate) and "real-pods" in cluster.capabilities:
         raise UsageError(
-            f"{candidate.path}: it serves {DEFAULT_SCHEDULER}, and so does the cluster's own scheduler",
-            remedy="--deploy control-plane puts it in that one's place; or give it a schedulerName of its own",
+            f"{candidate.path}: it serves {DEFAULT_SCHEDULER}, as does the cluster's own scheduler",
+            remedy="use --deploy control-plane to replace the cluster's scheduler, or choose another schedulerName",
         )
     if hosting is not None and hosting.static_pods is not None:
         from schedproof.deploy.control_plane import restore_scheduler
@@ -51,8 +51,8 @@ def choose_deployer(
         return ProcessDeployer(cluster, candidate, identity, logs, flags=flags)
     if hosting is None:
         raise UsageError(
-            f"--deploy {deploy}: no candidate runs as a pod of a cluster of kind {cluster.name}",
-            remedy="--deploy process, or --cluster kind",
+            f"--deploy {deploy}: candidates cannot run as pods on a cluster of kind {cluster.name}",
+            remedy="use --deploy process, or --cluster kind",
         )
     # Docker, YAML: nothing that a run on processes should wait for.
     if deploy == "control-plane":
@@ -60,8 +60,8 @@ def choose_deployer(
 
         if hosting.static_pods is None:
             raise UsageError(
-                f"--deploy control-plane: the control plane of a cluster of kind {cluster.name} is not ours to change",
-                remedy="--deploy pod, or --cluster kind",
+                f"--deploy control-plane: the control plane of a cluster of kind {cluster.name} cannot be changed",
+                remedy="use --deploy pod, or --cluster kind",
             )
         _require_replaceable(candidate)
         return ControlPlaneDeployer(cluster, hosting, hosting.static_pods, candidate, logs)
@@ -85,12 +85,12 @@ def _require_replaceable(candidate: Candidate) -> None:
         )
     if candidate.files or candidate.processes:
         raise UsageError(
-            f"{candidate.path}: in the control plane's place a scheduler has neither files nor other processes",
+            f"{candidate.path}: in the control plane, a scheduler can have neither files nor other processes",
             remedy="--deploy pod",
         )
     more = set(candidate.rbac.cluster_roles) - set(SCHEDULER_RBAC.cluster_roles)
     if more or candidate.rbac.rules:
         raise UsageError(
-            f"{candidate.path}: spec.rbac asks for more than system:kube-scheduler may do, which it would act as",
-            remedy="--deploy pod, where it has an identity of its own",
+            f"{candidate.path}: spec.rbac asks for more than system:kube-scheduler may do, which is then its identity",
+            remedy="use --deploy pod, where it has an identity of its own",
         )

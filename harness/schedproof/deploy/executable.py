@@ -54,7 +54,7 @@ def _interpreter_problem(file: Path) -> tuple[str, str]:
         return f"the first line of {file} ends in a carriage return, as on Windows", f"sed -i 's/\\r$//' {file}"
     interpreter = line.split()[0] if line.split() else ""
     if not os.access(interpreter, os.X_OK):
-        why = f"the interpreter of {file}, {interpreter or 'which its first line should name'}, is not there"
+        why = f"the interpreter of {file}, {interpreter or 'which its first line should name'}, does not exist"
         return why, "correct the first line (#!) of the file, or install that interpreter"
     return "", ""
 

@@ -107,7 +107,7 @@ def check_paths(candidate: Candidate, spec: CommandSpec, texts: Sequence[str]) -
         outside = path.is_absolute() and not path.is_relative_to(context) and not str(path).startswith(_OF_THE_SYSTEM)
         if outside and path.is_file():
             raise UsageError(
-                f"{candidate.path}: its command names {path}, and its image holds {context} only",
+                f"{candidate.path}: its command names {path}, but its image contains only {context}",
                 remedy="spec.image.context names a folder that holds all that it needs; or use --deploy process",
             )
 

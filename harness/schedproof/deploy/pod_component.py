@@ -188,7 +188,7 @@ class PodComponent:
             self._changed.notify_all()
 
     def freeze(self) -> None:
-        raise HostError(f"{self.name} is a pod, whose processes are not ours to halt")
+        raise HostError(f"{self.name} runs as a pod, whose processes cannot be paused")
 
     thaw = freeze
 

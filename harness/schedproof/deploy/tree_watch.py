@@ -72,7 +72,7 @@ class TreeWatch:
             self.look()
 
     def look(self) -> None:
-        """Take in what there is now. The watch does so by itself, but later."""
+        """Read the current state at once, without waiting for the watch."""
         with self._looking:
             if not self._command or self._over:
                 return

@@ -61,7 +61,7 @@ def read_answer(text: bytes, verb: str, *, by_names: bool) -> ExtenderAnswer:
     try:
         value = _first_value(text)
     except (ValueError, RecursionError) as error:
-        return ExtenderAnswer(json=False, unreadable=f"no JSON: {error}" if text.strip() else "nothing")
+        return ExtenderAnswer(json=False, unreadable=f"not valid JSON: {error}" if text.strip() else "nothing")
     reader = _Reader()
     answer = ExtenderAnswer()
     if verb == "prioritizeVerb":
@@ -93,7 +93,7 @@ def _folded(name: str) -> str:
 
 
 def _refuse(constant: str) -> Any:
-    raise ValueError(f"{constant} is no JSON")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_Object, parse_constant=_refuse, parse_int=_number)

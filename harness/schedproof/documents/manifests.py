@@ -71,7 +71,7 @@ def parse_manifests(text: str, file: Path) -> list[dict[str, Any]]:
         place = Place(str(file), mark.line + 1, mark.column + 1) if mark else Place(str(file))
         said = f"it is not YAML: {error.problem or error.context}"
         raise DescriptorError(
-            [Problem(place, "", "not-yaml", said, "correct it; `kubectl apply --dry-run=client -f` says more")]
+            [Problem(place, "", "not-yaml", said, "correct it; `kubectl apply --dry-run=client -f` gives details")]
         ) from None
     except (yaml.YAMLError, ValueError) as error:
         raise DescriptorError(

@@ -135,7 +135,7 @@ def _near_file(path: Path) -> str:
                 return f"did you mean {path.with_name(name)}?"
     except (OSError, ValueError):
         pass  # the hint is a courtesy
-    return "name a file that is there; of a candidate its candidate.yaml, or the folder that holds it"
+    return "name an existing file: for a candidate its candidate.yaml, or the folder that contains it"
 
 
 def _is_blank(node: yaml.Node | None) -> bool:

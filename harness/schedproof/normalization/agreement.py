@@ -59,6 +59,6 @@ def _differs(example: Example, readings: Readings, answer: Answer) -> str:
     for (node, reading), documented in zip(readings, example.readings, strict=True):
         expected = example.scores[documented]
         if scores.get(node) != expected:
-            cut = "" if expected == int(expected) else ", for scores are integers"
+            cut = "" if expected == int(expected) else ", because scores are integers"
             return f"{documented}, of {reading:,.0f} B/s, should score {expected:g}, and scores {scores.get(node)}{cut}"
     return ""

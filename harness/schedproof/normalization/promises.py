@@ -1,4 +1,4 @@
-"""What a scorer is held to, by its kind and its claims."""
+"""Which rules apply to a scorer, by its kind and its claims."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NORMALIZE_SCORE = "normalize-score"
 
 @dataclasses.dataclass(frozen=True)
 class Promises:
-    """What a scorer is held to.
+    """The promises of a scorer: which rules apply to it.
 
     Attributes:
         highest: the best score of its scale: 100 (framework.MaxNodeScore) or 10 (extender/v1.MaxExtenderPriority).

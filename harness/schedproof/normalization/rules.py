@@ -43,7 +43,7 @@ class Rule:
 
 
 def rules_for(promises: Promises) -> list[Rule]:
-    """Those that a scorer with these promises is held to."""
+    """The rules that apply to a scorer with these promises."""
     weight = {"nothing": 0, "values": 1, "traffic": 2}
     return [
         rule

@@ -22,7 +22,7 @@ _BYTES = ("memory", "ephemeral-storage")
 
 
 def needed(pod: Manifest) -> dict[str, int]:
-    """What a pod that is to be placed asks for. Its status has no say (fit.go,
+    """What a pod that is to be placed asks for. Its status is ignored (fit.go,
     computePodResourceRequest).
     """
     return _counted(_requests(pod, {}))

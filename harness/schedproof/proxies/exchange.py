@@ -9,7 +9,7 @@ HARNESS = "Schedproof-By"
 """A header by which the harness marks its own requests (case, verb, what); it is not passed on."""
 
 
-NOT_PERMITTED = "tap: candidates may query this server, and nothing else"
+NOT_PERMITTED = "tap: candidates may only query this server"
 """What a request is answered with that is not passed on."""
 KEPT = 16 << 20
 """Bytes of a body that are kept for the record; what passes is not limited. 5,000 names of nodes need 0.1 MB, and

@@ -79,7 +79,7 @@ def read_claims(claims: Field, kind: str | None, known: Claimable | None) -> Cla
     elif network is not None and section.sound and not {"network-aware", "normalization"} & set(profiles):
         section["network"].complain(
             "claim-without-clause",
-            "given, but no profile that it is for is claimed",
+            "given, but no claimed profile uses it",
             "add network-aware to spec.claims.profiles",
         )
     timing = _timing(section["timing"]) if "timing" in section else Timing()
@@ -219,7 +219,7 @@ def _gang(field: Field) -> GangClaims:
     if section.sound and "group" not in placeholders_in(pods):
         section["pods"].complain(
             "missing-placeholder",
-            "no field of it differs from group to group",
+            "no field contains {group}, so all groups would be the same",
             'write "{group}" as the value of a label, for example',
         )
     return GangClaims(
@@ -235,7 +235,7 @@ def _group_object(field: Field) -> dict[str, Any]:
     if not (manifest.get("apiVersion") and manifest.get("kind") and named):
         field.complain(
             "invalid-manifest",
-            "it lacks one of apiVersion, kind and metadata.name",
+            "apiVersion, kind or metadata.name is missing",
             "write it as for kubectl apply",
         )
     return manifest

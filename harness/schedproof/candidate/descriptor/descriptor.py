@@ -57,7 +57,7 @@ _UNAVAILABLE = {
     "port": "only an extender and a controller are given a port to listen on",
     "address": "only an extender and a controller are given an address to listen on",
     "window": "claim a window in spec.claims.network, or write the value itself",
-    "files": "write what it is to hold in spec.files",
+    "files": "list the files and their contents in spec.files",
     **dict.fromkeys(CERTIFICATES, "the harness makes certificates for an extender with `config: {enableHTTPS: true}`"),
 }
 
@@ -124,7 +124,7 @@ class Candidate:
         return values
 
     def with_window(self, window: float) -> Candidate:
-        """The candidate with another window (seconds) than it claims, which it is told in place of `{window}`.
+        """The candidate with another window (seconds) than it claims, which replaces `{window}`.
 
         Raises:
             UsageError: it claims no window, or does not pass it on.
@@ -132,7 +132,7 @@ class Candidate:
         network = self.claims.network
         if network is None or "window" not in placeholders_in([self.spec.as_dict(), self.scheduler_config]):
             raise UsageError(
-                f"{self.name} does not take its window from {{window}}, so that it cannot be tried with another one",
+                f"{self.name} does not use the placeholder {{window}}, so it cannot be tried with another window",
                 remedy=f"write {{window}} in {self.path} where its command, env or configuration says 30s or the like",
             )
         claims = dataclasses.replace(self.claims, network=dataclasses.replace(network, window=window))

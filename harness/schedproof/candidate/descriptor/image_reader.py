@@ -45,7 +45,7 @@ def read_image(field: Field, kind: CandidateKind | None, check: Check) -> ImageS
             if name in section:
                 section[name].complain(
                     "contradiction",
-                    "the image that the harness builds of a plugin has its scheduler and nothing else",
+                    "the image that the harness builds for a plugin contains only its scheduler",
                     "leave it out",
                 )
     return image

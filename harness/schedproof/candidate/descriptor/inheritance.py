@@ -48,13 +48,13 @@ def read_inherited(path: Path, problems: list[Problem], above: Sequence[Path] = 
                     _EXTENDS,
                     "endless",
                     f"{base} extends this file in turn",
-                    "let one of them stand by itself",
+                    "remove `extends` from one of them",
                 )
             ]
         )
     if not base.exists():
-        fix = "name a candidate.yaml, or the folder of one, from the folder of this file on"
-        raise DescriptorError([Problem(named.place, _EXTENDS, "no-such-file", f"there is no {base}", fix)])
+        fix = "name a candidate.yaml, or its folder, relative to the folder of this file"
+        raise DescriptorError([Problem(named.place, _EXTENDS, "no-such-file", f"{base} does not exist", fix)])
     inherited = _settled(read_inherited(base, problems, (*above, path.resolve())), str(base.parent))
     return _merged(inherited, document)
 

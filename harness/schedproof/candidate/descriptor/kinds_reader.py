@@ -167,7 +167,7 @@ def _url_prefix(field: Field) -> None:
     fix = f"write `pathPrefix: {path}` instead" if path.startswith("/") else "leave it out"
     field.complain(
         "contradiction",
-        "the harness fills in the URL, since it chooses the address and puts a tap before it",
+        "the harness fills in the URL: it chooses the address, and records the calls through a proxy",
         f"{fix}; pathPrefix is the part of the URL after the port",
     )
 
@@ -284,7 +284,7 @@ def _binary(field: Field) -> str:
     if text and text not in STOCK_BINARIES:
         field.complain(
             "unknown-value",
-            f"the harness has no binary {shown(text)} of its own",
+            f"the harness does not provide a binary {shown(text)}",
             f"write a file with a slash, ./{text[:80]}, or {' or '.join(STOCK_BINARIES)} for the stock one",
         )
     return text

@@ -53,7 +53,7 @@ def _order(field: Field) -> OrderExample:
     section = field.section("first", "then")
     order = OrderExample(_pod(section["first"]), _pod(section["then"]))
     if section.sound and order.first == order.then:
-        section.complain("contradiction", "both pods are the same", "give the one what puts it before the other")
+        section.complain("contradiction", "both pods are the same", "give the first pod what puts it before the second")
     return order
 
 

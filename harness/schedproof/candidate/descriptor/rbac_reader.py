@@ -28,7 +28,9 @@ def _rule(field: Field) -> PolicyRule:
     if not section.sound:
         return rule
     if rule.non_resource_urls and (rule.api_groups or rule.resources or rule.resource_names):
-        section.complain("contradiction", "a rule is about resources or about URLs, not both", "make two rules of it")
+        section.complain(
+            "contradiction", "a rule is about resources or about URLs, not both", "split it into two rules"
+        )
     elif not rule.non_resource_urls and not (rule.api_groups and rule.resources):
         section.complain(
             "missing-field",

@@ -159,7 +159,7 @@ def _world() -> Schema:
             {"labels": texts, "annotations": texts, "objects": objects}, "what every namespace has that holds its pods"
         ),
     }  # fmt: skip
-    return mapping(fields, "what pods, nodes and namespaces must have so that it has its say")
+    return mapping(fields, "what pods, nodes and namespaces must have so that the candidate takes effect")
 
 
 def _extender() -> Schema:
@@ -316,14 +316,14 @@ def _claims(known: Claimable) -> Schema:
             empty=True,
         ),
     }
-    return mapping(fields, "what it is held to")
+    return mapping(fields, "what it is judged by")
 
 
 def _points() -> Schema:
     texts = named(text(empty=True))
     pod = mapping(
         {"metadata": mapping({"labels": texts, "annotations": texts}), "spec": anything("fields of a pod's spec")},
-        "what it has that matters",
+        "the fields that matter",
     )
     placed = mapping(
         {
@@ -428,7 +428,7 @@ _TIMING = {
     "requeue": "from the change that makes a pod fit until it is bound, back-off included",
     "takeover": "from a start until it binds pods, where a predecessor's lease must run out first",
     "freshness": "how old its view of nodes and pods may be when it decides",
-    "reaction": "from a decision until the condition or event that tells of it",
+    "reaction": "from a decision until the condition or event that reports it",
 }
 
 
@@ -446,7 +446,7 @@ def _gang() -> Schema:
         ),
         "objects": listed(
             anything("a manifest; `{size}` alone is a number where it is not in the metadata"),
-            "what is there before the first member of a group, such as its PodGroup",
+            "objects that are created before the first member of a group, such as its PodGroup",
             default=[],
         ),
         "timeout": duration(

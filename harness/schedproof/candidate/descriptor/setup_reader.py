@@ -31,8 +31,8 @@ def read_files(field: Field, check: Check) -> dict[str, str]:
         if path.is_absolute() or not path.parts or ".." in path.parts or not re.fullmatch(r"[-\w./]+", name):
             value.complain(
                 "malformed",
-                f"{shown(name)} is no name below the folder {{files}}, where the harness writes it",
-                "write it as it shall be called there, such as config.yaml, and pass on {files}/config.yaml",
+                f"{shown(name)} is not a valid file name: the harness writes the file below the folder {{files}}",
+                "write its name in that folder, such as config.yaml, and pass {files}/config.yaml to the program",
             )
         if isinstance(value.value.data, dict):
             source = value.section("from")["from"]
@@ -88,7 +88,7 @@ def read_processes(field: Field, candidate: str, check_of: Callable[[Sequence[st
         files = read_files(section["files"], check) if "files" in section else {}
         command = read_command(section, check, ready=None, needs_port=False, files=files)
         if section.sound and name in {earlier.name for earlier in processes}:
-            section["name"].complain("duplicate", f"there are two processes {name}", "give each a name of its own")
+            section["name"].complain("duplicate", f"two processes have the name {name}", "give each a different name")
         if section.sound and len(name) + len(candidate) > _LONGEST_NAME:
             fix = f"shorten it: its name and metadata.name have {_LONGEST_NAME} characters together, at most"
             section["name"].complain("malformed", "it is part of the names of objects, which would be too long", fix)
@@ -115,8 +115,8 @@ def read_world(field: Field, problems: list[Problem]) -> WorldSpec:
                 if name in pod["spec"]:
                     parts["spec"].complain(
                         "not-supported",
-                        f"{name} decides where pods may go, which is what the clauses try out",
-                        f"leave {name} out; labels, resources, tolerations and the like are for here",
+                        f"{name} restricts where pods may go, which the clauses vary themselves",
+                        f"leave {name} out; this field is for labels, resources, tolerations and the like",
                     )
     resources = {}
     if nodes is not None and "resources" in nodes:

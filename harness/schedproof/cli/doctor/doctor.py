@@ -65,7 +65,7 @@ class Machine:
 
     @classmethod
     def here(cls) -> Machine:
-        """The machine that we run on, as it is now."""
+        """Inspect the current machine."""
         lock = locked.load()
         cache, temp = cache_dir(), Path(tempfile.gettempdir())
         return cls(
@@ -96,7 +96,7 @@ def diagnose(
     host: Machine | None = None,
     kind_host: KindHost | None = None,
 ) -> list[Check]:
-    """Everything that a cluster of ours needs, in the order in which to repair it.
+    """Check everything that a cluster of schedproof's needs, in the order in which to repair it.
 
     Args:
         cluster: `embedded` or `kind`.

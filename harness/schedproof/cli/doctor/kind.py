@@ -1,4 +1,4 @@
-"""What a kind cluster needs besides: Docker, its disk, and images."""
+"""Checks for kind clusters: Docker, its disk, and images."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class KindHost:
     """What a diagnosis needs of a machine's Docker; a value, so that a test can diagnose any machine."""
 
     docker: DockerInfo | HostError
-    """What there is, or why it cannot be used."""
+    """Docker's version and cgroups, or why it cannot be used."""
     disk_free: int | None
     """Where Docker keeps images and containers; None if that is not on this machine."""
     images: bool
-    """Whether Docker has ours."""
+    """Whether Docker has schedproof's images."""
     archive: bool
     """Whether the cache has them."""
     apt_lacks: tuple[str, ...]
 
     @classmethod
     def here(cls, kubernetes: str) -> KindHost:
-        """The Docker that we would use, as it is now."""
+        """Inspect the Docker daemon that would be used."""
         try:
             docker: DockerInfo | HostError = require_docker()
         except HostError as error:
@@ -53,7 +53,7 @@ class KindHost:
 
 
 def kind_checks(host: KindHost) -> Iterator[Check]:
-    """In the order in which to repair it."""
+    """The checks for a kind cluster, in the order in which to repair what is missing."""
     if isinstance(host.docker, HostError):
         yield Check("docker", ok=False, found=host.docker.message, remedy=host.docker.remedy)
     else:

@@ -70,13 +70,18 @@ _REMEDIES = (
         r"build constraints exclude all|is not a package",
         "spec.plugin.package (or main) must name the folder whose Go files are the package itself",
     ),
-    (r"errors parsing \S*go\.mod|go\.mod:\d+:", "correct go.mod in {root}; `go mod edit -json` there says the same"),
+    (
+        r"errors parsing \S*go\.mod|go\.mod:\d+:",
+        "correct go.mod in {root}; `go mod edit -json` there reports the same error",
+    ),
     (
         r"unknown revision|no matching versions|invalid version|reading \S+: 4\d\d|repository .* not found",
         "name modules and versions that exist (PATH@v1.2.3) and that GOPROXY serves; private ones need GOPRIVATE",
     ),
 )
-_ANY_REMEDY = "correct the sources; where go.mod in {root} names Kubernetes {kubernetes}, `go vet ./...` says the same"
+_ANY_REMEDY = (
+    "correct the sources; where go.mod in {root} names Kubernetes {kubernetes}, `go vet ./...` reports the same errors"
+)
 
 
 def explain(said: str, *, title: str, spec: PluginSpec, sources: Sources | None, kubernetes: str) -> SchedproofError:

@@ -120,7 +120,7 @@ def build_probe(spec: PluginSpec, *, name: str, kubernetes: str, progress: Progr
     """
     if not has_probe(spec):
         raise CandidateError(
-            f"candidate {name}: {spec.binary or spec.main} cannot be asked in process, which takes its sources",
+            f"candidate {name}: {spec.binary or spec.main} cannot be queried in process, which needs its sources",
             remedy="describe it as `plugin: {package: FOLDER}`, or `{main: FOLDER}`",
         )
     return _obtain(_Recipe(spec, name, locked.load().builds(kubernetes)["kube-scheduler"], probe=True), progress)
@@ -222,7 +222,7 @@ class _Recipe:
         package = f"{module}/{sources.package.removeprefix('./')}".removesuffix("/.")
         if local is None:
             package = self.source.partition("@")[0]
-            run.go("get", *run.in_module, self.source, wrong=f"{self.source} could not be had")
+            run.go("get", *run.in_module, self.source, wrong=f"{self.source} could not be downloaded")
         target = package if local is None else sources.package
         if self.spec.package:
             target = f"{sources.package}/{GENERATED}"

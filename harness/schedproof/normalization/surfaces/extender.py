@@ -131,7 +131,7 @@ def answer_of_filter(call: Mapping[str, Any]) -> Answer:
     # No list at all is Go's empty one: nothing is left.
     left = call["answered"] or []
     if strangers := [node for node in left if node not in call["asked"]]:
-        return Answer(refusal=f"{call['request']}: it lets {strangers[0]} pass, which it was not asked about")
+        return Answer(refusal=f"{call['request']}: it lets {strangers[0]} pass, which was not in the request")
     return Answer(filtered=tuple(node for node in call["asked"] if node not in left))
 
 
@@ -155,7 +155,7 @@ def _not_taken(call: Mapping[str, Any]) -> str:
     """Why kube-scheduler would not even read an answer."""
     if call["status"] != HTTPStatus.OK:
         return f"{call['request']}: status {call['status']}: {call['answer'][:_QUOTED].strip()}"
-    return "" if call["json"] else f"{call['request']}: this is no JSON: {call['answer'][:_QUOTED]}"
+    return "" if call["json"] else f"{call['request']}: this is not valid JSON: {call['answer'][:_QUOTED]}"
 
 
 def _refused(verb: str, error: Exception) -> Answer:

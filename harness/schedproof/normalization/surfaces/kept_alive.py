@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Callable, Mapping
 
 _ENDED = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
-"""How it shows that the other side has ended a connection, besides that there is no more to read."""
+"""Errors by which a connection shows that the other side has closed it, besides end of file."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Lives:
 
     def wait_end(self) -> str:
         """Its last words, once it has ended, as it has said that it will; "" if it does not."""
-        return self._end("a candidate that told of a panic to end", lambda: False)
+        return self._end("a candidate that reported a panic to end", lambda: False)
 
     def _end(self, what: str, recovered: Callable[[], bool]) -> str:
         """Its last words, once it has ended; "" if it has `recovered`, or hangs."""

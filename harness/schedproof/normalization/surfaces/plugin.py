@@ -82,8 +82,8 @@ class PluginSurface:
         spec, claims = candidate.spec, candidate.claims.network
         if not isinstance(spec, PluginSpec) or claims is None:
             raise CandidateError(
-                f"candidate {candidate.name} has no plugin that could be asked with readings",
-                remedy="that takes spec.plugin, and spec.claims.network for which readings it goes by",
+                f"candidate {candidate.name} has no plugin that can be queried with readings",
+                remedy="add spec.plugin, and spec.claims.network to name the readings that it uses",
             )
         self._candidate, self._claims, self._server = candidate, claims, server
         self._logs, self._deadline = logs, deadline
@@ -194,8 +194,8 @@ def asked_plugin(candidate: Candidate, cluster: Mapping[str, str]) -> tuple[str,
         args = config.get(name)
     if not name:
         raise CandidateError(
-            f"candidate {candidate.name}: it is not clear which of its plugins is to be asked",
-            remedy="say what it is registered as in spec.plugin.name",
+            f"candidate {candidate.name}: it is not clear which of its plugins to query",
+            remedy="set spec.plugin.name to the name that it is registered under",
         )
     return name, fill(args, values)
 
