@@ -37,7 +37,7 @@ def refusal(host: Any, name: str, image: str = "image") -> UsageError:
 
 def test_the_name_of_a_foreign_cluster_is_refused(host: Any) -> None:
     error = refusal(host, "taken")
-    assert "which is not ours" in error.message
+    assert "did not create it" in error.message
     assert "kind delete cluster --name taken" in error.remedy
 
 

@@ -107,9 +107,9 @@ def test_without_leave_no_request_changes_a_node(api: tuple[NotingApi, list[tupl
         lambda: noting.delete_if_there("nodes", "n"),
         lambda: noting.create_or_keep("nodes", node()),
     ):
-        with pytest.raises(UsageError, match="not to be touched") as refused:
+        with pytest.raises(UsageError, match="are not allowed") as refused:
             change()
-        assert refused.value.remedy == "--allow-node-changes"
+        assert refused.value.remedy == "allow them with --allow-node-changes"
     assert requests == []
     noting.create("pods", {"metadata": {"name": "p"}}, "ns")
     assert requests == [

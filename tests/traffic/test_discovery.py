@@ -42,9 +42,9 @@ def test_else_the_busiest_that_all_have() -> None:
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        ([], "nothing of a, b"),
-        ([series("a", "eth0")], "nothing of b"),
-        ([({"instance": "a:9100", "device": "eth0"}, 1.0)], "nothing of a, b"),
+        ([], "no samples of a, b"),
+        ([series("a", "eth0")], "no samples of b"),
+        ([({"instance": "a:9100", "device": "eth0"}, 1.0)], "no samples of a, b"),
         ([series("a", "eth0"), series("b", "eth1")], "devices eth0, eth1"),
     ],
 )

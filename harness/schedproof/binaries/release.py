@@ -118,7 +118,7 @@ def _mirrored(url: str) -> str:
     parts = urlsplit(mirror)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(
-            f"{MIRROR} is {mirror!r}, which is no URL of a server",
+            f"{MIRROR} is {mirror!r}, which is not a URL of a server",
             remedy="such as https://mirror.example/releases; below it, files have their original host and path",
         )
     return f"{mirror}/{url.partition('://')[2]}"

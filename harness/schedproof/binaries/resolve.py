@@ -138,9 +138,9 @@ def _download(names: Sequence[str], builds: Mapping[str, Build], chosen: Policy,
         failures |= why_not
     if failures and chosen is Policy.ONLY:
         raise HostError(
-            f"{POLICY} is {chosen.value}, and these releases cannot be had:\n"
+            f"{POLICY} is {chosen.value}, and these releases cannot be downloaded:\n"
             + "\n".join(f"    {name} {builds[name].version}: {why}" for name, why in failures.items()),
-            remedy=f"see to the network and its proxy, name a mirror in {MIRROR}, or unset {POLICY} to build them",
+            remedy=f"check the network and its proxy, set {MIRROR} to a mirror, or unset {POLICY} to build them",
         )
     instead = "taking a package or building" if chosen is Policy.PACKAGES else "building"
     for why in dict.fromkeys(failures.values()):

@@ -183,7 +183,7 @@ class Api:
             self.delete(resource, name, namespace)
 
     def discovered(self, version: str) -> Sequence[Manifest]:
-        """What discovery tells of an apiVersion: the `name`, `kind` and `namespaced` of each resource, and more."""
+        """What discovery returns for an apiVersion: the `name`, `kind` and `namespaced` of each resource, and more."""
         return tuple(self._json("GET", _root(version))["resources"])
 
     def object_path(self, version: str, resource: str, namespace: str, name: str) -> str:

@@ -81,7 +81,7 @@ class Hosting(Protocol):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """What every object of ours bears, so that it is found again."""
+        """The labels of every object that a run creates, so that it is found again."""
 
     @property
     def apiserver_url(self) -> str:
@@ -228,7 +228,7 @@ class Cluster(Site, Protocol):
         """
 
     def remove_node(self, name: str) -> None:
-        """Let one that joined leave; returns when it is gone."""
+        """Remove a node that joined; returns when it is gone."""
 
     def second_apiserver(self) -> SecondApiServer:
         """Start another apiserver; returns at once. Needs the capability `second-apiserver`."""

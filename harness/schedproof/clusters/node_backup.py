@@ -1,4 +1,4 @@
-"""Changes of nodes that are not ours: each node bears a note of how it was, so that any later run can restore it."""
+"""Changes of an existing cluster's nodes: an annotation records the original state, so that any run can restore it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FIELDS = ("taints", "unschedulable")
 
 
 def note(node: Manifest, patch: Manifest) -> dict[str, Any]:
-    """The note that a node has to bear once this patch is applied. What was noted once stays."""
+    """The annotation that a node needs once this patch is applied. Values that were noted before stay."""
     noted: dict[str, Any] = json.loads((node["metadata"].get("annotations") or {}).get(NOTE, "{}"))
     labels = node["metadata"].get("labels") or {}
     changed = (patch.get("metadata") or {}).get("labels") or {}
@@ -30,7 +30,7 @@ def note(node: Manifest, patch: Manifest) -> dict[str, Any]:
 
 
 def restoring(node: Manifest) -> Manifest | None:
-    """The patch that makes a node what its note says; None where it bears none."""
+    """The patch that restores a node by its annotation; None where it has none."""
     text = (node["metadata"].get("annotations") or {}).get(NOTE)
     if text is None:
         return None
@@ -69,4 +69,6 @@ class NotingApi(Api):
 
     def _require(self, resource: str) -> None:
         if resource == "nodes" and not self.nodes:
-            raise UsageError("this cluster's nodes are not to be touched", remedy="--allow-node-changes")
+            raise UsageError(
+                "changes to this cluster's nodes are not allowed", remedy="allow them with --allow-node-changes"
+            )

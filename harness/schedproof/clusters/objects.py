@@ -55,7 +55,7 @@ class AppliedObjects:
         there = self._exists(path)
         if there and not self._mine and path not in self._made:
             raise UsageError(
-                f"{source}: there is a {what} in this cluster already, which the harness neither changes nor removes",
+                f"{source}: a {what} exists already in this cluster, which the harness neither changes nor removes",
                 remedy="leave it out of spec.install for this cluster, or remove it there",
             )
         self._api.apply(path, manifest)

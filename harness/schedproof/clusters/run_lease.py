@@ -70,7 +70,7 @@ class Owner:
         try:
             self._uid = write()["metadata"]["uid"]
         except Conflict as error:
-            raise NotYet("another run was quicker") from error
+            raise NotYet("another run acquired the lease first") from error
 
     def _document(self, version: str = "") -> Manifest:
         now = timestamp()

@@ -120,7 +120,7 @@ class ClusterSpec:
 
 @dataclasses.dataclass(frozen=True)
 class KindSpec:
-    """A kind cluster to create: one control plane, and `count` identical workers that bear `labels`.
+    """A kind cluster to create: one control plane, and `count` identical workers with `labels`.
 
     Without workers it has room for thousands of nodes that are objects alone: no sign of life is expected of them.
     `scrape_interval` is in seconds. `audited`: whether the apiserver writes an audit log.
@@ -199,7 +199,7 @@ class _Reader:
             )
         if not self._path.is_file():
             raise UsageError(
-                f"{self._path}: there is no such cluster definition",
+                f"{self._path}: the cluster definition does not exist",
                 remedy=f"name a file; {self._example} is a commented example",
             )
         document = read_document(self._path, self._problems)

@@ -57,7 +57,7 @@ def compact(host: Host, revision: int) -> None:
     body = json.dumps({"revision": str(revision)}).encode()
     status, text = exchange(_SocketConnection(host.sandbox.scratch / _CLIENT), "POST", "/v3/kv/compaction", body)
     if status != http.client.OK:
-        raise SchedproofError(f"etcd does not compact: {status} {text[:300]}")
+        raise SchedproofError(f"etcd failed to compact: {status} {text[:300]}")
 
 
 def advance(host: Host, revision: int) -> int:
@@ -99,7 +99,7 @@ def _read(answers: BufferedReader) -> bytes:
             length = int(value)
     body = answers.read(length)
     if b" 200 " not in status:
-        raise SchedproofError(f"etcd does not write: {status!r} {body[:300]!r}")
+        raise SchedproofError(f"etcd failed to write: {status!r} {body[:300]!r}")
     return body
 
 

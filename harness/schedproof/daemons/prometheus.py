@@ -88,7 +88,7 @@ def load_rules(url: str, file: Path, rules: Sequence[Mapping[str, Any]]) -> None
     status, text = _ask(url, "POST", "/-/reload")
     if status != http.client.OK:
         raise UsageError(
-            f"Prometheus does not take the recording rules of claims.network.rules: {text[-400:]}",
+            f"Prometheus rejects the recording rules of claims.network.rules: {text[-400:]}",
             remedy="promtool check rules FILE",
         )
 
@@ -120,7 +120,7 @@ def wait_recorded(url: str) -> None:
 def _ask(url: str, method: str, path: str) -> tuple[int, str]:
     status, text = exchange(connect(url, 30), method, path, headers=authorization(url))
     if not status:
-        raise HostError(f"Prometheus does not answer {path}: {text}", remedy="its log says why")
+        raise HostError(f"Prometheus does not answer {path}: {text}", remedy="see its log")
     return status, text
 
 

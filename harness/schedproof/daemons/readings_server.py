@@ -99,7 +99,7 @@ class ReadingsServer:
             refusal = json.loads(self._process.receive(DAEMON_READY))["error"]
         except (OSError, ValueError) as error:
             raise HostError(
-                f"the readings server does not answer: {error!r}; it said last:\n{self._process.printed()[-2_000:]}",
+                f"the readings server does not answer: {error!r}; its last output:\n{self._process.printed()[-2_000:]}",
                 remedy=f"read {self._process.log}",
             ) from error
         if refusal:

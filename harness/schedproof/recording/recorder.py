@@ -156,7 +156,7 @@ class Recorder:
             raise failure
 
     def exit_error(self) -> HostError | None:
-        """What ended the recording: None while it goes on."""
+        """The error that ended the recording; None while it runs."""
         if self._failure is None:
             # Others write to this disk as well, and not all of them say when they cannot.
             self._failure = self._disk.exit_error()

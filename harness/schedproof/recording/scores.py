@@ -17,7 +17,7 @@ _SCORED = re.compile(
 
 
 def parse_score(line: str) -> NodeScore | None:
-    """The score that a line tells of; None for other lines."""
+    """The score in a log line; None for other lines."""
     match = _SCORED.search(line)
     if match is None:
         return None

@@ -246,8 +246,8 @@ class Case:
             self.load.even_out()
 
     def _lacks(self, what: str) -> UsageError:
-        remedy = "leave this test out for such candidates, or have the descriptor (candidate.yaml) say what it is"
-        return UsageError(f"{self.trial.candidate.name} {what}, and a test has asked for it", remedy=remedy)
+        remedy = "skip this test for such candidates, or describe it in candidate.yaml"
+        return UsageError(f"{self.trial.candidate.name} {what}, and a test needs it", remedy=remedy)
 
     # -- the end
 

@@ -49,5 +49,5 @@ class Context:
 
     @property
     def freshness(self) -> float:
-        """Seconds within which the candidate claims to heed a change that it was told of."""
+        """Seconds within which the candidate claims to act on a change that the watch delivered."""
         return self.trial.candidate.claims.timing.freshness

@@ -122,9 +122,9 @@ class Expectations:
 
         def told() -> None:
             if waiting := [pod.name for pod in pods if not self._pods.is_told(pod)]:
-                raise NotYet(f"nothing was said of {', '.join(waiting[:5])}")
+                raise NotYet(f"no condition or event reports on {', '.join(waiting[:5])}")
 
-        if not self.patiently(told, TOLD, "pods to be told of"):
+        if not self.patiently(told, TOLD, "pods to have a condition or event"):
             until(time.monotonic() + TIMESTAMP)
             self.fence(**sentinel)
 

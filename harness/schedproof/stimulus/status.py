@@ -53,12 +53,12 @@ class PodStatus:
 
         def refused() -> None:
             if not self.unwillingness(pod):
-                raise NotYet(f"nothing was said of {pod.name}")
+                raise NotYet(f"no condition or event reports on {pod.name}")
 
         self._expect.patiently(refused, FRESHNESS, "the condition PodScheduled")
 
     def await_event(self, pods: Sequence[Pod], deadline: Deadline) -> None:
-        """Give the candidate until `deadline` to tell of these pods in an event."""
+        """Wait until `deadline` for events of the candidate about these pods."""
 
         def told() -> None:
             events = [r for r in self._recorder.records if isinstance(r, WatchEvent) and r.resource == "events"]

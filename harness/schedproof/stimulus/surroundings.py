@@ -47,7 +47,7 @@ class Surroundings:
         spec = candidate.spec
         names = tuple(r.name for r in spec.config.managed_resources) if isinstance(spec, ExtenderSpec) else ()
         self.changes_nodes = "change-nodes" in cluster.capabilities
-        """Whether nodes may be changed: then they bear the labels that varied pods ask for (`NODE_LABELS`)."""
+        """Whether nodes may be changed: then they have the labels that varied pods ask for (`NODE_LABELS`)."""
         self.managed = names if self.changes_nodes else tuple(filter(self._is_offered, names))
         device = {DEVICE: _OFFERED} if self.changes_nodes else {}
         self._amounts = {**device, **dict.fromkeys(self.managed, _OFFERED), **self._world.node_resources}

@@ -24,7 +24,7 @@ _PREFIX = "looks.schedproof.dev/"
 NODE_LABELS: Mapping[str, str] = MappingProxyType(
     {f"{_PREFIX}empty": "", f"{_PREFIX}number": "7", f"{_PREFIX}word": "7a"}
 )
-"""Labels that every node bears where nodes may be changed, for expressions that all nodes match."""
+"""Labels of every node where nodes may be changed, for expressions that all nodes match."""
 
 DEVICE, STORAGE = f"{_PREFIX}device", "ephemeral-storage"
 """Resources that pods ask for beside, where all nodes offer more of them than pods can take."""

@@ -54,7 +54,7 @@ def known_of(series: Sequence[tuple[Mapping[str, str], float]], nodes: Sequence[
         missing = [node for node in nodes if node not in known]
         raise UsageError(
             f"Prometheus at {url} has no {RECEIVED} of a device that all nodes have, by the label {NODE_LABEL!r}: "
-            + (f"nothing of {', '.join(missing)}" if missing else f"devices {', '.join(sorted(devices))}"),
+            + (f"no samples of {', '.join(missing)}" if missing else f"devices {', '.join(sorted(devices))}"),
             remedy=f"scrape a node_exporter on every node, and let relabeling set the label {NODE_LABEL!r} to the name "
             "of the Node object (from __meta_kubernetes_pod_node_name)",
         )

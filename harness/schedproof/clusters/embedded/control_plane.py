@@ -1,4 +1,4 @@
-"""etcd and a kube-apiserver as processes of this machine: what every cluster of ours begins with."""
+"""etcd and a kube-apiserver as processes of this machine, the base of every embedded cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EmbeddedSecondApiServer:
 
 
 class ControlPlane:
-    """Starts at once; `wait_ready`, then `introduce`, make it one that can be used.
+    """A control plane that starts at once; `wait_ready`, then `introduce`, make it usable.
 
     Args:
         host: where its processes run.

@@ -80,7 +80,7 @@ def _contexts(kubeconfig: Path, context: str) -> tuple[dict[str, Any], dict[str,
         text = kubeconfig.read_text()
         if not text.strip():
             raise UsageError(
-                f"the kubeconfig {kubeconfig} is empty", remedy="name one that kubectl takes with --kubeconfig"
+                f"the kubeconfig {kubeconfig} is empty", remedy="pass a kubeconfig to --kubeconfig that kubectl accepts"
             )
         document = yaml.safe_load(text)
         contexts = {one["name"]: one["context"] for one in document["contexts"]}
@@ -88,7 +88,7 @@ def _contexts(kubeconfig: Path, context: str) -> tuple[dict[str, Any], dict[str,
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"cannot read the kubeconfig {kubeconfig}: {error.strerror if isinstance(error, OSError) else error}",
-            remedy="name a kubeconfig that is there with --kubeconfig",
+            remedy="pass an existing kubeconfig to --kubeconfig",
         ) from error
     except (yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(

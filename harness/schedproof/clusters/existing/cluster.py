@@ -225,7 +225,7 @@ def _as_asked(access: Access) -> Iterator[None]:
     except ApiError as error:
         if error.status not in (401, 403):
             raise
-        what = "does not know these credentials" if error.status == 401 else "refuses"
+        what = "rejects these credentials" if error.status == 401 else "refuses"
         raise UsageError(
             f"the apiserver at {access.url} (context {access.context}) {what}: {error.message}",
             remedy="the harness needs cluster-admin: it makes namespaces, ServiceAccounts, and the rights that a "
@@ -238,7 +238,7 @@ def _require_free(api: Api, prefix: str) -> None:
     names = [item["metadata"]["name"] for item in api.list("namespaces")["items"]]
     if taken := [name for name in names if name == prefix or name.startswith(f"{prefix}-")]:
         raise UsageError(
-            f"there are namespaces already that begin like ours: {', '.join(taken)}",
+            f"namespaces with this prefix exist already: {', '.join(taken)}",
             remedy="choose another --namespace-prefix",
         )
 
@@ -258,7 +258,7 @@ def _usable(nodes: Sequence[Manifest]) -> list[Manifest]:
     if not usable:
         raise UsageError(
             f"none of the cluster's {len(nodes)} nodes is Ready, schedulable and without taints",
-            remedy="kubectl get nodes says what they are",
+            remedy="run `kubectl get nodes` to see their state",
         )
     return sorted(usable, key=lambda node: str(node["metadata"]["name"]))
 

@@ -12,7 +12,7 @@ from schedproof.foundation.deadlines import SWEPT
 from schedproof.foundation.waiting import NotYet, wait_for
 
 RUN = "schedproof.dev/run"
-"""A label that everything bears that a run makes in a cluster that outlives it; its value is the run's id."""
+"""The label of every object that a run creates in an existing cluster; its value is the run's id."""
 
 # Webhooks first, which would hold what follows; rights last, which a candidate that still runs needs.
 _RESOURCES = (
@@ -23,7 +23,7 @@ _RESOURCES = (
 
 
 def sweep(api: Api) -> list[str]:
-    """Remove everything that bears the label `RUN`, of whatever run, and restore all nodes that bear a note.
+    """Remove all objects with the label `RUN`, of any run, and restore all nodes with a saved state.
 
     Args:
         api: must not itself be one of those that are removed.

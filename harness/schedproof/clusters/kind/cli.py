@@ -108,7 +108,7 @@ def _gateway() -> str:
             return address.partition("/")[0]
     raise HostError(
         f"Docker's network {NETWORK} has no IPv4 gateway: {network['IPAM']['Config']}",
-        remedy=f"remove it where no cluster needs it (docker network rm {NETWORK}); kind makes it anew",
+        remedy=f"if no cluster uses it, remove it (docker network rm {NETWORK}): kind creates it again",
     )
 
 

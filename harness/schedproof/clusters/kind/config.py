@@ -30,7 +30,7 @@ def node_names(cluster: str, workers: int) -> tuple[str, list[str]]:
 
 
 def definition_digest(spec: KindSpec, image: str) -> str:
-    """Tells whether a cluster that was kept is the one that is asked for."""
+    """A digest that shows whether a kept cluster matches the requested one."""
     asked = [spec.kubernetes, spec.scrape_interval, spec.count, sorted(spec.labels.items()), image]
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
 

@@ -19,8 +19,8 @@ _OLDEST = (20, 10)
 _UNREACHABLE = (
     (
         r"permission denied while trying to connect to the docker",
-        "this user may not talk to the Docker daemon",
-        "run as root, or add the user to the group docker and log in anew",
+        "this user has no access to the Docker daemon",
+        "run as root, or add the user to the group docker and log in again",
     ),
     (
         r"cannot connect to the docker daemon|failed to connect to the docker API|error during connect",
@@ -62,7 +62,7 @@ def docker(*argv: str, stdin: bytes | None = None, deadline: Deadline = DOCKER_A
     except subprocess.TimeoutExpired as error:
         raise HostError(
             f"{shlex.join(command)} did not end in {deadline.seconds:g} s ({deadline.name})",
-            remedy="see what the daemon does: docker info, and its log",
+            remedy="check the daemon: run `docker info`, and read its log",
         ) from error
     if done.returncode != 0:
         raise _failed(command, done.stderr.decode(errors="replace"))
@@ -110,7 +110,7 @@ def _failed(command: tuple[str, ...], said: str) -> HostError:
     for pattern, what, remedy in _UNREACHABLE:
         if re.search(pattern, said, re.IGNORECASE):
             return HostError(f"{what}: {said.strip()}", remedy=remedy)
-    return DockerError(f"{shlex.join(command)} failed: {said.strip() or 'without a word'}")
+    return DockerError(f"{shlex.join(command)} failed: {said.strip() or 'no output'}")
 
 
 def _no_client() -> HostError:

@@ -1,4 +1,4 @@
-"""Removes kind clusters and containers of ours that no living run holds."""
+"""Removes kind clusters and containers of schedproof's that no running process uses."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _remove(containers: Collection[str]) -> None:
 
     def gone() -> None:
         if left := set(containers) & set(docker("ps", "--all", "--format={{.Names}}").split()):
-            raise NotYet(f"{', '.join(sorted(left))}: docker rm -f says why")
+            raise NotYet(f"{', '.join(sorted(left))}: run `docker rm -f` on them to see why")
 
     wait_for(gone, CONTAINER_GONE, what="Docker to remove containers", poll=0.2)
 

@@ -45,8 +45,8 @@ class KindNodes:
     def __init__(self, host: Host, spec: KindSpec, *, name: str, image: str, keep: bool) -> None:
         if not _NAME.fullmatch(name):
             raise UsageError(
-                f"--cluster-name {name}: no cluster can have such a name",
-                remedy="up to 40 small letters, digits and dashes, the first and the last no dash",
+                f"--cluster-name {name}: not a valid name of a cluster",
+                remedy="use up to 40 lower-case letters, digits and dashes, no dash at the beginning or end",
             )
         self.name = name
         self.kind = KindCli(host, name)
@@ -96,7 +96,7 @@ class KindNodes:
         if docker("ps", "-aq", f"--filter=label={CLUSTER_LABEL}={self.name}").strip():
             self.claim.forget()
             raise UsageError(
-                f"there is a kind cluster {self.name!r} already, which is not ours",
+                f"a kind cluster {self.name!r} exists already, and schedproof did not create it",
                 remedy=f"choose another --cluster-name, or delete it: kind delete cluster --name {self.name}",
             )
 

@@ -1,4 +1,4 @@
-"""Which kind clusters and containers are ours, and which of them are still in use.
+"""Which kind clusters and containers schedproof created, and which of them are in use.
 
 A name proves nothing. Every node of ours has a lock file of our cache mounted, and every container beside the nodes
 bears its path as a label. A run holds that lock as long as it lives, however it ends.
@@ -107,14 +107,14 @@ def claims() -> Iterable[str]:
 
 @dataclasses.dataclass
 class Ours:
-    """The names of the containers of one cluster of ours."""
+    """The names of the containers of one cluster of schedproof's."""
 
     nodes: list[str] = dataclasses.field(default_factory=list)
     beside: list[str] = dataclasses.field(default_factory=list)
 
 
 def ours(containers: Sequence[dict[str, Any]]) -> dict[str, Ours]:
-    """Cluster name to what of it is ours, out of what `docker inspect` says."""
+    """Cluster name to its containers, from the output of `docker inspect`."""
     found: dict[str, Ours] = {}
     for container in containers:
         labels, own_name = container["Config"]["Labels"] or {}, container["Name"].removeprefix("/")

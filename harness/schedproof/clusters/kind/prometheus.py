@@ -93,7 +93,7 @@ class PrometheusContainer:
             self.close()
             raise HostError(
                 f"cannot start Prometheus beside the cluster: {error.explanation}",
-                remedy=f"docker run {image} says why",
+                remedy=f"run `docker run {image}` to see why",
             ) from error
         self._address = node_addresses([name])[name]
         self.url = f"http://{USER}:{password}@{self._address}:{_PORT}"
@@ -124,7 +124,7 @@ class PrometheusContainer:
         words = self._said()[-2000:] if state else "(its container is gone)"
         return HostError(
             f"Prometheus has ended; last log lines:\n{words}",
-            remedy="check whether the machine is out of memory: `dmesg` tells",
+            remedy="check whether the machine is out of memory: run `dmesg`",
         )
 
     def _said(self) -> str:

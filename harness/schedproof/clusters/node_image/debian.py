@@ -57,7 +57,7 @@ class Packages:
         found = re.findall(r"^Inst (\S+) \((\S+) .*\[(\w+)\]\)", chosen or "", re.MULTILINE)
         if not found or self._apt("install", "--download-only", *names) is None:
             raise HostError(
-                f"Debian's packages cannot be had: apt-get's output is in {self._log}, and ends with:\n"
+                f"Debian's packages cannot be downloaded: apt-get's output is in {self._log}, and ends with:\n"
                 f"{command.tail(self._log)}",
                 remedy=f"make the mirrors of this machine's apt reachable; or {_REMEDY}",
             )

@@ -1,4 +1,4 @@
-"""Which images a kind cluster is made of: the one named, ours where they are, the registry's, else ours made now."""
+"""Chooses the images of a kind cluster: the named one, built ones, the registry's, else newly built ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def obtain_images(explicit: str | None, kubernetes: str, progress: Progress) -> 
         if not _present(*ours.references):
             raise UsageError(
                 f"{explicit} does not hold the images of this schedproof, such as {ours.node}",
-                remedy="write it anew with this version: schedproof node-image --output FILE",
+                remedy="write it again with this version: schedproof node-image --output FILE",
             )
         return ours
     if explicit is not None:
@@ -47,7 +47,7 @@ def obtain_images(explicit: str | None, kubernetes: str, progress: Progress) -> 
         node = f"kindest/node:{locked.load().kubernetes[kubernetes].version}"
         if (refused := _pull(node, progress)) is not None:
             progress.note(
-                f"{node} is not to be had ({refused}): a node image is made of Debian packages and Go modules"
+                f"{node} cannot be pulled ({refused}): building a node image from Debian packages and Go modules"
             )
             node = ours.node
     if node == ours.node or not (_present(*ours.addons) or _publish(ours, progress)):

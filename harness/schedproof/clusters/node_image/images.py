@@ -55,7 +55,7 @@ class Images:
 
 
 def our_images(kubernetes: str) -> Images:
-    """The names that our own images bear; equal names hold equal things."""
+    """The names of schedproof's own images; equal names have equal content."""
     key = _key(kubernetes)
     version = locked.load().kubernetes[kubernetes].version
     addons = {name: f"schedproof/{name.replace('_', '-')}:{key}" for name in _ADDONS}

@@ -84,7 +84,7 @@ class Layer:
                 ).stdout
             except (OSError, subprocess.CalledProcessError) as error:
                 raise HostError(
-                    f"{archive} cannot be unpacked: {error}", remedy="remove it, and see that dpkg is installed"
+                    f"{archive} cannot be unpacked: {error}", remedy="remove it, and check that dpkg is installed"
                 ) from error
             with tarfile.open(fileobj=io.BytesIO(unpacked)) as members:
                 for info in members:

@@ -48,12 +48,12 @@ class CandidateChanges:
         self._recorder.add(Resumed(case=self._clause, mark=mark))
 
     def restart(self) -> None:
-        """End its processes, and start it anew."""
+        """Stop its processes, and start it again."""
         with self.down():
             pass
 
     def try_to_restart(self) -> None:
-        """Start it anew; where it does not start as things are, it is left so, and pods wait for it in vain."""
+        """Start it again; if it does not start, leave it stopped."""
         try:
             self.restart()
         except CandidateError:

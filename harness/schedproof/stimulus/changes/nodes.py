@@ -267,7 +267,7 @@ class NodeChanges:
         self._await_recorded(node, lambda seen: int(seen["metadata"]["resourceVersion"]) >= version)
 
     def remove_all(self) -> None:
-        """Take all nodes away. `rejoin` gives one back; what is still missing at the end comes back by itself."""
+        """Remove all nodes. `rejoin` adds one again; the others return automatically at the end."""
         self._recorder.add(Emptied(case=self._context.clause))
         for node in self._api.list("nodes")["items"]:
             metadata = {key: node["metadata"].get(key) for key in ("name", "labels", "annotations")}

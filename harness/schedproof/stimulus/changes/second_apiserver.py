@@ -28,7 +28,7 @@ def cut_off(line: ApiLine, recorder: Recorder, clause: str) -> Iterator[None]:
 
 
 class LineToSecond:
-    """Leads a candidate to a second apiserver, which starts while the case goes on, and back."""
+    """Directs a candidate to a second apiserver, which is started for it, and back."""
 
     def __init__(self, server: cluster.SecondApiServer, line: ApiLine, recorder: Recorder, clause: str) -> None:
         self._server, self._line, self._recorder, self._clause = server, line, recorder, clause

@@ -1,4 +1,4 @@
-"""Stimuli for extenders: calls of our own, over the tapped line."""
+"""Stimuli for extenders: requests of the harness, over the tapped connection."""
 
 from __future__ import annotations
 
@@ -147,7 +147,9 @@ class ExtenderStimulus:
     def _tap(self) -> Tap:
         tap = self._trial.attachment.extender
         if tap is None:
-            raise HostError("this extender has no tap: its line cannot be broken, and nothing of our own be sent to it")
+            raise HostError(
+                "this extender has no tap: its connection cannot be interrupted, and no requests can be sent to it"
+            )
         return tap
 
     @property
@@ -224,7 +226,7 @@ class ExtenderStimulus:
         return status, "" if status else text[:200]
 
     def call(self, verb: str, body: bytes, *, what: str) -> None:
-        """POST a body to a verb; `what` says what it is. What comes of it is on record."""
+        """POST a body to a verb, and record the answer; `what` describes the body."""
         self._send("POST", f"{self._config.path_prefix}/{verb}", body, f"{verb} {what}")
 
     def ask_health(self) -> None:

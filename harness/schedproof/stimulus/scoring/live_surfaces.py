@@ -235,7 +235,7 @@ class _Log:
             return int(found[1])
 
         try:
-            return wait_for(told, REACTION, what=f"{self.path.name} to tell of {pod}", watching=components)
+            return wait_for(told, REACTION, what=f"{self.path.name} to mention {pod}", watching=components)
         except (DeadlineExceededError, CandidateError):
             return None
 

@@ -227,7 +227,7 @@ class ScoreSearches:
     def _replay(self, rule: Rule, surface: Surface, promises: Promises) -> Searched:
         saved = saved_cases().get(self._trial.effort.replay)
         if not saved.surface:
-            raise UsageError(f"{saved.id} is no case of scores", remedy=f"try it with --clause {saved.clause}")
+            raise UsageError(f"{saved.id} is not a case of scores", remedy=f"try it with --clause {saved.clause}")
         case = _renamed(case_from_json(saved.case), surface.nodes)
         answers = tuple(surface.ask(readings) for readings in case)
         text = rule.wrong(case, answers, promises)

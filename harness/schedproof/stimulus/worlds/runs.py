@@ -217,7 +217,7 @@ class WorldRuns:
 
             def decided() -> None:
                 if not (self._pods.was_bound(pod) or self._pods.is_told(pod)):
-                    raise NotYet("nothing was said of it")
+                    raise NotYet("no condition or event reports on it")
 
             self._expect.patiently(decided, _HURRIED, "a pod to be decided on")
             return self._pods.was_bound(pod)
