@@ -43,7 +43,7 @@ def test_a_round_is_a_pod_where_they_come_one_at_a_time() -> None:
 def test_invalid_rounds_do_not_count_and_are_said() -> None:
     replay = Replay([drain("x", 0, seconds=1.0), drain("x", 1, seconds=9.0, invalid=("noise",), wrong=("pod-1",))])
     assert replay.durations == pytest.approx([0.9])
-    assert replay.doubt == "pods are where they must not be: pod-1"
+    assert replay.doubt == "pods were bound to nodes where they must not run: pod-1"
 
 
 def test_rounds_of_which_none_is_valid_are_shown_and_doubted() -> None:

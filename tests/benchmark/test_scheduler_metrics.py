@@ -116,10 +116,10 @@ def test_what_the_apiserver_takes_is_explained():
 @pytest.mark.parametrize(
     ("own", "measured", "expected"),
     [
-        (sli(0.1), 0.2, "200 ms here, 100 ms on its own clock: nothing says where 100 ms per pod are lost"),
+        (sli(0.1), 0.2, "200 ms here, 100 ms on its own clock: 100 ms per pod are unexplained"),
         (sli(0.1), 0.09, "90 ms here, 100 ms on its own clock, which starts later: one of them is wrong"),
-        (sli(0.1, 99), 0.1, "the scheduler says that it bound 99 pods, and 100 were seen"),
-        (NONE, 0.1, "the scheduler says that it bound no pod"),
+        (sli(0.1, 99), 0.1, "the scheduler reports that it bound 99 pods, and 100 were seen"),
+        (NONE, 0.1, "the scheduler reports that it bound no pod"),
     ],
 )
 def test_means_that_disagree_say_how(own, measured, expected):

@@ -59,7 +59,7 @@ def test_what_the_gauges_say_is_a_reason() -> None:
 def test_a_round_that_left_pods_behind_is_not_compared_by_those_that_it_bound() -> None:
     rows = [*(row(n, seen=101 + n) for n in range(9)), row(9)]
     assert _doubts(a_round("x", "drain", rows)) == [
-        "1 of 10 pods were not bound: numbers of the others would flatter it"
+        "1 of 10 pods were not bound: the numbers of the others would be biased in its favor"
     ]
 
 

@@ -1,4 +1,4 @@
-"""A candidate that is measured: brought up anew for every round, with nothing between it and what it talks to."""
+"""A candidate that is measured: started again for every round, without proxies."""
 
 from __future__ import annotations
 

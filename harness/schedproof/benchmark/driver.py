@@ -1,4 +1,4 @@
-"""What creates a benchmark's pods and sees them bound: our own program (`clusters/modules/driver`), and its face.
+"""Controls the driver (`clusters/modules/driver`), which creates a benchmark's pods and sees them bound.
 
 It is a program of its own because Python cannot do both fast enough: benchmarks/test_driver.py measures by how much.
 All moments are CLOCK_MONOTONIC seconds, as `time.monotonic()` gives them; all durations are seconds.
@@ -244,7 +244,7 @@ class Driver:
             answer = wait_for(self._answer, deadline, what=f"the driver to answer {op}", watching=watching, poll=0)
         except ConnectionError as error:
             raise HostError(
-                f"the driver has ended; it said last:\n{self._process.printed()[-2_000:]}",
+                f"the driver has ended; its last output:\n{self._process.printed()[-2_000:]}",
                 remedy=f"read {self._process.log}",
             ) from error
         except BaseException:

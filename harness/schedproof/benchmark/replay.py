@@ -44,7 +44,7 @@ class Replay:
     def doubt(self) -> str:
         """Why the numbers are not to be relied on; empty: they are."""
         if self._wrong:
-            return f"pods are where they must not be: {'; '.join(self._wrong)}"
+            return f"pods were bound to nodes where they must not run: {'; '.join(self._wrong)}"
         if all(one.invalid for one in self.rounds):
             return f"no round is valid: {'; '.join(self._reasons)}"
         return ""

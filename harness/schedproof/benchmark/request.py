@@ -1,4 +1,4 @@
-"""What `schedproof bench`, and pytest's options, ask for; and the plan that comes of it."""
+"""The options of `schedproof bench` and of pytest, and the plan that follows from them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
     for candidate in (baseline, *found):
         if candidate.world != WorldSpec():
             raise UsageError(
-                f"{candidate.path}: spec.world is for clauses; pods and nodes of a benchmark are the workload's alone",
+                f"{candidate.path}: spec.world is not supported in benchmarks: the workload defines pods and nodes",
                 remedy="write what its pods and nodes must have into a workload of your own (--workload), and leave "
                 "spec.world out of a candidate.yaml that `extends` this one (`world: null`)",
             )
@@ -111,7 +111,7 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
 def _check_cluster(request: Request) -> None:
     if request.cluster not in CLUSTERS:
         raise UsageError(
-            f"--cluster {request.cluster}: nothing is measured there", remedy=f"one of {', '.join(CLUSTERS)}"
+            f"--cluster {request.cluster}: benchmarks do not run there", remedy=f"one of {', '.join(CLUSTERS)}"
         )
     if request.cluster == "kind":
         require_docker()
@@ -130,7 +130,7 @@ def _workloads(name: str, request: Request, families: dict[str, str]) -> list[Wo
         if request.nodes or request.pods:
             raise UsageError(
                 "--nodes and --pods do not go with --scheduler-perf",
-                remedy="its cases say how many: choose another one",
+                remedy="its cases set these numbers: choose another case",
             )
         found = [import_case(request.scheduler_perf, name)]
     elif len(request.nodes) > 1:
@@ -162,7 +162,7 @@ def _require_folder(folder: Path) -> None:
     if (folder / "bench.json").exists():
         raise UsageError(
             f"{folder} holds the results of an earlier benchmark",
-            remedy="choose another folder with --report, or remove that one",
+            remedy="choose another folder with --report, or remove this folder",
         )
     try:
         make_private(folder)

@@ -71,7 +71,7 @@ class Round:
 
     @property
     def throughput(self) -> float:
-        """Pods bound per second after the warm-up; 0 where that cannot be told."""
+        """Pods bound per second after the warm-up; 0 where that is unknown."""
         counted = len(self.bound) - max(1, self.warm_up)
         return counted / self.seconds if self.seconds > 0 else 0.0
 

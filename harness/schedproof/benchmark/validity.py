@@ -54,7 +54,9 @@ def doubts(one: Round, readings: GaugeReadings, *, ceiling: float, capped: int) 
         yield Doubt("no pod was bound", "unknown")
         return
     if one.unbound:
-        text = f"{one.unbound} of {one.pods} pods were not bound: numbers of the others would flatter it"
+        text = (
+            f"{one.unbound} of {one.pods} pods were not bound: the numbers of the others would be biased in its favor"
+        )
         yield Doubt(text, "unknown")
     if one.mode == "drain" and one.throughput > _TOO_SHORT * ceiling:
         yield Doubt(

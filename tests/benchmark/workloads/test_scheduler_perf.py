@@ -208,7 +208,7 @@ MEASURED = "opcode: createPods, countParam: $n, collectMetrics: true"
     [
         ([NODES, "opcode: createResourceDriver, driverName: x", MEASURED], "Own/one: createResourceDriver: dynamic"),
         ([NODES, "opcode: updateAny", MEASURED], "Own/one: updateAny: objects that are updated"),
-        ([NODES, "opcode: sleep", MEASURED], "Own/one: sleep: a pause proves nothing"),
+        ([NODES, "opcode: sleep", MEASURED], "Own/one: sleep: a pause does not prove"),
         ([NODES, "opcode: createPod, count: 1", MEASURED], "did you mean createPods?"),
         ([NODES, MEASURED.replace("count", "cuont")], "did you mean countParam?"),
         ([NODES, f"{MEASURED}, persistentVolumeTemplatePath: a"], "createPods.persistentVolumeTemplatePath: volumes"),
@@ -221,7 +221,7 @@ MEASURED = "opcode: createPods, countParam: $n, collectMetrics: true"
         ([NODES, "opcode: barrier, stageRequirement: Attempted", MEASURED], "barrier.stageRequirement: pods that stay"),
         ([NODES, "opcode: deletePods, namespace: a, deletePodsPerSecond: 5", MEASURED], "pods that vanish while"),
         ([f"{NODES}, uniqueNodeLabelStrategy: {{labelKey: x}}", MEASURED], "only labels can be added"),
-        ([NODES, MEASURED, MEASURED], "2 of the operations that create pods bear `measured`"),
+        ([NODES, MEASURED, MEASURED], "2 of the operations that create pods have `measured`"),
         ([NODES], "none of the operations"),
     ],
 )  # fmt: skip
@@ -238,7 +238,7 @@ def test_all_that_stands_in_the_way_is_told_at_once(tmp_path: Path) -> None:
 
 
 def test_a_gate_that_is_locked_the_other_way_is_refused(tmp_path: Path) -> None:
-    assert "SchedulerQueueingHints: false cannot be had" in str(refusal(config(tmp_path), "Plain/5Nodes_NoHints"))
+    assert "SchedulerQueueingHints: false is not possible" in str(refusal(config(tmp_path), "Plain/5Nodes_NoHints"))
 
 
 def test_a_parameter_that_only_upstreams_go_code_uses_is_refused(tmp_path: Path) -> None:

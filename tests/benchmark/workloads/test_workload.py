@@ -128,9 +128,12 @@ def test_readings_differ_between_all_nodes_and_are_the_same_for_the_same_seed() 
         ([MEASURED], "there are no nodes"),
         ([CreateNodes(0, node()), MEASURED], "there are no nodes"),
         ([CreateNodes(1, node()), CreatePods(0, (pod(),), "m", measured=True)], "there are no pods to measure"),
-        ([CreateNodes(1, node()), MEASURED, DeletePods("a")], "deletePods comes after the pods that are measured"),
-        ([CreateNodes(1, node()), ReadingsPattern("all", 0), ReadingsPattern("all", 1), MEASURED], "readings twice"),
-        ([CreateNodes(2, node(name="special")), MEASURED], "cannot have the one name"),
+        ([CreateNodes(1, node()), MEASURED, DeletePods("a")], "deletePods comes after the measured pods"),
+        (
+            [CreateNodes(1, node()), ReadingsPattern("all", 0), ReadingsPattern("all", 1), MEASURED],
+            "readings are given twice",
+        ),
+        ([CreateNodes(2, node(name="special")), MEASURED], "the template gives a fixed name"),
     ],
 )
 def test_what_is_no_workload(operations: list[Operation], said: str) -> None:

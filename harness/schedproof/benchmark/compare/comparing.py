@@ -114,7 +114,7 @@ def _cpu_difference(difference: Difference, rounds: Sequence[Round]) -> Differen
     unseen = [one.candidate for one in rounds if _valid(one, _cpu_per_pod) == 0]
     if not lost and not unseen:
         return difference
-    reason = lost[0] if lost else f"{unseen[0]} took less processor time than the clock can tell in some rounds"
+    reason = lost[0] if lost else f"{unseen[0]} took less processor time than the clock can measure in some rounds"
     return dataclasses.replace(difference, ratio=None, low=None, high=None, verdict="invalid", reason=reason)
 
 

@@ -69,7 +69,7 @@ class Gate:
         limit = float(found["number"])
         if not (limit > 0 and math.isfinite(limit)):
             raise UsageError(
-                f'--fail-if "{text}": no ratio is ever {found["number"]}', remedy="a number above 0; 1 is equal"
+                f'--fail-if "{text}": a ratio is never {found["number"]}', remedy="a number above 0; 1 is equal"
             )
         return cls(text.strip(), metric, found["operator"], limit, found["baseline"], found["workload"] or "", mode)
 
@@ -108,14 +108,18 @@ def check_gate(gate: Gate, **measured: Collection[str]) -> None:
 def evaluate(gate: Gate, comparisons: Iterable[Comparison], *, alpha: float = 0.01) -> GateResult:
     """Hold a gate against the comparisons of a run; `alpha` is the level of each interval."""
     everything = list(comparisons)
-    matching = [one for one in everything if gate.concerns(one)]
+    matching = [comparison for comparison in everything if gate.concerns(comparison)]
     if not matching:
         return gate.result("unproved", _nothing(gate, everything))
     if failed := _beyond(gate, matching, alpha):
         return gate.result("failed", _listed(failed))
-    if open_ended := [one for one in matching if not _decided(gate, one)]:
+    if open_ended := [comparison for comparison in matching if not _decided(gate, comparison)]:
         return gate.result("unproved", _listed(open_ended))
-    near = [one for one in matching if one.ratio is not None and _BEYOND[gate.operator](one.ratio, gate.limit)]
+    near = [
+        comparison
+        for comparison in matching
+        if comparison.ratio is not None and _BEYOND[gate.operator](comparison.ratio, gate.limit)
+    ]
     note = f"; beyond the limit, but not shown: {_listed(near)}" if near else ""
     at_once = f" (at a level of {alpha:g} for all of them together)" if len(matching) > 1 else ""
     return gate.result("passed", f"{len(matching)} comparisons{at_once}{note}")
@@ -126,45 +130,46 @@ def _beyond(gate: Gate, matching: Sequence[Comparison], alpha: float) -> list[Co
     # Such as the limit that an interval's end must pass; an invalid comparison may have that end.
     beyond = _BEYOND[gate.operator]
     candidates = [
-        one for one in matching
-        if (end := _end(gate, one, None)) is not None and (one.verdict != "invalid" or one.bound)
+        comparison for comparison in matching
+        if (end := _end(gate, comparison, None)) is not None and (comparison.verdict != "invalid" or comparison.bound)
         and beyond(end, gate.limit)
     ]  # fmt: skip
     found: list[Comparison] = []
     while len(found) < len(candidates):
         left = len(matching) - len(found)
         new = [
-            one for one in candidates
-            if one not in found and (end := _end(gate, one, alpha / left if left > 1 else None)) is not None
+            comparison for comparison in candidates
+            if comparison not in found
+            and (end := _end(gate, comparison, alpha / left if left > 1 else None)) is not None
             and beyond(end, gate.limit)
         ]  # fmt: skip
         if not new:
             break
         found += new
-    return [one for one in matching if one in found]
+    return [comparison for comparison in matching if comparison in found]
 
 
-def _end(gate: Gate, one: Comparison, level: float | None) -> float | None:
+def _end(gate: Gate, comparison: Comparison, level: float | None) -> float | None:
     """The end of the interval that must pass the limit, at this level; at that of the comparison if it is None.
 
     It never gets nearer to the ratio. None where the interval has no such end.
     """
     lower = gate.operator.startswith(">")
-    known = one.low if lower else one.high
-    if known is None or level is None or not one.ratios:
+    known = comparison.low if lower else comparison.high
+    if known is None or level is None or not comparison.ratios:
         return known
-    low, high = interval(one.ratios, level)
+    low, high = interval(comparison.ratios, level)
     return min(known, low) if lower else max(known, high)
 
 
-def _decided(gate: Gate, one: Comparison) -> bool:
+def _decided(gate: Gate, comparison: Comparison) -> bool:
     """Whether a comparison says something of the limit, given that it is not shown to be beyond it.
 
     An interval with one end does where all of it is on this side of the limit.
     """
-    if None not in (one.low, one.high):
-        return one.verdict != "invalid"
-    near = one.high if gate.operator.startswith(">") else one.low
+    if None not in (comparison.low, comparison.high):
+        return comparison.verdict != "invalid"
+    near = comparison.high if gate.operator.startswith(">") else comparison.low
     return near is not None and not _BEYOND[gate.operator](near, gate.limit)
 
 
@@ -174,8 +179,9 @@ def _refuse(text: str) -> None:
     if found is not None and not re.search(r"\b(ratio|vs)\b", text):
         limit = "1.2" if found["operator"].startswith(">") else "0.8"
         raise UsageError(
-            f'--fail-if "{text}": a limit on an absolute number; machines differ, and so does one from hour to hour',
-            remedy=f'a ratio to what ran beside it: "{found["metric"]} ratio {found["operator"]} {limit} vs stock"',
+            f'--fail-if "{text}": limits on absolute numbers are not supported: such numbers vary between machines, '
+            "and over time on one machine",
+            remedy=f'use a ratio to a baseline: "{found["metric"]} ratio {found["operator"]} {limit} vs stock"',
         )
 
 
@@ -185,7 +191,7 @@ def _nothing(gate: Gate, everything: Sequence[Comparison]) -> str:
         return "nothing was compared"
     for word, value in (("metric", gate.metric), ("baseline", gate.baseline), ("workload", gate.workload),
                         ("mode", gate.mode)):  # fmt: skip
-        known = sorted({str(getattr(one, word)) for one in everything})
+        known = sorted({str(getattr(comparison, word)) for comparison in everything})
         if value and value not in known:
             return f"nothing was compared with {word} {value}; {did_you_mean(value, known)}"
     return "nothing was compared with all of these together"
@@ -195,12 +201,13 @@ def _listed(comparisons: Sequence[Comparison]) -> str:
     return "; ".join(map(_described, comparisons))
 
 
-def _described(one: Comparison) -> str:
-    rate = "" if one.rate is None else f" at {one.rate:g}/s"
-    where = f"{one.candidate} on {one.workload}, {one.mode}{rate}"
-    if one.bound:
-        return f"{where}: {one.bound} {one.high if one.low is None else one.low:.3f}: {one.reason}"
-    if one.ratio is None or one.low is None or one.high is None:
-        return f"{where}: invalid: {one.reason or 'no reason given'}"
-    reason = f": invalid: {one.reason}" if one.verdict == "invalid" else ""
-    return f"{where}: {one.ratio:.3f} ({one.low:.3f} to {one.high:.3f}){reason}"
+def _described(comparison: Comparison) -> str:
+    rate = "" if comparison.rate is None else f" at {comparison.rate:g}/s"
+    where = f"{comparison.candidate} on {comparison.workload}, {comparison.mode}{rate}"
+    if comparison.bound:
+        end = comparison.high if comparison.low is None else comparison.low
+        return f"{where}: {comparison.bound} {end:.3f}: {comparison.reason}"
+    if comparison.ratio is None or comparison.low is None or comparison.high is None:
+        return f"{where}: invalid: {comparison.reason or 'no reason given'}"
+    reason = f": invalid: {comparison.reason}" if comparison.verdict == "invalid" else ""
+    return f"{where}: {comparison.ratio:.3f} ({comparison.low:.3f} to {comparison.high:.3f}){reason}"

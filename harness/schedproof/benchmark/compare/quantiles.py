@@ -1,4 +1,4 @@
-"""What is told of many durations: a mean, percentiles, a cumulative distribution, a histogram.
+"""Summaries of many durations: a mean, percentiles, a cumulative distribution, a histogram.
 
 A quantile is the smallest value that at least that part of all values does not exceed: the inverse of the empirical
 distribution function (Hyndman and Fan, Sample Quantiles in Statistical Packages, 1996, type 1; "nearest rank"). It is

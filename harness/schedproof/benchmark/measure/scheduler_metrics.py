@@ -227,9 +227,9 @@ def cross_check(
     """
     own_mean = own.sli.mean
     if own_mean is None:
-        return CrossCheck(measured_mean, agrees=False, explanation="the scheduler says that it bound no pod")
+        return CrossCheck(measured_mean, agrees=False, explanation="the scheduler reports that it bound no pod")
     if pods is not None and own.sli.count != pods:
-        many = f"the scheduler says that it bound {own.sli.count:.0f} pods, and {pods} were seen"
+        many = f"the scheduler reports that it bound {own.sli.count:.0f} pods, and {pods} were seen"
         return CrossCheck(measured_mean, agrees=False, explanation=many)
     if abs(measured_mean - own_mean) <= _TOLERANCE * own_mean:
         return CrossCheck(measured_mean, agrees=True)
@@ -240,8 +240,6 @@ def cross_check(
     if own_mean > measured_mean:
         return CrossCheck(measured_mean, agrees=False, explanation=f"{means}, which starts later: one of them is wrong")
     if measured_mean - leeway > (1 + _TOLERANCE) * own_mean:
-        return CrossCheck(
-            measured_mean, agrees=False, explanation=f"{means}: nothing says where {apart} per pod are lost"
-        )
+        return CrossCheck(measured_mean, agrees=False, explanation=f"{means}: {apart} per pod are unexplained")
     why = f"{means}, which starts when the pod enters its queue: within {within}, which takes {long}"
     return CrossCheck(measured_mean, agrees=True, explanation=why)

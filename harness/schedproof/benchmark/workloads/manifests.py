@@ -26,10 +26,10 @@ def pod_template(manifest: Mapping[str, Any]) -> dict[str, Any]:
     metadata, spec = _mapping(manifest, "metadata"), _mapping(manifest, "spec")
     for field, found in (("metadata.name", metadata.get("name")), ("metadata.namespace", metadata.get("namespace"))):
         if found:
-            raise ManifestError(f"{field} is given, and many pods are made of this", "leave it out")
+            raise ManifestError(f"{field} is given, but many pods are made from this template", "leave it out")
     for field in ("schedulerName", "nodeName"):
         if spec.get(field):
-            raise ManifestError(f"spec.{field} is given, which is for the harness to set", "leave it out")
+            raise ManifestError(f"spec.{field} is given, but the harness sets it", "leave it out")
     if spec.get("priority") is not None:
         raise ManifestError(
             "spec.priority is given, which the apiserver refuses where it does not follow from a class",
@@ -54,7 +54,7 @@ def node_template(manifest: Mapping[str, Any]) -> dict[str, Any]:
     offered = {**_mapping(status, "capacity"), **_mapping(status, "allocatable")}
     if "pods" not in offered:
         raise ManifestError(
-            "status.capacity does not say how many pods it takes", 'status: {capacity: {cpu: "4", pods: "110"}}'
+            "status.capacity does not set the number of pods", 'status: {capacity: {cpu: "4", pods: "110"}}'
         )
     try:
         for quantity in offered.values():
@@ -83,7 +83,7 @@ def other_object(manifest: Mapping[str, Any], *, named: bool = True) -> dict[str
     if named and not metadata.get("name"):
         raise ManifestError("it has no metadata.name", "write the object as for kubectl apply")
     if not named and metadata.get("name"):
-        raise ManifestError("metadata.name is given, and many objects are made of this", "leave it out")
+        raise ManifestError("metadata.name is given, but many objects are made from this template", "leave it out")
     return {**manifest, "metadata": metadata}
 
 

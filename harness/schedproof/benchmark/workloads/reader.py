@@ -1,4 +1,4 @@
-"""Reads a workload of our own: fixtures/workloads/*.yaml, or the user's. The reference page is docs/workloads.md."""
+"""Reads a schedproof workload: fixtures/workloads/*.yaml, or the user's. The reference page is docs/workloads.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads upstream's benchmarks, so that our results can bear upstream's names.
+"""Reads upstream's benchmarks, so that results have upstream's names.
 
 Upstream is test/integration/scheduler_perf of kubernetes/kubernetes; a performance-config.yaml is a list of test
 cases (scheduler_perf.go, testCase), each with a template of operations and with workloads that fill in its
@@ -131,7 +131,7 @@ def _gates(case: Section, own: Section) -> dict[str, bool]:
         if _LOCKED.get(gate, value) != value:
             (own if "featureGates" in own else case)["featureGates"].complain(
                 "not-supported",
-                f"{gate}: {str(value).lower()} cannot be had: Kubernetes 1.36 has locked it (upstream emulates 1.33)",
+                f"{gate}: {str(value).lower()} is not possible: Kubernetes 1.36 has locked it (upstream emulates 1.33)",
                 "take the case of this size that leaves the gate alone, where there is one",
             )
     return {gate: value for gate, value in gates.items() if {**_DEFAULTS, **_LOCKED}.get(gate) != value}

@@ -31,7 +31,7 @@ _REFUSED: Final = {
     "createResourceClaims": "dynamic resource allocation is not set up here",
     "createResourceDriver": "dynamic resource allocation is not set up here",
     "updateAny": "objects that are updated while pods are measured are not understood",
-    "sleep": "a pause proves nothing about what has happened in it",
+    "sleep": "a pause does not prove that anything has happened",
     "startCollectingMetrics": "pods of several operations cannot be measured together",
     "stopCollectingMetrics": "pods of several operations cannot be measured together",
 }

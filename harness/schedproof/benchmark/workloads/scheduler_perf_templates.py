@@ -1,4 +1,4 @@
-"""Upstream's template files as manifests of ours."""
+"""Converts upstream's template files to manifests."""
 
 from __future__ import annotations
 

@@ -56,9 +56,9 @@ def _operation() -> Schema:
         "readings": mapping(
             {
                 "all": number("bytes per second that every node has"),
-                "distinct": number("one node has so many bytes per second, another twice as many, and so on"),
+                "distinct": number("bytes per second of one node; another has twice as many, and so on"),
             },
-            "what Prometheus tells of the nodes: one of `all` and `distinct`",
+            "the nodes' readings in Prometheus: one of `all` and `distinct`",
         ),
     }
     return mapping(operations, maxProperties=1, minProperties=1)
@@ -97,7 +97,7 @@ def _create_pods() -> Schema:
             "namespace": _namespace("where; `measured` if absent and they are measured, else `initial`"),
             "measured": flag("whether the candidate schedules them, and is measured"),
             "wait": flag("whether they are waited for; false leaves that to a `barrier`", default=True),
-            "burst": _count("so many arrive at once, in open-loop mode", least=1),
+            "burst": _count("how many arrive at once, in open-loop mode", least=1),
         },
         "pods without a schedulerName, which the harness gives",
         required=("count",),

@@ -199,18 +199,18 @@ def disorder(operations: Sequence[Operation]) -> str:
     """Why these are not the operations of a workload; empty where they are."""
     measured = [n for n, step in enumerate(operations) if isinstance(step, CreatePods) and step.measured]
     if len(measured) != 1:
-        return f"{len(measured) or 'none'} of the operations that create pods bear `measured`, expected exactly one"
+        return f"{len(measured) or 'none'} of the operations that create pods have `measured`, expected exactly one"
     if not any(isinstance(step, CreateNodes) and step.count for step in operations):
         return "there are no nodes"
     if any(isinstance(step, CreatePods) and step.measured and not step.count for step in operations):
         return "there are no pods to measure"
     if measured[0] != len(operations) - 1:
         kind = type(operations[measured[0] + 1]).__name__
-        return f"{kind[:1].lower()}{kind[1:]} comes after the pods that are measured, where nothing may"
+        return f"{kind[:1].lower()}{kind[1:]} comes after the measured pods, which must come last"
     if sum(isinstance(step, ReadingsPattern) for step in operations) > 1:
-        return "there are readings twice"
+        return "readings are given twice"
     if any(isinstance(step, CreateNodes) and step.count != 1 and _named(step.template) for step in operations):
-        return "several nodes of one template cannot have the one name that it gives"
+        return "the template gives a fixed name, and several nodes are made from it"
     return ""
 
 
