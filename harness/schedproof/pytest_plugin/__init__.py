@@ -172,7 +172,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """Pytest's 0 says that no test failed. Ours says that all that is claimed was tried, and passed."""
+    """Set the exit code: 0 means that all claimed clauses were tried and passed, not only that no test failed."""
     result = result_of(session.config)
     if session.config.option.collectonly or hasattr(session.config, "workerinput"):
         return

@@ -20,14 +20,14 @@ _SUITE = "test_speed.py"
 
 
 def add_bench_options(group: pytest.OptionGroup) -> None:
-    """Those that the suites of clauses do not have already."""
+    """Add the options of benchmarks that the suites of clauses do not have."""
     known = {option.name for option in OPTIONS}
     only = [option.name for option in BENCH_OPTIONS if option.name not in known]
     add_options(group.addoption, prefix="sched-", only=only, options=BENCH_OPTIONS)
 
 
 def is_unasked(folder: Path, config: pytest.Config) -> bool:
-    """Whether these are the benchmarks, and were not named: they take minutes, and do not run with all suites."""
+    """Whether a folder holds the benchmarks and was not named: they take minutes, and do not run with all suites."""
     if folder.name != "benchmark" or not (folder / _SUITE).is_file():
         return False
     here = config.invocation_params.dir
@@ -108,7 +108,7 @@ class BenchPlugin:
         return self._config.getoption(f"--sched-{name}")
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A gate that failed fails the run."""
+        """Fail the run if a gate failed."""
         if session.exitstatus == pytest.ExitCode.OK and self._document is not None and self._document.run.exit_code:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

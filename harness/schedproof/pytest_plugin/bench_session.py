@@ -1,4 +1,4 @@
-"""A benchmark from what was asked for to the files of its report."""
+"""Runs a benchmark, from its request to the files of its report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from schedproof.report.bench.files import write_bench, write_pods
 def run_bench(
     options: Mapping[str, Any], folder: Path, command: str, progress: Progress
 ) -> tuple[Bench, BenchDocument]:
-    """Measure, write the report, and return what was found, also as bench.json has it.
+    """Measure, write the report, and return the results, also as the document of bench.json.
 
     What was measured before something broke is reported as well; so is it before a KeyboardInterrupt goes on its way.
 

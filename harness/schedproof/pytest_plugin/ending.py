@@ -1,4 +1,4 @@
-"""The end of a session: what ran is gone, and what was judged is written down and told."""
+"""The end of a session: stop what runs, write the reports, and print the result."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ _KEY = "schedproof"
 
 
 def is_controller(config: pytest.Config) -> bool:
-    """Whether this process hands tests out to workers."""
+    """Whether this process distributes tests to workers."""
     return bool(config.getoption("numprocesses", default=None)) and not hasattr(config, "workerinput")
 
 

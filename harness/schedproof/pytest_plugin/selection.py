@@ -16,13 +16,13 @@ from schedproof.run.request import RunRequest
 
 
 def clause_of(item: Any) -> str:
-    """The id of the clause that a test tries; "" where it is none of ours."""
+    """The id of the clause that a test tries; "" for other tests."""
     marker = item.get_closest_marker("clause")
     return str(marker.args[0]) if marker is not None else ""
 
 
 def candidate_of(item: Any) -> Candidate:
-    """The candidate that a test of ours tries."""
+    """The candidate that a clause's test tries."""
     candidate: Candidate = item.callspec.params["sched_candidate"]
     return candidate
 

@@ -60,7 +60,7 @@ _RULES: Mapping[str, tuple[str, str]] = {
 In the order in which to fix them: what other clauses stand on, what every pod is subject to, what a pod asks for.
 """
 _NO_DECISION = frozenset(KINDS) - {"preference", "rule-ignored"}
-"""Kinds of causes that no decision shows: what was chosen, or not, follows from them."""
+"""Kinds of causes for which no decision is shown."""
 _KINDS = tuple(KINDS)
 _BY_TOTALS = "network/rate-not-total"
 """The clause that a scheduler fails that compares totals: a node that was busy long ago stays the loudest."""
@@ -105,7 +105,7 @@ class Cause:
 
     @property
     def guarantee(self) -> str:
-        """Of the clause that shows it best."""
+        """The guarantee of the clause that shows the cause best."""
         return CATALOGUE[self.shown_by.clause].guarantee
 
     @functools.cached_property

@@ -69,7 +69,7 @@ class Dispatcher:
         self._stopped = False
 
     def stop(self) -> None:
-        """Hand out only the last tests of those instances that there are."""
+        """Hand out only the last tests of the existing instances."""
         self._stopped = True
         for waiting in self._waiting.values():
             waiting.clear()
@@ -80,14 +80,14 @@ class Dispatcher:
         return bool(trying - {worker})
 
     def basic_ended(self, index: int, *, ignored: bool) -> None:
-        """A test has ended on which others stand; `ignored`: the candidate ignores what it is about."""
+        """Note that a test on which others depend has ended; `ignored`: the candidate ignores what it is about."""
         if ignored:
             self._ignored.add(index)
         else:
             self._trying.pop(index, None)
 
     def first_ended(self, candidate: str, *, schedules: bool) -> None:
-        """The first test of a candidate has ended: it gets further instances only where it schedules pods at all."""
+        """Note that a candidate's first test has ended: further instances start only if it schedules pods."""
         self._trying_first.pop(candidate, None)
         if not schedules:
             self._alone.add(candidate)

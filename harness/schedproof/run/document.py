@@ -101,7 +101,7 @@ class Report(_Part):
     candidates: list[CandidateReport]
 
     def as_dict(self) -> dict[str, Any]:
-        """As it is written: the fields that were given."""
+        """The document as it is written: the fields that were given."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 

@@ -1,4 +1,4 @@
-"""How long clauses take: as seen before on this machine, else as is usual."""
+"""How long clauses take: measured before on this machine, else estimated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _APART = 12
 _NONE_APART = frozenset(
     {"network/feasible-first", "network/herd", "network/query-cost", "network/tie", "network/zero-traffic"}
 )
-"""Clauses whose pods follow each other at once whatever is claimed."""
+"""Clauses whose pods follow each other at once, whatever the candidate claims."""
 _WORLDS = "core/random-worlds"
 _LARGE_WORLDS, _GENERATED_WORLDS, _A_WORLD = 4.0, 60.0, 0.5
 """Seconds: of the two large worlds, of those that are generated, and of one of them where `--worlds` says how many."""

@@ -55,7 +55,7 @@ class Instances:
             self.fail(HostError(error["message"], remedy=error["remedy"]))
 
     def fail(self, error: SchedproofError) -> None:
-        """The run broke down. The first reason is kept."""
+        """Record that the run was aborted. The first reason is kept."""
         self._result.error = self._result.error or error
 
     def finish(self) -> None:

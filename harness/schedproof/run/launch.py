@@ -89,7 +89,7 @@ _PREFIX = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 
 
 def check(settings: Settings) -> None:
-    """Refuse what cannot be meant, before anything is started.
+    """Refuse settings that contradict each other, before anything is started.
 
     Raises:
         UsageError: names the option, and what it is for.

@@ -204,7 +204,7 @@ def given(
     without: frozenset[str] = frozenset(),
     options: Sequence[Option] = OPTIONS,
 ) -> list[str]:
-    """The command-line arguments that say again what was said, but for those named in `without`.
+    """Rebuild the command line from parsed options, except those named in `without`.
 
     Args:
         value_of: an option's value, by its name.
@@ -214,8 +214,8 @@ def given(
     """
     values = {option: value_of(option.name) for option in options if option.name not in without}
     return [
-        f"--{prefix}{option.name}" + ("" if option.flag else f"={one}")
+        f"--{prefix}{option.name}" + ("" if option.flag else f"={item}")
         for option, value in values.items()
-        for one in (value if option.repeated else [value])
-        if one != option.default
+        for item in (value if option.repeated else [value])
+        if item != option.default
     ]

@@ -68,7 +68,7 @@ class Expectation:
         return _STARTING + ATTACHING + max(*self.clauses, sum(self.clauses) / jobs)
 
     def text(self, jobs: int) -> str:
-        """As a report shows it."""
+        """The expectation in words, as a report shows it."""
         seconds = self.seconds(jobs)
         about = f"{seconds / 60:.0f} min" if seconds >= 90 else f"{math.ceil(seconds / 10) * 10} s"
         beside = f" with {jobs} clusters side by side" if jobs > 1 else ""
@@ -77,7 +77,7 @@ class Expectation:
 
 
 def expect(trials: Iterable[tuple[Candidate, str]], durations: Durations) -> Expectation:
-    """What trying these candidates on these clauses takes."""
+    """Estimate how long it takes to try these candidates on these clauses."""
     seconds, claims = [], {}
     for candidate, clause_id in trials:
         clause, network = CATALOGUE[clause_id], candidate.claims.network
@@ -107,7 +107,7 @@ def fitting_jobs() -> int:
 def choose_jobs(
     candidates: Sequence[Candidate], clauses: Collection[str], profiles: Collection[str], durations: Durations
 ) -> int:
-    """How many clusters pay for a run of these candidates."""
+    """How many clusters are worth starting for a run of these candidates."""
     selected = [clause for clause in CATALOGUE if is_selected(clause, clauses, profiles)]
     expectation = expect(((candidate, clause) for candidate in candidates for clause in selected), durations)
     return max(1, min(fitting_jobs(), math.ceil(sum(expectation.clauses) / _WORTH)))

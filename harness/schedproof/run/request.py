@@ -1,4 +1,4 @@
-"""What a run is asked for: candidates, clauses and profiles, and the settings of its session, from options."""
+"""The request for a run: candidates, clauses, profiles and settings, parsed from options."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class RunRequest:
         return is_selected(clause, self.clauses, self.profiles)
 
     def check(self) -> None:
-        """Refuse what cannot be judged, before anything is started: a run that tries nothing of it would look fine.
+        """Refuse requests that cannot be judged, before anything is started: a run that tries nothing would look fine.
 
         Raises:
             UsageError: there is no such clause or profile, a candidate is not held to it, or two have one name.
@@ -108,7 +108,7 @@ class RunRequest:
                 )
 
     def check_several_clusters(self) -> None:
-        """Refuse several clusters where there can be but one.
+        """Refuse several clusters where only one is possible.
 
         Raises:
             UsageError: that is so.

@@ -100,7 +100,7 @@ class Session:
         self.result.timings["cluster"] = self._cluster.timings["total"]
 
     def select(self, candidate: Candidate, clauses: Sequence[str]) -> None:
-        """Say what is going to be tried on a candidate."""
+        """Set which clauses are going to be tried on a candidate."""
         self.result.candidates[candidate.name] = CandidateResult(candidate, tuple(clauses))
 
     def untried(self, candidate: Candidate, clause: str) -> Verdict | None:
@@ -221,16 +221,16 @@ class Session:
 
     @property
     def hopeless(self) -> bool:
-        """Whether there is no candidate that the present case could be tried on."""
+        """Whether the current case has no running candidate."""
         return self._hopeless
 
     def trouble(self, text: str) -> None:
-        """The stimulus of the present case broke down: its clause is `invalid`."""
+        """Record that the current case's stimulus failed: its clause is `invalid`."""
         if self._case is not None:
             self._case.trouble(text)
 
     def asserted(self, text: str) -> None:
-        """An assertion of the present case's test, one of the user's own, does not hold."""
+        """Record that an assertion of a user's own test failed."""
         if self._case is not None:
             self._case.asserted(text)
 
@@ -274,7 +274,7 @@ class Session:
             trial.recorder.add(Broken(case=clause))
 
     def clean_up(self) -> None:
-        """Put the world back as it was before the case. Where that fails, nothing more can be tried in this world."""
+        """Restore the cluster's state before the case. Where that fails, nothing more can be tried on this cluster."""
         case, self._case = self._case, None
         if case is None or self.result.error is not None:
             return
@@ -337,7 +337,7 @@ def _make(folder: Path) -> bool:
 
 
 def require_space(folder: Path) -> None:
-    """Fail now, and not in the middle of a run, where the evidence cannot be kept.
+    """Fail before the run starts if the report folder has too little space or cannot be written.
 
     Raises:
         UsageError: the folder holds evidence already.

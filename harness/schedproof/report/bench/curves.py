@@ -155,7 +155,7 @@ def _asked(one: QueryCost, part: str, name: str) -> float | None:
     return asked.get(name) if asked is not None else None
 
 
-def _knee(one: Knee) -> str:
-    if one.knee:
-        return throughput(one.knee)
-    return f"none up to {throughput(max(point.rate for point in one.points))}" if one.points else NONE
+def _knee(knee: Knee) -> str:
+    if knee.knee:
+        return throughput(knee.knee)
+    return f"none up to {throughput(max(point.rate for point in knee.points))}" if knee.points else NONE

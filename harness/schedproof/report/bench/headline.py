@@ -76,11 +76,11 @@ def gates(document: BenchDocument) -> Markup:
     kinds = {"unproved": "invalid"}
     rows: list[TableRow] = [
         [
-            Markup("<code>{}</code>").format(one.gate),
-            Cell(symbols[one.outcome], kind=kinds.get(one.outcome, one.outcome)),
-            one.detail,
+            Markup("<code>{}</code>").format(gate.gate),
+            Cell(symbols[gate.outcome], kind=kinds.get(gate.outcome, gate.outcome)),
+            gate.detail,
         ]
-        for one in document.gates
+        for gate in document.gates
     ]
     return table("gates: the run fails if any gate fails", ["gate", "outcome", "detail"], rows) if rows else Markup()
 
@@ -115,11 +115,11 @@ def _grid(document: BenchDocument, found: list[BenchTrial]) -> Markup:
     return cards("each trial's main metric, and its ratio to the baseline", heads, rows)
 
 
-def _compared(one: Comparison) -> Markup:
-    if (value := one.shown_ratio) is None:
-        return verdict(one.verdict) + _BREAK + _DIM.format(one.reason)
-    ratios = Markup('<span class="number">{} {}</span>').format(times(value), _DIM.format(f"({interval(one)})"))
-    return verdict(one.verdict) + " " + ratios
+def _compared(comparison: Comparison) -> Markup:
+    if (value := comparison.shown_ratio) is None:
+        return verdict(comparison.verdict) + _BREAK + _DIM.format(comparison.reason)
+    ratios = Markup('<span class="number">{} {}</span>').format(times(value), _DIM.format(f"({interval(comparison)})"))
+    return verdict(comparison.verdict) + " " + ratios
 
 
 def _ratios(ones: Iterable[Comparison]) -> str:

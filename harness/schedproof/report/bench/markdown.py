@@ -53,11 +53,11 @@ def _table(document: BenchDocument, found: Sequence[BenchTrial]) -> list[str]:
     return [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}", *rows, *more]
 
 
-def _compared(one: Comparison) -> str:
-    if (value := one.shown_ratio) is None:
-        return f"**{one.verdict}**: {_text(one.reason)}"
-    word = f"{_SYMBOLS.get(one.verdict, '')} {one.verdict}".strip()
-    return f"**{word}** {times(value)} ({interval(one)})"
+def _compared(comparison: Comparison) -> str:
+    if (value := comparison.shown_ratio) is None:
+        return f"**{comparison.verdict}**: {_text(comparison.reason)}"
+    word = f"{_SYMBOLS.get(comparison.verdict, '')} {comparison.verdict}".strip()
+    return f"**{word}** {times(value)} ({interval(comparison)})"
 
 
 def _worries(found: Sequence[BenchTrial]) -> list[str]:
@@ -78,9 +78,9 @@ def _broken(document: BenchDocument) -> list[str]:
     ]
 
 
-def _gate(one: GateResult) -> str:
-    outcome = one.outcome if one.outcome == "passed" else f"**{one.outcome.upper()}**"
-    return f"{outcome}: `{one.gate}`: {_text(one.detail)}"
+def _gate(gate: GateResult) -> str:
+    outcome = gate.outcome if gate.outcome == "passed" else f"**{gate.outcome.upper()}**"
+    return f"{outcome}: `{gate.gate}`: {_text(gate.detail)}"
 
 
 def _listed(title: str, lines: Sequence[str]) -> list[str]:

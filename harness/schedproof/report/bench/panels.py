@@ -53,15 +53,19 @@ def panels(document: BenchDocument, series: Mapping[str, ChartSeries]) -> Markup
     return templating.render("bench/trials.html", groups=shown) if shown else Markup()
 
 
-def _workload(one: WorkloadSummary | None) -> dict[str, str] | None:
-    if one is None:
+def _workload(workload: WorkloadSummary | None) -> dict[str, str] | None:
+    if workload is None:
         return None
     counts = [
         f"{count:,} {words}"
-        for count, words in ((one.nodes, "nodes"), (one.initial_pods, "initial pods"), (one.pods, "pods measured"))
+        for count, words in (
+            (workload.nodes, "nodes"),
+            (workload.initial_pods, "initial pods"),
+            (workload.pods, "pods measured"),
+        )
         if count is not None
     ]
-    return {"description": one.description, "counts": ", ".join(counts), "source": one.source}
+    return {"description": workload.description, "counts": ", ".join(counts), "source": workload.source}
 
 
 def _panel(document: BenchDocument, trial: BenchTrial, series: Mapping[str, ChartSeries]) -> _Panel:

@@ -58,10 +58,10 @@ def load_report(path: Path) -> Report:
 
 def changes(before: Report, after: Report) -> list[Changes]:
     """Of each candidate that both runs have; of a single one in each, whatever their names are."""
-    earlier = {one.name: one for one in before.candidates}
+    earlier = {candidate.name: candidate for candidate in before.candidates}
     if len(before.candidates) == len(after.candidates) == 1:
         earlier = {after.candidates[0].name: before.candidates[0]}
-    return [_changes(earlier[one.name], one) for one in after.candidates if one.name in earlier]
+    return [_changes(earlier[candidate.name], candidate) for candidate in after.candidates if candidate.name in earlier]
 
 
 def _changes(before: CandidateReport, after: CandidateReport) -> Changes:
@@ -91,18 +91,18 @@ def _titles(causes: Sequence[CauseReport]) -> dict[tuple[str, str], str]:
     return {(cause.kind, cause.about): cause.title for cause in causes}
 
 
-def describe_changes(one: Changes) -> Iterator[str]:
-    """A line for each kind of change that there is."""
-    if one.mended:
-        yield f"{one.name}: fixed: {_listed(one.mended)}"
-    if one.new:
-        yield f"{one.name}: new: {_listed(one.new)}"
-    if one.still:
-        yield f"{one.name}: still failing: {_listed(one.still)}"
-    yield from (f"{one.name}: fixed cause: {title}" for title in one.gone)
-    yield from (f"{one.name}: new cause: {title}" for title in one.causes)
-    if not (one.mended or one.new):
-        yield f"{one.name}: no clause has a different outcome"
+def describe_changes(changed: Changes) -> Iterator[str]:
+    """Yield a line for each kind of change."""
+    if changed.mended:
+        yield f"{changed.name}: fixed: {_listed(changed.mended)}"
+    if changed.new:
+        yield f"{changed.name}: new: {_listed(changed.new)}"
+    if changed.still:
+        yield f"{changed.name}: still failing: {_listed(changed.still)}"
+    yield from (f"{changed.name}: fixed cause: {title}" for title in changed.gone)
+    yield from (f"{changed.name}: new cause: {title}" for title in changed.causes)
+    if not (changed.mended or changed.new):
+        yield f"{changed.name}: no clause has a different outcome"
 
 
 def _listed(clauses: Sequence[str]) -> str:

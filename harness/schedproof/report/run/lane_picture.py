@@ -18,7 +18,7 @@ _LEAST = 3
 """Of a shape that has a length."""
 _NODES = 8
 _STEPS = 8
-"""Of a load that are told, at most."""
+"""How many values of a load are listed, at most."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -75,7 +75,7 @@ class Matrix:
 
     @property
     def outcomes(self) -> dict[str, int]:
-        """How many cells there are of each kind that there is, the worst first."""
+        """The number of cells of each kind that occurs, the worst first."""
         kinds = collections.Counter(cell.kind for row in self.rows for cell in row.cells if cell is not None)
         return {kind: kinds[kind] for kind in _SIGNS if kinds[kind]}
 
@@ -114,7 +114,7 @@ def matrix(candidates: Mapping[str, Iterable[Verdict]], *, linked: bool) -> Matr
 
 
 def told(verdict: Verdict) -> bool:
-    """Whether a report says more of it than a word."""
+    """Whether a report describes it in more than a word."""
     return verdict.outcome in ("failed", "invalid", "excluded") or verdict.stale
 
 
@@ -124,7 +124,7 @@ def kind_of(verdict: Verdict) -> str:
 
 
 def anchor(name: str, verdict: Verdict) -> str:
-    """The id of the section that tells of it."""
+    """The id of the section that describes it."""
     return f"{name}-{verdict.clause}".replace("/", "-")
 
 

@@ -1,4 +1,4 @@
-"""What a run ends with at a terminal: one page, whatever failed.
+"""The page that a run ends with at a terminal, whatever failed.
 
 How much of each profile passed; the first causes of what did not, in the order in which to fix them; a line for each
 clause that did not pass; what the run does not show; where the rest is.
