@@ -25,7 +25,7 @@ func (c command) take(into any) error {
 
 var errCancelled = errors.New("cancelled")
 
-// pending holds commands that were read and not yet taken. It has no bound: whoever writes to us is never held up.
+// pending holds commands that were read and not yet taken. It has no bound: the writing process never blocks.
 type pending struct {
 	mutex     sync.Mutex
 	more      *sync.Cond
@@ -60,7 +60,7 @@ func serve(socket *os.File) error {
 }
 
 // readLines ends the process when there are no more lines to come, whatever it is doing then: nothing may outlive
-// whoever started us.
+// the process that started this one.
 func readLines(input io.Reader) *pending {
 	q := &pending{}
 	q.more = sync.NewCond(&q.mutex)

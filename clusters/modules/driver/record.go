@@ -26,7 +26,7 @@ func podsPath(namespace string) string {
 // pod is what is kept of a pod.
 type pod struct {
 	key
-	group    *group // whose creation it was; nil: somebody else's
+	group    *group // whose creation it was; nil: another client's
 	intended moment
 	sent     moment
 	answered moment
@@ -187,7 +187,7 @@ func (r *record) neverWas(one *pod) {
 }
 
 // await returns whether the condition came to hold before the context was over. It is called with the lock held, at
-// first and after each event: by whoever brings that, so that nobody has to be woken up to find that it goes on.
+// first and after each event: by the goroutine that brings the event, so that no waiting goroutine is woken up in vain.
 func (r *record) await(ctx context.Context, condition func() bool) (bool, error) {
 	r.mutex.Lock()
 	if condition() {

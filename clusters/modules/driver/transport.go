@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// idleMost is for how long a connection is kept that nobody uses. The apiserver closes it after 90 s.
+// idleMost is for how long an unused connection is kept. The apiserver closes it after 90 s.
 const idleMost = 60 * time.Second
 
-// direct is a transport over connections of HTTP/1.1, each of which is written to and read from by whoever makes the
-// request. net/http's own hands every request, and its answer, from goroutine to goroutine; that takes twice as much of
-// a processor, which whoever is measured could do with.
+// direct is a transport over connections of HTTP/1.1, each of which is used by the goroutine that makes the request.
+// net/http's own hands every request, and its answer, from goroutine to goroutine; that takes twice as much of
+// a processor, which is taken from the scheduler that is measured.
 type direct struct {
 	address string
 	secure  *tls.Config // nil: not encrypted
@@ -101,7 +101,7 @@ func (d *direct) take(ctx context.Context) (*connection, bool, error) {
 func (c *connection) exchange(request *http.Request) (*http.Response, error) {
 	stop := context.AfterFunc(request.Context(), func() { _ = c.SetDeadline(time.Unix(1, 0)) })
 	answer, err := c.ask(request)
-	if !stop() { // and whoever had the connection next would have that deadline
+	if !stop() { // the next request on this connection would have that deadline
 		return nil, context.Cause(request.Context())
 	}
 	return answer, err

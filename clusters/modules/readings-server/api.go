@@ -109,7 +109,7 @@ func (a *api) apply(next change) error {
 			}
 		}
 	}
-	// Later than before, so that whoever waits for newer samples gets them.
+	// Later than before, so that clients that wait for newer samples get them.
 	fresh, err := newWorld(max(before.now+1, time.Now().UnixMilli()), scrape, nodes, next.Rates)
 	if err != nil {
 		return err

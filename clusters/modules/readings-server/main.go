@@ -1,4 +1,4 @@
-// Command readings-server is a Prometheus whose every sample is chosen by whoever tests with it: the HTTP API over the
+// Command readings-server is a Prometheus whose every sample is chosen by the tests: the HTTP API over the
 // real PromQL engine, with series that are described, and replaced all at once by one line of standard input.
 //
 //	main.go     how it is started, and how it ends

@@ -175,7 +175,7 @@ func (c *cycle) normalize(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 	return nil
 }
 
-// each calls do for so many pieces, in goroutines of their own, where nobody recovers from a panic: as in kube-scheduler,
+// each calls do for so many pieces, in goroutines of their own, where no panic is recovered: as in kube-scheduler,
 // it ends the process. A goroutine that panics is counted as done before that has happened. It must not be taken for an
 // answer: then there is nothing left to do but wait for the end.
 func (c *cycle) each(ctx context.Context, pieces int, operation string, do func(int)) {

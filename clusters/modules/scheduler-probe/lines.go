@@ -66,8 +66,8 @@ func serve(ctx context.Context, registryOptions []Option) error {
 	}
 }
 
-// pending holds lines that were read and not yet taken. It has no bound: whoever writes to us is never held up, and may
-// write all that he has before he reads.
+// pending holds lines that were read and not yet taken. It has no bound: the writing process never blocks, and may
+// write everything before it reads.
 type pending struct {
 	mutex sync.Mutex
 	more  *sync.Cond
@@ -75,7 +75,7 @@ type pending struct {
 }
 
 // readLines ends the process when there are no more lines to come, whatever it is doing then: nothing may outlive
-// whoever started us.
+// the process that started this one.
 func readLines(input io.Reader) *pending {
 	q := &pending{}
 	q.more = sync.NewCond(&q.mutex)
