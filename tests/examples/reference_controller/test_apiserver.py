@@ -23,7 +23,7 @@ from kubernetes import client
 from schedproof.foundation.deadlines import CANDIDATE_READY, CANDIDATE_STOP
 from schedproof.foundation.waiting import NotYet, wait_for
 
-from .apiserver import CUT, GONE, Apiserver
+from ...fake_apiserver.scripted import CUT, GONE, Apiserver
 from .worlds import FOLDER, Manifest, modules, namespace, node, pod
 
 Outcome = modules.binding.Outcome

@@ -1,4 +1,4 @@
-"""As much of an apiserver as the reference controller talks to, with faults to order."""
+"""An apiserver that remembers all requests, answers them as it is told, and keeps nothing of what it is sent."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import json
 import queue
 import socket
 import threading
+from collections.abc import Iterable
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 Manifest = dict[str, Any]
-CUT, GONE = object(), object()
+CUT, GONE, OVER = object(), object(), object()
 
 
 class Apiserver:
@@ -58,10 +59,24 @@ class Apiserver:
                     events.put({"type": what, "object": manifest})
 
     def end(self, how: object = CUT) -> None:
-        """End all open watches: the connection breaks (CUT), or an event says that the version is GONE."""
+        """End all open watches: by a broken connection (CUT), an event that it is GONE, or as planned (OVER)."""
         with self.changed:
             for _, events in self._watches:
                 events.put(how)
+
+    def answer(self, method: str, url: str, content_type: str, body: Any) -> tuple[int, Any]:  # noqa: ARG002
+        """The status code and the document that answer a request which is no watch. Called while `changed` is held."""
+        if method != "GET":
+            return (201, {"kind": "Status", "status": "Success"}) if method == "POST" else (200, {})
+        *_, kind = urlsplit(url).path.split("/")
+        if kind in self.objects:
+            return 200, {"items": self.objects[kind], "metadata": {"resourceVersion": str(self.version)}}
+        found = [item for item in self.objects["pods"] if item["metadata"]["name"] == kind]
+        return (200, found[0]) if found else (404, {"message": "not found"})
+
+    def missed(self, kind: str, since: int) -> Iterable[object]:  # noqa: ARG002 - nothing is kept
+        """What a watch that begins at a resourceVersion shows at once: events, or CUT or GONE."""
+        return ()
 
     def close(self) -> None:
         self.over = True
@@ -89,59 +104,59 @@ class _Server(http.server.ThreadingHTTPServer):
 class _Handler(http.server.BaseHTTPRequestHandler):
     server: _Server
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or each answer waits for the acknowledgement of its headers
 
-    def _note(self, body: Any) -> None:
-        with self.server.owner.changed:
-            self.server.owner.requests.append((self.command, self.path, body))
-            self.server.owner.changed.notify_all()
+    def _handle(self) -> None:
+        owner = self.server.owner
+        length = int(self.headers.get("Content-Length", 0))
+        body = json.loads(self.rfile.read(length)) if length else None
+        content_type = self.headers.get("Content-Type", "")
+        patched = {"type": content_type, **body} if self.command == "PATCH" else body
+        with owner.changed:
+            owner.requests.append((self.command, self.path, patched))
+            owner.changed.notify_all()
+        if self._faulty(owner.reads if self.command == "GET" else owner.writes):
+            return
+        target = urlsplit(self.path)
+        query = parse_qs(target.query)
+        if "watch" in query:
+            self._watch(target.path.rpartition("/")[2], int(query.get("resourceVersion", ["0"])[0]))
+            return
+        with owner.changed:
+            status, document = owner.answer(self.command, self.path, content_type, body)
+            answer = json.dumps(document).encode()
+        self._answer(status, answer)
 
     def do_GET(self) -> None:
-        owner = self.server.owner
-        self._note(None)
-        target = urlsplit(self.path)
-        *_, kind = target.path.split("/")
-        if self._faulty(owner.reads):
-            return
-        if kind not in owner.objects:  # a single pod
-            found = [item for item in owner.objects["pods"] if item["metadata"]["name"] == kind]
-            self._answer(200 if found else 404, found[0] if found else {"message": "not found"})
-        elif "watch" in parse_qs(target.query):
-            self._watch(kind)
-        else:
-            with owner.changed:
-                document = {"items": owner.objects[kind], "metadata": {"resourceVersion": str(owner.version)}}
-            self._answer(200, document)
+        self._handle()
 
     def do_POST(self) -> None:
-        self._note(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        if not self._faulty(self.server.owner.writes):
-            self._answer(201, {"kind": "Status", "status": "Success"})
+        self._handle()
 
     def do_PATCH(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self._note({"type": self.headers["Content-Type"], **body})
-        if not self._faulty(self.server.owner.writes):
-            self._answer(200, {})
+        self._handle()
+
+    def do_DELETE(self) -> None:
+        self._handle()
 
     def _faulty(self, faults: list[int]) -> bool:
         if not faults:
             return False
         if status := faults.pop(0):
-            self._answer(status, {"kind": "Status", "message": "as ordered"})
+            self._answer(status, b'{"kind": "Status", "message": "as ordered"}')
         else:
             self.close_connection = True
             self.connection.shutdown(socket.SHUT_RDWR)
         return True
 
-    def _answer(self, status: int, document: Any) -> None:
-        body = json.dumps(document).encode()
+    def _answer(self, status: int, body: bytes) -> None:
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
-    def _watch(self, kind: str) -> None:
+    def _watch(self, kind: str, since: int) -> None:
         owner = self.server.owner
         events: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.send_response(200)
@@ -150,15 +165,19 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         entry = (kind, events)
         with owner.changed:
+            for event in owner.missed(kind, since):
+                events.put(event)
             owner._watches.append(entry)
             if owner.over:
                 events.put(CUT)
         try:
-            while (event := events.get()) is not CUT:
+            while (event := events.get()) not in (CUT, OVER):
                 if event is GONE:
                     event = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
                 line = json.dumps(event).encode() + b"\n"
                 self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+            if event is OVER:
+                self.wfile.write(b"0\r\n\r\n")
         finally:
             with owner.changed:
                 owner._watches.remove(entry)

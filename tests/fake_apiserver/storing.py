@@ -1,0 +1,288 @@
+"""An apiserver that keeps what it is sent, as far as the harness's client asks: see `Storing`."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import uuid
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from .scripted import GONE, Apiserver, Manifest
+
+Controller = Callable[[str, Manifest], None]
+"""Called with what happened (ADDED, MODIFIED, DELETED) and a copy of the object; may write to the server."""
+
+_CLUSTER_WIDE = {
+    "namespaces", "nodes", "persistentvolumes", "storageclasses", "runtimeclasses", "priorityclasses",
+    "deviceclasses", "resourceslices",
+}  # fmt: skip
+_OWN_STATUS = ("pods", "nodes", "persistentvolumes", "persistentvolumeclaims", "poddisruptionbudgets", "resourceclaims")
+"""Resources whose status only the subresource changes."""
+_MERGE, _APPLY = "application/merge-patch+json", "application/apply-patch+yaml"
+
+
+class RefusalError(Exception):
+    """An answer that is an error: a status code, and the reason and the message of its Status object."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.document = code, {"kind": "Status", "code": code, "reason": reason, "message": message}
+
+
+@dataclasses.dataclass(frozen=True)
+class _Target:
+    """What a path names; `name` is empty for all of a resource."""
+
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    @classmethod
+    def of(cls, path: str) -> _Target:
+        _, root, *parts = path.split("/")
+        parts = parts[1 if root == "api" else 2 :]  # behind the version, or behind the group and the version
+        namespace = ""
+        if parts[0] == "namespaces" and len(parts) > 2:
+            _, namespace, *parts = parts
+        return cls(parts[0], namespace, *parts[1:])
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.resource, self.namespace, self.name
+
+
+class Storing(Apiserver):
+    """Objects of any resource, with a uid and a resourceVersion of their own; each write is an event of its watches.
+
+    It validates nothing but what is named here: namespaces and names that are missing or taken (404, 409), the uid and
+    resourceVersion that a write names (409), the content type of a patch (415), a bound pod that is bound again (409).
+    There are no controllers but those in `controllers`: a test plays what a cluster would do, or does it by `patch`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.controllers: dict[str, list[Controller]] = {}
+        """By resource."""
+        self.kinds: dict[str, list[Manifest]] = {}
+        """By apiVersion, what discovery tells: `name`, `kind` and `namespaced` of each resource."""
+        self.refusals: dict[tuple[str, str], RefusalError] = {}
+        """By method and resource, what each such request is answered."""
+        self.oldest = 0
+        """Watches that begin at an earlier resourceVersion are told that it is GONE."""
+        self._stored: dict[tuple[str, str, str], Manifest] = {}
+        self._log: list[tuple[str, int, dict[str, Any]]] = []
+
+    # -- for tests
+
+    def read(self, resource: str, name: str, namespace: str = "") -> Manifest:
+        """The object as it is; `KeyError` where there is none."""
+        with self.changed:
+            return copy.deepcopy(self._stored[resource, namespace, name])
+
+    def names(self, resource: str) -> list[str]:
+        """Of all objects of a resource, in every namespace."""
+        with self.changed:
+            return [name for kind, _, name in self._stored if kind == resource]
+
+    def snapshot(self) -> dict[tuple[str, str, str], Manifest]:
+        """All objects by resource, namespace and name, without their resourceVersions."""
+        with self.changed:
+            objects = copy.deepcopy(self._stored)
+        for manifest in objects.values():
+            del manifest["metadata"]["resourceVersion"]
+        return objects
+
+    def store(self, resource: str, manifest: Manifest, namespace: str = "") -> Manifest:
+        """Have an object, with its status, as if it had been created by another client."""
+        with self.changed:
+            return self._add(_Target(resource, namespace), manifest)
+
+    def patch(self, resource: str, name: str, patch: Manifest, namespace: str = "") -> None:
+        """Change an object and its status, as a controller of the cluster would."""
+        with self.changed:
+            target = _Target(resource, namespace, name)
+            self._write(target, merged(self._found(target), patch))
+
+    def delete(self, resource: str, name: str, namespace: str = "") -> None:
+        """Remove an object, whatever finalizers it has."""
+        with self.changed:
+            self._remove(_Target(resource, namespace, name))
+
+    def bind(self, namespace: str, pod: str, node: str) -> None:
+        """Put a pod on a node, as a scheduler would."""
+        with self.changed:
+            self._bind(_Target("pods", namespace, pod, "binding"), {"metadata": {}, "target": {"name": node}})
+
+    # -- answers
+
+    def answer(self, method: str, url: str, content_type: str, body: Any) -> tuple[int, Any]:
+        parts = urlsplit(url)
+        query = {key: values[0] for key, values in parse_qs(parts.query).items()}
+        try:
+            if (told := self._discovery(parts.path)) is not None:
+                return 200, told
+            target = _Target.of(parts.path)
+            if (refusal := self.refusals.get((method, target.resource))) is not None:
+                raise refusal
+            return self._stored_answer(method, target, query, content_type, body)
+        except RefusalError as refusal:
+            return refusal.code, refusal.document
+
+    def _stored_answer(
+        self, method: str, target: _Target, query: dict[str, str], content_type: str, body: Any
+    ) -> tuple[int, Any]:
+        if method == "GET":
+            return 200, self._found(target) if target.name else self._listing(target, query)
+        if method == "DELETE":
+            return 200, self._delete(target, body or {})
+        if method == "PATCH":
+            return self._patch(target, content_type, body)
+        if target.subresource == "binding":
+            return 201, self._bind(target, body)
+        return 201, self._create(target, body, dry=query.get("dryRun") == "All")
+
+    def _discovery(self, path: str) -> Manifest | None:
+        if path == "/version":
+            return {"gitVersion": "v1.36.0"}
+        _, root, version = path.split("/", 2)
+        if version.count("/") != (root == "apis"):
+            return None
+        if version not in self.kinds:
+            raise RefusalError(404, "NotFound", f"the server serves no {version}")
+        return {"resources": self.kinds[version]}
+
+    def _found(self, target: _Target) -> Manifest:
+        if target.key not in self._stored:
+            raise RefusalError(404, "NotFound", f'{target.resource} "{target.name}" not found')
+        return self._stored[target.key]
+
+    def _listing(self, target: _Target, query: dict[str, str]) -> Manifest:
+        items = [item for item in self._matching(target, query) if target.namespace in ("", _namespace(item))]
+        return {"items": items, "metadata": {"resourceVersion": str(self.version)}}
+
+    def _matching(self, target: _Target, query: dict[str, str]) -> Iterator[Manifest]:
+        """Selectors are lists of `path=value`."""
+        for (resource, _, _), item in self._stored.items():
+            wanted = dict(pair.split("=", 1) for pair in query.get("labelSelector", "").split(",") if pair)
+            fields = dict(pair.split("=", 1) for pair in query.get("fieldSelector", "").split(",") if pair)
+            if (
+                resource == target.resource
+                and wanted.items() <= (item["metadata"].get("labels") or {}).items()
+                and all(str(_at(item, path) or "") == value for path, value in fields.items())
+            ):
+                yield {key: value for key, value in item.items() if key not in ("apiVersion", "kind")}
+
+    def _create(self, target: _Target, body: Manifest, *, dry: bool) -> Manifest:
+        if target.resource not in _CLUSTER_WIDE and ("namespaces", "", target.namespace) not in self._stored:
+            raise RefusalError(404, "NotFound", f'namespaces "{target.namespace}" not found')
+        if target.resource == "pods":  # nodes report their status when they join
+            body = {**body, "status": {"phase": "Pending"}}
+        return body if dry else self._add(target, body)
+
+    def _add(self, target: _Target, body: Manifest) -> Manifest:
+        metadata = {"creationTimestamp": "2026-01-01T00:00:00Z", **body["metadata"], "uid": str(uuid.uuid4())}
+        metadata = {key: value for key, value in metadata.items() if value is not None}
+        if "name" not in metadata:
+            metadata["name"] = f"{metadata['generateName']}{metadata['uid'][:5]}"
+        if target.namespace:
+            metadata["namespace"] = target.namespace
+        target = dataclasses.replace(target, name=metadata["name"])
+        if target.key in self._stored:
+            raise RefusalError(409, "AlreadyExists", f'{target.resource} "{target.name}" already exists')
+        return self._write(target, {**body, "metadata": metadata})
+
+    def _patch(self, target: _Target, content_type: str, patch: Manifest) -> tuple[int, Manifest]:
+        if content_type not in (_MERGE, _APPLY):
+            raise RefusalError(415, "UnsupportedMediaType", f"{content_type} is not supported")
+        if content_type == _APPLY and target.key not in self._stored:
+            return 201, self._create(target, patch, dry=False)
+        before = self._found(target)
+        self._check(before, patch.get("metadata") or {})
+        if target.subresource == "status":
+            patch = {key: value for key, value in patch.items() if key == "status"}
+        elif target.resource in _OWN_STATUS:
+            patch = {key: value for key, value in patch.items() if key != "status"}
+        return 200, self._write(target, merged(before, patch))
+
+    def _bind(self, target: _Target, body: Manifest) -> Manifest:
+        pod = self._found(target)
+        self._check(pod, body["metadata"])
+        if node := pod["spec"].get("nodeName"):
+            raise RefusalError(409, "Conflict", f"pod {target.name} is already assigned to node {node!r}")
+        scheduled = {"conditions": [{"type": "PodScheduled", "status": "True"}]}
+        self._write(target, merged(pod, {"spec": {"nodeName": body["target"]["name"]}, "status": scheduled}))
+        return {"kind": "Status", "status": "Success"}
+
+    def _delete(self, target: _Target, options: Manifest) -> Manifest:
+        found = self._found(target)
+        self._check(found, options.get("preconditions") or {})
+        runs = target.resource == "pods" and found["spec"].get("nodeName")
+        grace = options.get("gracePeriodSeconds", 0) if runs else 0
+        if not (grace or found["metadata"].get("finalizers")):
+            return self._remove(target)
+        ending = {"deletionTimestamp": "2026-01-01T00:00:01Z", "deletionGracePeriodSeconds": grace}
+        return self._write(target, merged(found, {"metadata": ending}))
+
+    def _check(self, found: Manifest, named: Manifest) -> None:
+        for key in ("uid", "resourceVersion"):
+            if named.get(key, found["metadata"][key]) != found["metadata"][key]:
+                raise RefusalError(409, "Conflict", f"the {key} in the request is not that of the object")
+
+    # -- writes
+
+    def _write(self, target: _Target, manifest: Manifest) -> Manifest:
+        """As the newest version. What changes nothing is no write; without its last finalizer, what ends is gone."""
+        before = self._stored.get(target.key)
+        if manifest == before:
+            return manifest
+        metadata = manifest["metadata"]
+        if "deletionTimestamp" in metadata and not (
+            metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds")
+        ):
+            return self._remove(target)
+        return self._show("ADDED" if before is None else "MODIFIED", target, manifest)
+
+    def _remove(self, target: _Target) -> Manifest:
+        return self._show("DELETED", target, self._found(target))
+
+    def _show(self, what: str, target: _Target, manifest: Manifest) -> Manifest:
+        version = self.version + 1
+        manifest = copy.deepcopy(manifest)
+        manifest["metadata"]["resourceVersion"] = str(version)
+        self.send(target.resource, what, manifest)
+        assert self.version == version
+        self._log.append((target.resource, version, {"type": what, "object": manifest}))
+        if what == "DELETED":
+            del self._stored[target.key]
+        else:
+            self._stored[target.key] = manifest
+        for controller in self.controllers.get(target.resource, ()):
+            controller(what, copy.deepcopy(manifest))
+        return manifest
+
+    def missed(self, kind: str, since: int) -> Iterable[object]:
+        if since < self.oldest:
+            return (GONE,)
+        return [event for resource, version, event in self._log if resource == kind and version > since]
+
+
+def merged(document: Any, patch: Any) -> Any:
+    """A JSON merge patch (RFC 7386)."""
+    if not isinstance(patch, dict):
+        return patch
+    base = document if isinstance(document, dict) else {}
+    kept = {key: value for key, value in base.items() if key not in patch}
+    return kept | {key: merged(base.get(key), value) for key, value in patch.items() if value is not None}
+
+
+def _namespace(item: Manifest) -> str:
+    return str(item["metadata"].get("namespace", ""))
+
+
+def _at(item: Any, path: str) -> Any:
+    for key in path.split("."):
+        item = item.get(key, {})
+    return item

@@ -1,0 +1,194 @@
+"""The storing apiserver by the harness's own client: what its tests rely on is what an apiserver does."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from schedproof.clusters.api import Api, ApiError, Conflict, NotFound
+
+from .scripted import OVER
+from .storing import Storing
+
+POD = {"metadata": {"name": "a", "labels": {"app": "x"}}, "spec": {"containers": []}}
+
+
+@pytest.fixture
+def server() -> Iterator[Storing]:
+    with contextlib.closing(Storing()) as server:
+        server.store("namespaces", {"metadata": {"name": "ns"}})
+        yield server
+
+
+@pytest.fixture
+def api(server: Storing) -> Api:
+    return Api(server.url, None)
+
+
+def test_what_was_created_is_read_and_listed(api: Api) -> None:
+    made = api.create("pods", POD, "ns")
+    assert made["metadata"].keys() > {"uid", "resourceVersion", "creationTimestamp"}
+    assert made["metadata"]["namespace"] == "ns"
+    assert made["status"] == {"phase": "Pending"}
+    assert api.get("pods", "a", "ns") == made
+    listing = api.list("pods")
+    assert listing["items"] == [made]
+    assert listing["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
+    assert api.list("pods", "other")["items"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [({"labelSelector": "app=x"}, 1), ({"labelSelector": "app=y"}, 0),
+     ({"fieldSelector": "metadata.name=a"}, 1), ({"fieldSelector": "spec.nodeName=n"}, 0)],
+)  # fmt: skip
+def test_a_list_is_what_its_selectors_match(api: Api, query: dict[str, str], found: int) -> None:
+    api.create("pods", POD, "ns")
+    assert len(api.list("pods", **query)["items"]) == found
+
+
+def test_names_that_are_missing_or_taken(api: Api) -> None:
+    api.create("pods", POD, "ns")
+    with pytest.raises(Conflict) as taken:
+        api.create("pods", POD, "ns")
+    assert taken.value.reason == "AlreadyExists"
+    requests: list[Any] = [
+        lambda: api.create("pods", POD, "nowhere"), lambda: api.get("pods", "b", "ns"),
+        lambda: api.merge("pods", "b", {}, "ns"), lambda: api.delete("pods", "b", "ns"),
+        lambda: api.bind("ns", "b", "n"),
+    ]  # fmt: skip
+    for request in requests:
+        with pytest.raises(NotFound):
+            request()
+
+
+def test_a_generated_name_is_unique(api: Api) -> None:
+    names = {api.create("events", {"metadata": {"generateName": "e-"}}, "ns")["metadata"]["name"] for _ in range(2)}
+    assert len(names) == 2
+    assert all(name.startswith("e-") for name in names)
+
+
+def test_a_dry_run_stores_nothing(api: Api, server: Storing) -> None:
+    before = server.snapshot()
+    api.try_create("pods", POD, "ns")
+    assert server.snapshot() == before
+
+
+def test_a_merge_patch_replaces_lists_and_removes_nulls(api: Api) -> None:
+    made = api.create("nodes", {"metadata": {"name": "n", "labels": {"a": "1"}}, "spec": {"taints": [{"key": "t"}]}})
+    changed = api.merge("nodes", "n", {"metadata": {"labels": {"a": None, "b": "2"}}, "spec": {"taints": []}})
+    assert (changed["metadata"]["labels"], changed["spec"]) == ({"b": "2"}, {"taints": []})
+    assert int(changed["metadata"]["resourceVersion"]) > int(made["metadata"]["resourceVersion"])
+    again = api.merge("nodes", "n", {"metadata": {"labels": {"b": "2"}}})
+    assert again == changed, "a patch that changes nothing is no new version"
+
+
+def test_a_status_is_changed_by_its_subresource_alone(api: Api) -> None:
+    api.create("pods", POD, "ns")
+    patch = {"spec": {"x": 1}, "status": {"phase": "Running"}}
+    assert api.merge("pods", "a", patch, "ns")["status"] == {"phase": "Pending"}
+    changed = api.merge("pods", "a", {**patch, "spec": {"x": 2}}, "ns", "status")
+    assert (changed["spec"]["x"], changed["status"]) == (1, {"phase": "Running"})
+
+
+def test_a_patch_of_another_version_or_incarnation_conflicts(api: Api) -> None:
+    api.create("pods", POD, "ns")
+    for key in ("resourceVersion", "uid"):
+        with pytest.raises(Conflict):
+            api.merge("pods", "a", {"metadata": {key: "7", "labels": {"app": "y"}}}, "ns")
+    with pytest.raises(ApiError) as unknown:
+        api._json("PATCH", api.path("pods", "ns", "a"), {}, content_type="application/json")
+    assert unknown.value.status == 415
+
+
+def test_applying_creates_and_then_changes(api: Api) -> None:
+    path = api.object_path("v1", "configmaps", "ns", "c")
+    manifest: dict[str, Any] = {"metadata": {"name": "c"}, "data": {"a": "1"}}
+    uid = api.apply(path, manifest)["metadata"]["uid"]
+    changed = api.apply(path, {**manifest, "data": {"a": "2"}})
+    assert (changed["metadata"]["uid"], changed["data"]) == (uid, {"a": "2"})
+    api.remove(path)
+    with pytest.raises(NotFound):
+        api.read(path)
+
+
+def test_a_pod_is_bound_once(api: Api) -> None:
+    uid = api.create("pods", POD, "ns")["metadata"]["uid"]
+    with pytest.raises(Conflict):
+        api.bind("ns", "a", "n", uid="of another one")
+    api.bind("ns", "a", "n", uid=uid)
+    assert api.get("pods", "a", "ns")["spec"]["nodeName"] == "n"
+    with pytest.raises(Conflict):
+        api.bind("ns", "a", "m")
+
+
+def test_deleting_respects_uids_finalizers_and_the_grace_of_what_runs(api: Api, server: Storing) -> None:
+    api.create("pods", {**POD, "metadata": {"name": "a", "finalizers": ["f"]}}, "ns")
+    with pytest.raises(Conflict):
+        api.delete("pods", "a", "ns", uid="of another one")
+    api.delete("pods", "a", "ns", grace=9)
+    metadata = api.get("pods", "a", "ns")["metadata"]
+    assert ("deletionTimestamp" in metadata, metadata["deletionGracePeriodSeconds"]) == (True, 0), "it does not run"
+    api.merge("pods", "a", {"metadata": {"finalizers": None}}, "ns")
+    assert server.names("pods") == []
+    api.create("pods", POD, "ns")
+    api.bind("ns", "a", "n")
+    api.delete("pods", "a", "ns", grace=9)
+    assert api.get("pods", "a", "ns")["metadata"]["deletionGracePeriodSeconds"] == 9
+    api.delete("pods", "a", "ns")
+    assert server.names("pods") == []
+
+
+def test_a_watch_shows_what_came_after_its_version(api: Api, server: Storing) -> None:
+    begin = api.list("pods")["metadata"]["resourceVersion"]
+    api.create("nodes", {"metadata": {"name": "n"}})
+    api.create("pods", POD, "ns")
+    events = iter(api.watch("pods", begin))
+    assert (event := next(events))["type"] == "ADDED"
+    assert event["object"] == api.get("pods", "a", "ns")
+    api.bind("ns", "a", "n")
+    assert (next(events)["type"], api.get("pods", "a", "ns")["spec"]["nodeName"]) == ("MODIFIED", "n")
+    last = api.get("pods", "a", "ns")["metadata"]["resourceVersion"]
+    api.delete("pods", "a", "ns")
+    assert (event := next(events))["type"] == "DELETED"
+    assert int(event["object"]["metadata"]["resourceVersion"]) > int(last)
+    server.end(OVER)
+    assert list(events) == []
+
+
+def test_a_version_that_is_forgotten_is_gone(api: Api, server: Storing) -> None:
+    server.oldest = server.version + 1
+    event = next(iter(api.watch("pods", str(server.version))))
+    assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+
+
+def test_a_controller_answers_each_write(api: Api, server: Storing) -> None:
+    def run(what: str, pod: dict[str, Any]) -> None:
+        if what != "DELETED" and pod["spec"].get("nodeName"):
+            server.patch("pods", "a", {"status": {"phase": "Running"}}, "ns")
+
+    server.controllers["pods"] = [run]
+    api.create("pods", POD, "ns")
+    assert api.get("pods", "a", "ns")["status"]["phase"] == "Pending"
+    api.bind("ns", "a", "n")
+    assert api.get("pods", "a", "ns")["status"]["phase"] == "Running"
+
+
+def test_discovery_tells_what_is_served(api: Api, server: Storing) -> None:
+    served = {"name": "queues", "kind": "Queue", "namespaced": True}
+    server.kinds["batch.example.com/v1"] = [served]
+    assert api.discovered("batch.example.com/v1") == (served,)
+    for version in ("v1", "other.example.com/v1"):
+        with pytest.raises(NotFound):
+            api.discovered(version)
+
+
+def test_faults_to_order_come_before_any_answer(api: Api, server: Storing) -> None:
+    server.writes = [503]
+    with pytest.raises(ApiError) as refused:
+        api.create("pods", POD, "ns")
+    assert refused.value.status == 503
+    assert server.names("pods") == []
