@@ -1,0 +1,41 @@
+"""Worlds for the parts of cases."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedproof.foundation.deadlines import AGAIN, LATE, TOLD
+from schedproof.stimulus import expectations, sight
+from schedproof.stimulus.changes import pods
+
+from .world import World
+
+
+@pytest.fixture
+def make_world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]:
+    """Makes a `World` of what it is given; no pause in it lasts."""
+    for module in (expectations, pods):
+        monkeypatch.setattr(module, "TIMESTAMP", 0.0)
+    monkeypatch.setattr(sight, "_PROPAGATION", 0.0)
+    for name, deadline in (("LATE", LATE), ("TOLD", TOLD), ("AGAIN", AGAIN)):
+        monkeypatch.setattr(expectations, name, dataclasses.replace(deadline, seconds=0.0))
+    monkeypatch.setattr(sight, "LATE", expectations.LATE)
+    worlds: list[World] = []
+
+    def make(**options: Any) -> World:
+        worlds.append(World(tmp_path / f"world-{len(worlds)}", **options))
+        return worlds[-1]
+
+    yield make
+    for made in worlds:
+        made.close()
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World]) -> World:
+    return make_world()

@@ -1,0 +1,219 @@
+"""What a case needs around it, with a fake apiserver for the cluster: parts of a case are tested on this."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from schedproof.candidate.claims import Claims
+from schedproof.candidate.descriptor.descriptor import Candidate
+from schedproof.candidate.kinds import AttachedSpec
+from schedproof.candidate.timing import Timing
+from schedproof.clusters.api import Api, Manifest
+from schedproof.clusters.nodes import CORDONED
+from schedproof.clusters.spec import NodeSpec
+from schedproof.foundation.deadlines import OBJECT_SHOWN
+from schedproof.foundation.waiting import NotYet, wait_for
+from schedproof.history.acts import Run, RunCandidate, RunCluster, Users
+from schedproof.history.record import Record
+from schedproof.history.saved import SCHEMA
+from schedproof.recording.recorder import Recorder
+from schedproof.stimulus.changes.pods import PodChanges
+from schedproof.stimulus.context import Context
+from schedproof.stimulus.expectations import Expectations
+from schedproof.stimulus.sight import Sight
+from schedproof.stimulus.status import PodStatus
+from schedproof.stimulus.surroundings import Surroundings
+from schedproof.stimulus.usable_time import UsableTime
+
+from ..fake_apiserver.storing import Storing
+
+NAMESPACE, SCHEDULER, CLAUSE = "sp-tested", "tested", "core/binds"
+PREFIX = CLAUSE.replace("/", "-")
+NODES = ("node-1", "node-2")
+IN_TIME = Timing(freshness=0.0)
+"""Claims by which nothing is waited for but what comes about."""
+TOO_LATE = Timing(bind=0.0, requeue=0.0, takeover=0.0, freshness=0.0, reaction=0.0)
+"""Claims by which all is missed that has not come about at once."""
+TEMPLATE = NodeSpec("node-{n}", {"cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"})
+_READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+_R = TypeVar("_R", bound=Record)
+
+
+class PlayedCluster:
+    """The part of `Cluster` that adds and removes nodes; what controllers and kubelets do, the server's hooks do."""
+
+    name, device, workload_image, namespace_prefix, namespace = "embedded", "eth0", "image", "sp", "schedproof-system"
+    node_template, scrape_interval, kubernetes, prometheus_url = TEMPLATE, 0.0, "1.36", ""
+
+    def __init__(self, server: Storing, capabilities: Sequence[str]) -> None:
+        self._server = server
+        self.api = Api(server.url, None)
+        self.capabilities = frozenset(capabilities)
+        self.nodes: Sequence[str] = NODES
+        for name in NODES:
+            self.add_node(name)
+
+    def add_node(self, name: str, *, like: NodeSpec = TEMPLATE) -> None:
+        self.add_idle_nodes({name: "203.0.113.1"}, like=like)
+
+    def add_idle_nodes(self, addresses: Mapping[str, str], *, like: NodeSpec = TEMPLATE) -> None:
+        for name, address in addresses.items():
+            node = dataclasses.replace(like, name=name).manifest(address, "v1.36.0")
+            self._server.store("nodes", {**node, "status": {**node["status"], **_READY}})
+
+    def remove_node(self, name: str) -> None:
+        self.api.delete("nodes", name)
+
+
+class PlayedAttachment:
+    """The candidate's processes, of which none runs; `acts` is what was done to them, in order."""
+
+    second_user, apiserver, leader_election = "second", None, None
+
+    def __init__(self) -> None:
+        self.acts: list[str] = []
+        self.ended = False
+        self.profiles_turned = False
+
+    def report_exits(self) -> None:
+        self.acts.append("report exits")
+
+    def halt(self) -> None:
+        self.acts.append("halt")
+
+    def resume(self) -> None:
+        self.acts.append("resume")
+
+    def start_second(self) -> None:
+        self.acts.append("start second")
+
+    @contextlib.contextmanager
+    def first_frozen(self) -> Iterator[None]:
+        self.acts.append("freeze")
+        yield
+        self.acts.append("thaw")
+
+
+class World:
+    """A cluster of two nodes, a candidate that schedules what `schedule` says, and the parts of a case.
+
+    `trial` has of a Trial what the parts ask for. Close it.
+    """
+
+    def __init__(
+        self, folder: Path, *, timing: Timing = IN_TIME, capabilities: Sequence[str] = ("change-nodes", "idle-nodes"),
+        **claims: Any,
+    ) -> None:  # fmt: skip
+        self.server = Storing()
+        self.server.controllers["nodes"] = [self._taint_cordoned]
+        self.add_namespace(NAMESPACE)
+        self.cluster: Any = PlayedCluster(self.server, capabilities)
+        self.attachment = PlayedAttachment()
+        self.candidate = Candidate(
+            SCHEDULER, SCHEDULER, AttachedSpec(), Path("candidate.yaml"), claims=Claims(timing=timing, **claims)
+        )
+        self.recorder = Recorder(self.cluster.api, folder, self._header(), None)
+        self.said: list[tuple[str, bool]] = []
+        """What the candidate was given a deadline to say, and whether it did."""
+        self.waits: list[bool] = []
+        """Of each wait for Bindings, whether it was for nothing."""
+        self.trial: Any = SimpleNamespace(
+            cluster=self.cluster, candidate=self.candidate, recorder=self.recorder, attachment=self.attachment,
+            namespace=NAMESPACE, seed=7, waiters={}, reserved=None, ignores_selectors=False, taking_over=False,
+            surroundings=Surroundings(self.cluster, self.candidate), usable_time=UsableTime(dict),
+            history=self.recorder.history, schedules=lambda: None,
+            waited=lambda *, for_nothing: self.waits.append(for_nothing),
+            did=lambda what, *, in_time: self.said.append((what, in_time)),
+            never_did=lambda what: (what, True) not in self.said and (what, False) in self.said,
+            next_generation=lambda: "generation-1",
+        )  # fmt: skip
+        self.context = Context.of(self.trial, CLAUSE)
+        self.pods = PodChanges(self.context)
+        self.expect = Expectations(self.context, self.pods)
+        self.status = PodStatus(self.context, self.pods, self.expect)
+        self.sight = Sight(self.context, self.pods, self.expect, self.status)
+
+    def add_namespace(self, name: str) -> None:
+        self.server.store("namespaces", {"metadata": {"name": name}})
+
+    def _header(self) -> Run:
+        return Run(
+            version=SCHEMA, candidate=RunCandidate.model_validate(self.candidate.as_dict()), seed=7, versions={},
+            cluster=RunCluster(name=self.cluster.name, capabilities=sorted(self.cluster.capabilities)),
+            users=Users(candidate=[SCHEDULER]), scheduler_names=[SCHEDULER], namespace=NAMESPACE, epoch=0.0,
+        )  # fmt: skip
+
+    def _taint_cordoned(self, what: str, node: Manifest) -> None:
+        """As the node controller does."""
+        spec = node["spec"]
+        others = [taint for taint in spec.get("taints", ()) if taint["key"] != CORDONED]
+        taints = [*others, {"key": CORDONED, "effect": "NoSchedule"}] if spec.get("unschedulable") else others
+        if what != "DELETED" and taints != spec.get("taints", []):
+            self.server.patch("nodes", node["metadata"]["name"], {"spec": {"taints": taints or None}})
+
+    # -- what the candidate and the cluster do, from here on
+
+    def schedule(self, node_of: Callable[[Manifest], str] = lambda _: NODES[0]) -> None:
+        """Have the candidate bind each pod of its own that is created to this node; "" leaves it pending."""
+
+        def bind(what: str, pod: Manifest) -> None:
+            metadata = pod["metadata"]
+            mine = what == "ADDED" and pod["spec"]["schedulerName"] == SCHEDULER
+            if mine and (node := node_of(pod)):
+                self.server.bind(metadata["namespace"], metadata["name"], node)
+
+        self.server.controllers.setdefault("pods", []).append(bind)
+
+    def run_pods(self) -> None:
+        """Have each pod run that comes to a node."""
+
+        def run(what: str, pod: Manifest) -> None:
+            metadata, phase = pod["metadata"], pod["status"]["phase"]
+            if what != "DELETED" and pod["spec"].get("nodeName") and phase == "Pending":
+                running = {"phase": "Running", "containerStatuses": [{"name": "main", "ready": True}]}
+                self.server.patch("pods", metadata["name"], {"status": running}, metadata["namespace"])
+
+        self.server.controllers.setdefault("pods", []).append(run)
+
+    def refuse(self, reason: str = "Unschedulable") -> None:
+        """Have the candidate say of each pod of its own that is created why it is not bound."""
+
+        def tell(what: str, pod: Manifest) -> None:
+            metadata = pod["metadata"]
+            if what == "ADDED" and pod["spec"]["schedulerName"] == SCHEDULER:
+                condition = {"type": "PodScheduled", "status": "False", "reason": reason}
+                self.server.patch(
+                    "pods", metadata["name"], {"status": {"conditions": [condition]}}, metadata["namespace"]
+                )
+
+        self.server.controllers.setdefault("pods", []).append(tell)
+
+    # -- what came of it
+
+    def pod(self, pod: Any) -> Manifest:
+        """As the apiserver has it."""
+        return self.server.read("pods", pod.name, pod.namespace)
+
+    def of(self, kind: type[_R]) -> list[_R]:
+        """The records of a kind."""
+        with self.recorder.changed:
+            return [record for record in self.recorder.records if isinstance(record, kind)]
+
+    def await_shown(self, condition: Callable[[], object], what: str) -> None:
+        """Wait until the recorder's watches have shown something."""
+
+        def probe() -> None:
+            self.recorder.check()
+            if not condition():
+                raise NotYet("it is not shown")
+
+        wait_for(probe, OBJECT_SHOWN, what=what, wake=self.recorder.changed)
+
+    def close(self) -> None:
+        self.recorder.close()
+        self.server.close()
