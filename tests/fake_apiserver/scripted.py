@@ -164,6 +164,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
         entry = (kind, events)
+        self.close_connection = True  # unless it ends as planned
         with owner.changed:
             for event in owner.missed(kind, since):
                 events.put(event)
@@ -176,14 +177,15 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                     event = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
                 line = json.dumps(event).encode() + b"\n"
                 self.wfile.write(f"{len(line):x}\r\n".encode() + line + b"\r\n")
+            self.close_connection = event is CUT
             if event is OVER:
                 self.wfile.write(b"0\r\n\r\n")
         finally:
             with owner.changed:
                 owner._watches.remove(entry)
-            self.close_connection = True
-            with contextlib.suppress(OSError):
-                self.connection.shutdown(socket.SHUT_RDWR)
+            if self.close_connection:
+                with contextlib.suppress(OSError):
+                    self.connection.shutdown(socket.SHUT_RDWR)
 
     def log_message(self, *_: Any) -> None:
         """The requests are kept."""

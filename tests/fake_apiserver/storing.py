@@ -59,6 +59,7 @@ class Storing(Apiserver):
 
     It validates nothing but what is named here: namespaces and names that are missing or taken (404, 409), the uid and
     resourceVersion that a write names (409), the content type of a patch (415), a bound pod that is bound again (409).
+    No answer has apiVersion and kind, which a real one's lack only in lists.
     There are no controllers but those in `controllers`: a test plays what a cluster would do, or does it by `patch`.
     """
 
@@ -173,7 +174,7 @@ class Storing(Apiserver):
                 and wanted.items() <= (item["metadata"].get("labels") or {}).items()
                 and all(str(_at(item, path) or "") == value for path, value in fields.items())
             ):
-                yield {key: value for key, value in item.items() if key not in ("apiVersion", "kind")}
+                yield item
 
     def _create(self, target: _Target, body: Manifest, *, dry: bool) -> Manifest:
         if target.resource not in _CLUSTER_WIDE and ("namespaces", "", target.namespace) not in self._stored:
@@ -236,6 +237,7 @@ class Storing(Apiserver):
     def _write(self, target: _Target, manifest: Manifest) -> Manifest:
         """As the newest version. What changes nothing is no write; without its last finalizer, what ends is gone."""
         before = self._stored.get(target.key)
+        manifest = {key: value for key, value in manifest.items() if key not in ("apiVersion", "kind")}
         if manifest == before:
             return manifest
         metadata = manifest["metadata"]

@@ -251,7 +251,8 @@ class Recorder:
 
     def close(self) -> None:
         self._closing.set()
-        for watch in self._watches.values():
+        # Those that begin from here on are closed by their own threads, which still add to the dictionary.
+        for watch in list(self._watches.values()):
             watch.close()
         for thread in self._threads:
             thread.join()
