@@ -40,7 +40,7 @@ IN_TIME = Timing(freshness=0.0)
 TOO_LATE = Timing(bind=0.0, requeue=0.0, takeover=0.0, freshness=0.0, reaction=0.0)
 """Claims by which all is missed that has not come about at once."""
 TEMPLATE = NodeSpec("node-{n}", {"cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"})
-_READY = {"conditions": [{"type": "Ready", "status": "True"}]}
+_KUBELET = {"conditions": [{"type": "Ready", "status": "True"}], "images": []}
 _R = TypeVar("_R", bound=Record)
 
 
@@ -64,7 +64,7 @@ class PlayedCluster:
     def add_idle_nodes(self, addresses: Mapping[str, str], *, like: NodeSpec = TEMPLATE) -> None:
         for name, address in addresses.items():
             node = dataclasses.replace(like, name=name).manifest(address, "v1.36.0")
-            self._server.store("nodes", {**node, "status": {**node["status"], **_READY}})
+            self._server.store("nodes", {**node, "status": {**node["status"], **_KUBELET}})
 
     def remove_node(self, name: str) -> None:
         self.api.delete("nodes", name)
