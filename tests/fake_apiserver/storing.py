@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from .scripted import GONE, Apiserver, Manifest
 
 Controller = Callable[[str, Manifest], None]
-"""Called with what happened (ADDED, MODIFIED, DELETED) and a copy of the object; may write to the server."""
+"""Called with what happened (ADDED, MODIFIED, DELETED, or READ by its name) and a copy of the object; may write."""
 
 _CLUSTER_WIDE = {
     "namespaces", "nodes", "persistentvolumes", "storageclasses", "runtimeclasses", "priorityclasses",
@@ -69,8 +69,8 @@ class Storing(Apiserver):
         """By resource."""
         self.kinds: dict[str, list[Manifest]] = {}
         """By apiVersion, what discovery tells: `name`, `kind` and `namespaced` of each resource."""
-        self.refusals: dict[tuple[str, str], RefusalError] = {}
-        """By method and resource, what each such request is answered."""
+        self.refusals: dict[tuple[str, str], list[RefusalError]] = {}
+        """By method and resource, what the next such requests are answered."""
         self.oldest = 0
         """Watches that begin at an earlier resourceVersion are told that it is GONE."""
         self._stored: dict[tuple[str, str, str], Manifest] = {}
@@ -126,8 +126,8 @@ class Storing(Apiserver):
             if (told := self._discovery(parts.path)) is not None:
                 return 200, told
             target = _Target.of(parts.path)
-            if (refusal := self.refusals.get((method, target.resource))) is not None:
-                raise refusal
+            if refusals := self.refusals.get((method, target.resource)):
+                raise refusals.pop(0)
             return self._stored_answer(method, target, query, content_type, body)
         except RefusalError as refusal:
             return refusal.code, refusal.document
@@ -136,7 +136,7 @@ class Storing(Apiserver):
         self, method: str, target: _Target, query: dict[str, str], content_type: str, body: Any
     ) -> tuple[int, Any]:
         if method == "GET":
-            return 200, self._found(target) if target.name else self._listing(target, query)
+            return 200, self._read(target) if target.name else self._listing(target, query)
         if method == "DELETE":
             return 200, self._delete(target, body or {})
         if method == "PATCH":
@@ -154,6 +154,15 @@ class Storing(Apiserver):
         if version not in self.kinds:
             raise RefusalError(404, "NotFound", f"the server serves no {version}")
         return {"resources": self.kinds[version]}
+
+    def _read(self, target: _Target) -> Manifest:
+        found = self._found(target)
+        self._tell("READ", target.resource, found)
+        return found
+
+    def _tell(self, what: str, resource: str, manifest: Manifest) -> None:
+        for controller in self.controllers.get(resource, ()):
+            controller(what, copy.deepcopy(manifest))
 
     def _found(self, target: _Target) -> Manifest:
         if target.key not in self._stored:
@@ -261,8 +270,7 @@ class Storing(Apiserver):
             del self._stored[target.key]
         else:
             self._stored[target.key] = manifest
-        for controller in self.controllers.get(target.resource, ()):
-            controller(what, copy.deepcopy(manifest))
+        self._tell(what, target.resource, manifest)
         return manifest
 
     def missed(self, kind: str, since: int) -> Iterable[object]:

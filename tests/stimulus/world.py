@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -193,7 +194,30 @@ class World:
 
         self.server.controllers.setdefault("pods", []).append(tell)
 
+    def become(self, resource: str, change: Callable[[Manifest], Manifest | None], *, reads: int = 2) -> None:
+        """Have a controller patch each object of a resource, in time: by the answers of `change` once it was read."""
+        read: Counter[str] = Counter()
+
+        def answer(what: str, manifest: Manifest) -> None:
+            metadata = manifest["metadata"]
+            read[metadata["uid"]] += what == "READ"
+            if read[metadata["uid"]] == reads and what == "READ" and (patch := change(manifest)) is not None:
+                read[metadata["uid"]] = 0
+                self.server.patch(resource, metadata["name"], patch, metadata.get("namespace", ""))
+
+        self.server.controllers.setdefault(resource, []).append(answer)
+
     # -- what came of it
+
+    @contextlib.contextmanager
+    def changed_back(self, undo: Callable[[], object]) -> Iterator[None]:
+        """A context at whose end `undo` leaves all objects as they were before it, and then nothing to undo."""
+        before = self.server.snapshot()
+        yield
+        assert self.server.snapshot() != before
+        assert undo() in (True, None)
+        assert self.server.snapshot() == before
+        assert not undo()
 
     def pod(self, pod: Any) -> Manifest:
         """As the apiserver has it."""
