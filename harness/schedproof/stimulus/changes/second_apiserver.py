@@ -22,9 +22,11 @@ def cut_off(line: ApiLine, recorder: Recorder, clause: str) -> Iterator[None]:
     at = recorder.now()
     connections = line.cut()
     recorder.add(LineFault(at=at, case=clause, line="apiserver", fault="cut", on=True, connections=connections))
-    yield
-    line.mend()
-    recorder.add(LineFault(case=clause, line="apiserver", fault="", on=False))
+    try:
+        yield
+    finally:  # or the cases after one that broke would be tried on a candidate that reaches nothing
+        line.mend()
+        recorder.add(LineFault(case=clause, line="apiserver", fault="", on=False))
 
 
 class LineToSecond:
