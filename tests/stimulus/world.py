@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from schedproof.candidate.claims import Claims
 from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.kinds import AttachedSpec
+from schedproof.candidate.scheduler_config import NO_LEADER_ELECTION
 from schedproof.candidate.timing import Timing
 from schedproof.clusters.api import Api, Manifest
 from schedproof.clusters.nodes import CORDONED
@@ -74,12 +75,14 @@ class PlayedCluster:
 class PlayedAttachment:
     """The candidate's processes, of which none runs; `acts` is what was done to them, in order."""
 
-    second_user, apiserver, leader_election = "second", None, None
+    second_user = "second"
+    profiles_turned = False
 
     def __init__(self) -> None:
         self.acts: list[str] = []
         self.ended = False
-        self.profiles_turned = False
+        self.leader_election: Mapping[str, Any] = NO_LEADER_ELECTION
+        self.apiserver: Any = None
 
     def report_exits(self) -> None:
         self.acts.append("report exits")
@@ -96,8 +99,10 @@ class PlayedAttachment:
     @contextlib.contextmanager
     def first_frozen(self) -> Iterator[None]:
         self.acts.append("freeze")
-        yield
-        self.acts.append("thaw")
+        try:
+            yield
+        finally:
+            self.acts.append("thaw")
 
 
 class World:
