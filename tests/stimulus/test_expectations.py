@@ -1,0 +1,185 @@
+"""What is expected of pods: what is on record of it, and when a case is over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from schedproof.clusters.api import Manifest
+from schedproof.foundation.deadlines import Deadline
+from schedproof.foundation.errors import HostError
+from schedproof.foundation.waiting import NotYet
+from schedproof.history.acts import Expect, Fence, Missed, PodCreated, Unseen
+from schedproof.stimulus import expectations
+from schedproof.stimulus.expectations import CaseOver
+from schedproof.stimulus.pods import Pod
+
+from ..fake_apiserver.scripted import CUT
+from .world import CLAUSE, NAMESPACE, TOO_LATE, World
+
+SOON = Deadline("soon", 0.0, "of a test")
+
+
+@pytest.fixture
+def late(make_world: Callable[..., World]) -> World:
+    """Whose candidate has missed what has not come about at once."""
+    return make_world(timing=TOO_LATE)
+
+
+def expected(world: World) -> list[tuple[str, str]]:
+    """The outcomes on record but those of sentinels, and the pods' names."""
+    sentinels = {record.uid for record in world.of(PodCreated) if record.role == "sentinel"}
+    return [(record.outcome, record.pod) for record in world.of(Expect) if record.uid not in sentinels]
+
+
+def outcomes(outcome: str, *pods: Pod) -> list[tuple[str, str]]:
+    return [(outcome, pod.full_name) for pod in pods]
+
+
+def small(pod: Manifest) -> str:
+    """Binds what is not too large."""
+    return "" if pod["metadata"]["labels"].get("size") == "large" else "node-1"
+
+
+LARGE = {"labels": {"size": "large"}, "cpu": "9", "plain": True}
+
+
+def test_pods_that_are_bound_in_time(world: World) -> None:
+    world.schedule()
+    pods = [world.pods.create(), world.pods.create()]
+    world.expect.bound(pods)
+    assert expected(world) == outcomes("bound", *pods)
+    record = world.of(Expect)[0]
+    due = world.context.deadlines.bind
+    assert (record.case, record.within, record.deadline) == (CLAUSE, due.seconds, due.name)
+    assert record.rv <= world.recorder.newest
+    assert (world.expect.over, world.waits) == (False, [False])
+
+
+def test_one_that_is_not_ends_the_case_and_all_are_on_record(late: World) -> None:
+    pods = [late.pods.create(), late.pods.create()]
+    late.server.bind(NAMESPACE, pods[0].name, "node-1")
+    late.await_shown(lambda: late.pods.was_bound(pods[0]), "the Binding")
+    with pytest.raises(CaseOver):
+        late.expect.bound(pods, SOON)
+    assert expected(late) == outcomes("bound", *pods)
+    assert [record.deadline for record in late.of(Expect)] == ["soon", "soon"]
+    assert late.expect.over
+    assert late.waits == [False, False], "and once more, for those that are late"
+
+
+def test_a_case_that_goes_on_all_the_same(late: World) -> None:
+    pods = [late.pods.create()]
+    assert not late.expect.bound_in_time(pods)
+    assert (expected(late), late.expect.over, late.waits) == (outcomes("bound", *pods), False, [True, True])
+
+
+def test_what_was_due_is_not_waited_for(late: World) -> None:
+    pods = [late.pods.create()]
+    with pytest.raises(CaseOver):
+        late.expect.were_due(pods, SOON)
+    assert expected(late) == outcomes("bound", *pods)
+
+
+def test_pods_that_are_to_wait_are_fenced(world: World) -> None:
+    world.schedule(small)
+    pods = [world.pods.create(**LARGE)]
+    world.server.patch(
+        "pods", pods[0].name, {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}, NAMESPACE
+    )
+    world.await_shown(lambda: world.pods.is_told(pods[0]), "the condition")
+    world.expect.pending(pods, cpu="50m")
+    assert expected(world) == outcomes("pending", *pods)
+    ((guard, rv),) = [(record.pod, record.rv) for record in world.of(Fence)]
+    assert (guard in {f"{NAMESPACE}/{name}" for name in world.server.names("pods")}, rv) == (True, world.recorder.rv)
+
+
+@pytest.mark.parametrize("outcome", ["pending", "unwilling"])
+def test_where_nothing_is_said_of_them_they_are_fenced_once_more(world: World, outcome: str) -> None:
+    world.schedule(small)
+    pods = [world.pods.create(**LARGE)]
+    getattr(world.expect, outcome)(pods)
+    assert (expected(world), len(world.of(Fence))) == (outcomes(outcome, *pods), 2)
+
+
+def test_a_fence_that_is_not_bound_ends_the_case(late: World) -> None:
+    pods = [late.pods.create(**LARGE)]
+    with pytest.raises(CaseOver):
+        late.expect.pending(pods)
+    assert (expected(late), late.of(Fence)) == ([], [])
+
+
+def test_what_fits_is_to_be_bound_and_what_does_not_to_stay(world: World) -> None:
+    world.schedule(small)
+    fits, large = world.pods.create(cpu="1"), world.pods.create(**LARGE)
+    world.expect.decided([large, fits])
+    assert expected(world) == [*outcomes("bound", fits), *outcomes("pending", large)]
+
+
+def test_so_many_are_bound_whichever_they_are(world: World) -> None:
+    world.schedule(small)
+    first, second, third = world.pods.create(**LARGE), world.pods.create(), world.pods.create()
+    world.expect.so_many_bound([first, second, third], 2)
+    assert expected(world) == [*outcomes("bound", second, third), *outcomes("pending", first)]
+    assert len(world.of(Fence)) == 1
+
+
+def test_too_few_end_the_case(late: World) -> None:
+    pods = [late.pods.create(), late.pods.create()]
+    late.server.bind(NAMESPACE, pods[1].name, "node-1")
+    late.await_shown(lambda: late.pods.was_bound(pods[1]), "the Binding")
+    with pytest.raises(CaseOver):
+        late.expect.so_many_bound(pods, 2)
+    assert expected(late) == outcomes("bound", pods[1], pods[0])
+
+
+def test_after_its_start_it_has_the_time_of_a_takeover(world: World) -> None:
+    deadlines = world.context.deadlines
+    assert world.expect.due(deadlines.bind) == deadlines.bind
+    world.trial.taking_over = True
+    assert world.expect.due(deadlines.bind) == deadlines.takeover
+    longer = Deadline("longer", deadlines.takeover.seconds + 1, "of a test")
+    assert world.expect.due(longer) == longer
+
+
+def test_one_that_has_ended_is_not_waited_for(world: World) -> None:
+    def never() -> None:
+        raise NotYet("it never comes about")
+
+    world.attachment.ended = True
+    assert not world.expect.patiently(never, world.context.deadlines.takeover, "anything")
+
+
+def test_a_wait_ends_with_the_recording(world: World) -> None:
+    pod = world.pods.create()
+    world.server.end(CUT)
+    with pytest.raises(HostError, match="recording stopped"):
+        world.expect.bound([pod])
+
+
+def test_what_was_never_said_is_waited_for_less_the_second_time(late: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def said(deadline: Deadline, *, is_said: bool = False) -> None:
+        def probe() -> None:
+            if not is_said:
+                raise NotYet("it is not said")
+
+        late.expect.said(probe, deadline, "the condition")
+
+    again = Deadline("again", -1.0, "of a test")
+    monkeypatch.setattr(expectations, "AGAIN", again)
+    for is_said in (False, False, True, False):
+        said(SOON, is_said=is_said)
+    assert late.said == [("the condition", False), ("the condition", False), ("the condition", True),
+                         ("the condition", False)]  # fmt: skip
+    assert [(record.case, record.what, record.deadline) for record in late.of(Missed)] == [
+        (CLAUSE, "the condition", "soon"), (CLAUSE, "the condition", "again"), (CLAUSE, "the condition", "soon"),
+    ]  # fmt: skip
+
+
+def test_what_was_not_seen_is_on_record_as_of_now_or_then(world: World) -> None:
+    world.expect.unseen("first")
+    world.expect.unseen("second", rv=3)
+    assert [(record.case, record.reason, record.rv) for record in world.of(Unseen)] == [
+        (CLAUSE, "first", world.recorder.rv), (CLAUSE, "second", 3),
+    ]  # fmt: skip
