@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from schedproof.foundation.errors import UsageError
+from schedproof.history.acts import Asserted, CasePhase, Trouble
+from schedproof.history.observations import LogTail
 from schedproof.stimulus.case import Case
 from schedproof.stimulus.kinds.extender import ExtenderStimulus
+from schedproof.stimulus.reserved import GENERATION
+
+from .world import TOO_LATE, World
 
 PARTS = ("pods", "objects", "volumes", "dra", "nodes", "groups", "candidate", "scores", "preference", "extender")
 
@@ -101,3 +108,45 @@ def test_an_extender_on_the_clusters_own_prometheus_is_left_there() -> None:
     spec: Any = SimpleNamespace(config=None, ready="")
     other: Any = None
     ExtenderStimulus(context, spec, other, other).undo()
+
+
+def test_what_a_case_changed_by_all_its_parts_is_changed_back_also_if_it_breaks(world: World) -> None:
+    world.schedule()
+    before = world.server.snapshot()
+    with contextlib.suppress(ZeroDivisionError), contextlib.closing(Case(world.trial, "core/binds")) as case:
+        bound = case.pod(cpu="100m", plain=True)
+        case.nodes.add("more")
+        case.nodes.change("node-1", labels={"disk": "ssd"}, unschedulable=True)
+        case.objects.runtime_class("1")
+        case.volumes.storage_class(waits=True)
+        case.dra.device_class("gpu")
+        case.expect_bound([bound])
+        assert case.node_of(bound) == "node-1"
+        raise ZeroDivisionError
+    after = world.server.snapshot()
+    generation = after["nodes", "", "node-1"]["metadata"]["labels"].pop(GENERATION)
+    assert generation == "generation-1", "by which it is shown that the candidate has seen it"
+    assert after == before
+
+
+def test_its_begin_and_its_end_are_on_record_with_what_the_logs_say(world: World) -> None:
+    case = Case(world.trial, "core/binds")
+    case.trouble("a cable")
+    case.asserted("not so")
+    case.end()
+    assert [(phase.case, phase.phase, phase.early) for phase in world.of(CasePhase)] == [
+        ("core/binds", "begin", False), ("core/binds", "end", False),
+    ]  # fmt: skip
+    assert [(tail.name, tail.lines) for tail in world.of(LogTail)] == [("tested", ["its last line"])]
+    assert [record.text for kind in (Trouble, Asserted) for record in world.of(kind)] == ["a cable", "not so"]
+
+
+def test_a_probe_that_no_candidate_has_bound_is_not_left_to_the_next(make_world: Callable[..., World]) -> None:
+    world = make_world(timing=TOO_LATE)
+    before = world.server.snapshot()
+    case = Case(world.trial, "core/binds")
+    case.pod()
+    case.close()
+    assert case.is_over
+    assert not world.server.names("pods")
+    assert [key for key in world.server.snapshot() if key not in before] == []

@@ -47,7 +47,7 @@ def test_bystanders_are_of_schedulers_with_names_near_the_candidates(world: Worl
         "default-scheduler",
         None,
     ]
-    left = {name for name in near if (name or "default-scheduler") not in served}
+    left = [name for name in near if (name or "default-scheduler") not in served]
     assert sorted(str(pod["spec"].get("schedulerName")) for pod in pods) == sorted(map(str, left))
     assert not any("nodeSelector" in pod["spec"] for pod in pods)
 

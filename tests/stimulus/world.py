@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -87,6 +88,9 @@ class PlayedAttachment:
     def report_exits(self) -> None:
         self.acts.append("report exits")
 
+    def log_tails(self) -> dict[str, list[str]]:
+        return {"tested": ["its last line"]}
+
     def halt(self) -> None:
         self.acts.append("halt")
 
@@ -136,7 +140,7 @@ class World:
             waited=lambda *, for_nothing: self.waits.append(for_nothing),
             did=lambda what, *, in_time: self.said.append((what, in_time)),
             never_did=lambda what: (what, True) not in self.said and (what, False) in self.said,
-            next_generation=lambda: "generation-1",
+            next_generation=lambda: "generation-1", asked_apart=set(), asked_at=-math.inf,
         )  # fmt: skip
         self.context = Context.of(self.trial, CLAUSE)
         self.pods = PodChanges(self.context)
