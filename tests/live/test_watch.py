@@ -30,7 +30,7 @@ def test_what_is_broken_is_tried_again_until_it_is_mended(shell: Shell) -> None:
     descriptor.write_text(sound)
     command.says("\nFAILED: 1 of 1 claimed clauses")
     _edit(source, "MAX_SCORE = 100 ", "MAX_SCORE = 10 ")
-    command.says("tries everything")
+    command.says("to try everything again")
     assert "\nPASSED: 1 of 1 claimed clauses" in command.so_far.out
     assert command.so_far.err.count("starting an embedded cluster of 4 nodes: done") == 1
     command.interrupt()

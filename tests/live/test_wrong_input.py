@@ -43,7 +43,7 @@ WRONG = {
     "no-such-candidate": ("no candidate 'no-such-candidate'", "schedproof candidates"),
     "stock --clause core/bind": ("no clause 'core/bind'", "did you mean core/binds, "),
     "stock --profile network": ("no clauses of a profile 'network'", "network-aware"),
-    "stock --clause network/flip": ("stock is not held to network/flip", "claim it in spec.claims"),
+    "stock --clause network/flip": ("stock is not judged by network/flip", "claim it in spec.claims"),
     "stock --profile normalization": ("does not claim the profile normalization", "spec.claims.profiles"),
     "stock --cluster embeded": ("--cluster embeded", "embedded"),
     "stock --cluster-file none.yaml": ("none.yaml", "clusters/embedded.yaml"),
