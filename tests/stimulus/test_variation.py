@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from schedproof.oracle.feasibility import check
@@ -82,6 +82,7 @@ AMOUNTS = st.fixed_dictionaries({}, optional={"cpu": CPU, "memory": MEMORY})
 
 
 @given(st.integers(), AMOUNTS, st.sampled_from(SELECTORS))
+@example(387430, {"cpu": "0m"}, {})  # which is spelled as it was
 def test_it_needs_the_same_and_fits_the_same_nodes(
     seed: int, amounts: dict[str, str], selector: dict[str, Any]
 ) -> None:

@@ -222,8 +222,8 @@ class Variation:
             for amounts in container.get("resources", {}).values():
                 for name in amounts if isinstance(amounts, dict) else ():
                     if name in _SPLIT:
-                        amounts[name] = self._written(name, parse_quantity(amounts[name]))
-                        told.add(amounts[name])
+                        before, amounts[name] = amounts[name], self._written(name, parse_quantity(amounts[name]))
+                        told |= {amounts[name]} - {before}
         return f"amounts as {', '.join(sorted(told))}" if told else ""
 
     def _written(self, name: str, amount: Fraction) -> str:
