@@ -1,4 +1,4 @@
-"""An apiserver that remembers all requests, answers them as it is told, and keeps nothing of what it is sent."""
+"""A fake apiserver that records requests and returns the answers that a test sets; it stores no objects."""
 
 from __future__ import annotations
 

@@ -194,7 +194,7 @@ def test_what_follows_from_a_change_is_on_record_behind_it(world: World, change:
     arguments: list[Any] = [{"key": "b"}] if change == "tolerate" else []
     world.server.patch("pods", pod.name, {"spec": {"schedulingGates": [{"name": "g"}]}}, NAMESPACE)
     getattr(world.pods, change)(pod, *arguments)
-    assert (seen[0], seen[-1]) == (0, 1)  # a read is told as well
+    assert (seen[0], seen[-1]) == (0, 1)  # reads call the controller as well
 
 
 def test_a_resize_is_what_the_kubelet_grants_and_what_is_asked_for(world: World) -> None:

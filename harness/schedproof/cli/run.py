@@ -114,6 +114,7 @@ def _run_once(
     import pytest
 
     from schedproof.report.run.live import LiveReport
+    from schedproof.run.handed import Handed
     from schedproof.run.request import RunRequest
 
     request = RunRequest.from_options(
@@ -127,8 +128,7 @@ def _run_once(
     if (jobs := arguments.jobs or _jobs(request)) > 1:
         options += ["-p", "xdist.plugin", f"-n{jobs}", "--max-worker-restart=0", "-p", "no:tmpdir"]
     live = LiveReport(_result_of, arguments.verbosity, since)
-    plugins = [live, request, *([kept] if kept is not None else [])]
-    code = pytest.main([*options, str(content("suites"))], plugins=plugins)
+    code = pytest.main([*options, str(content("suites"))], plugins=[live, Handed(request, kept)])
     return live.finish(code), live.result
 
 

@@ -102,9 +102,9 @@ def _safely(clause: Clause, history: History) -> Finding:
     """What a clause's judge finds. A judge that raises leaves its own clause unproved, and the others are judged."""
     try:
         finding = clause.judge(history, clause.id)
-        # Of a clause that is judged over a whole run, the judge knows which case to show.
-        given = {} if clause.last or clause.id not in history.cases else shown(history, clause.id)
-        evidence = dataclasses.replace(finding, evidence=given | finding.evidence).shown()
+        if not clause.last:  # of a whole run, its judge knows which case to show
+            finding = dataclasses.replace(finding, evidence=shown(history, clause.id) | finding.evidence)
+        evidence = finding.shown()
         if finding.outcome in ("failed", "invalid"):
             seen = symptoms(history, clause.id, finding, whole_run=clause.last)
             evidence["symptoms"] = [dataclasses.asdict(symptom) for symptom in seen]

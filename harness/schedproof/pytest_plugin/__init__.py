@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
-from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.foundation.errors import SchedproofError
-from schedproof.foundation.progress import ConsoleProgress, SilentProgress
 from schedproof.foundation.streams import steady_streams
 from schedproof.pytest_plugin.selection import candidate_of, clause_of, in_order, name_own
-from schedproof.run.launch import KeptCluster
+from schedproof.run.handed import WORKER_INPUT, Handed
 from schedproof.run.options import CANDIDATE_HELP, add_options
-from schedproof.run.request import RunRequest
-from schedproof.run.result import RunResult
-from schedproof.run.session import Session
-from schedproof.stimulus.case import Case
+
+if TYPE_CHECKING:  # every run of pytest loads this module, also where no scheduler is tried
+    from schedproof.candidate.descriptor.descriptor import Candidate
+    from schedproof.run.launch import KeptCluster
+    from schedproof.run.request import RunRequest
+    from schedproof.run.result import RunResult
+    from schedproof.run.session import Session
+    from schedproof.stimulus.case import Case
 
 __all__ = ["case", "replay"]
 
@@ -46,40 +48,50 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "clause(id): the guarantee that this test tries; see `schedproof clauses`")
     config.addinivalue_line("markers", "bench(mode): a benchmark, and how pods are sent in it")
-    try:
-        _start(config, [_from_ini(config, text) for text in config.getoption("--sched-candidate")])
-    except SchedproofError as error:
-        raise pytest.UsageError(str(error)) from error
-
-
-def _start(config: pytest.Config, asked: list[str]) -> None:
-    """Register what a run takes, where this is a run: of the command line, of a worker, or of pytest's options."""
-    from schedproof.pytest_plugin.bench import BenchPlugin
-    from schedproof.pytest_plugin.parallel import Controller, Worker, is_controller, sent_request
-    from schedproof.run.session import Session, require_space
+    asked = [_from_ini(config, text) for text in config.getoption("--sched-candidate")]
+    handed, sent = _handed(config), getattr(config, "workerinput", {}).get(WORKER_INPUT)
+    if not (asked or handed or sent):
+        return
+    from schedproof.pytest_plugin.parallel import sent_request
+    from schedproof.run.request import RunRequest
 
     def value_of(name: str) -> Any:
         return config.getoption(f"--sched-{name}")
 
-    request = sent_request(config) or _request_plugin(config)
-    if request is None and asked:
-        request = RunRequest.from_options(value_of, asked, config.invocation_params.dir)
-    if request is None:
-        return
+    try:
+        if sent is not None:
+            request = sent_request(sent)
+        elif handed is not None:
+            request = handed.request
+        else:
+            request = RunRequest.from_options(value_of, asked, config.invocation_params.dir)
+        _start(config, request, handed.kept if handed is not None else None)
+    except SchedproofError as error:
+        raise pytest.UsageError(str(error)) from error
+    if asked:
+        from schedproof.pytest_plugin.bench import BenchPlugin
+
+        plugin = BenchPlugin(config, asked, request.settings.report, request.settings.seed)
+        config.pluginmanager.register(plugin, "schedproof.bench")
+
+
+def _start(config: pytest.Config, request: RunRequest, kept: KeptCluster | None) -> None:
+    from schedproof.foundation.progress import ConsoleProgress, SilentProgress
+    from schedproof.pytest_plugin.parallel import Controller, Worker, is_controller
+    from schedproof.run.session import Session, require_space
+
     settings, plugins = request.settings, config.pluginmanager
     if is_controller(config) and not config.option.collectonly:
         request.check_several_clusters()
         require_space(settings.report)
     progress = SilentProgress() if _verbosity(config) < 0 else ConsoleProgress(number=settings.cluster_number)
-    session = Session(settings, progress, _kept_cluster(config))
+    session = Session(settings, progress, kept)
     config.stash[_session_key], config.stash[_request_key] = session, request
     if is_controller(config):
         plugins.register(Controller(session, request, config.getoption("numprocesses")), "schedproof.controller")
     elif settings.cluster_number:
         steady_streams()
         plugins.register(Worker(session), "schedproof.worker")
-    if asked:
-        plugins.register(BenchPlugin(config, asked, settings.report, settings.seed), "schedproof.bench")
 
 
 def _from_ini(config: pytest.Config, text: str) -> str:
@@ -135,8 +147,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     session, request, ours = session_of(config), _request_of(config), [item for item in items if clause_of(item)]
     if session is None or request is None or not ours:
         return
-    cluster = _kept_cluster(config)
-    kept = in_order(ours, request, frozenset(cluster.only) if cluster is not None else frozenset())
+    handed = _handed(config)
+    only = handed.kept.only if handed is not None and handed.kept is not None else frozenset()
+    kept = in_order(ours, request, only)
     for candidate in request.candidates:
         session.select(candidate, [clause_of(item) for item in kept if candidate_of(item) is candidate])
     config.hook.pytest_deselected(items=[item for item in ours if item not in kept])
@@ -202,12 +215,6 @@ def _verbosity(config: pytest.Config) -> int:
     return int(given if given is not None else config.getoption("verbose", default=0))
 
 
-def _kept_cluster(config: pytest.Config) -> KeptCluster | None:
-    from schedproof.run.launch import KeptCluster
-
-    return next((plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, KeptCluster)), None)
-
-
-def _request_plugin(config: pytest.Config) -> RunRequest | None:
-    """What `schedproof run` has read already, and hands to pytest as a plugin."""
-    return next((plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, RunRequest)), None)
+def _handed(config: pytest.Config) -> Handed | None:
+    """What `schedproof run` has read; None where pytest was started by the user, or by xdist."""
+    return next((plugin for plugin in config.pluginmanager.get_plugins() if isinstance(plugin, Handed)), None)

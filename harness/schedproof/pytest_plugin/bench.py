@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from schedproof.benchmark.bench import Bench
 from schedproof.benchmark.replay import Replay
-from schedproof.benchmark.results import BenchDocument
 from schedproof.foundation.console import open_console
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.run.options import BENCH_OPTIONS, OPTIONS, add_options
+
+if TYPE_CHECKING:  # as in __init__
+    from schedproof.benchmark.bench import Bench
+    from schedproof.benchmark.results import BenchDocument
 
 _SUITE = "test_speed.py"
 

@@ -26,6 +26,7 @@ from schedproof.judge.catalogue import BINDS, CATALOGUE
 from schedproof.judge.verdict import Verdict
 from schedproof.run.dispatch import IGNORED, SCHEDULES_NOTHING, Dispatcher, Task
 from schedproof.run.durations import Durations
+from schedproof.run.handed import WORKER_INPUT
 from schedproof.run.instances import Instances, dump_result
 from schedproof.run.request import RunRequest
 from schedproof.run.result import RunResult
@@ -42,11 +43,8 @@ def is_controller(config: pytest.Config) -> bool:
     return bool(config.getoption("numprocesses", default=None)) and not hasattr(config, "workerinput")
 
 
-def sent_request(config: pytest.Config) -> RunRequest | None:
-    """In a worker, what the controller was asked for, with a number for this worker's cluster; elsewhere None."""
-    sent = getattr(config, "workerinput", {}).get(_KEY)
-    if sent is None:
-        return None
+def sent_request(sent: bytes) -> RunRequest:
+    """In a worker, what the controller was asked for, with a number for this worker's cluster."""
     request: RunRequest = pickle.loads(sent)  # noqa: S301 - of the controller, which started this process
     for candidate in request.candidates:
         learn_secrets(candidate)
@@ -130,7 +128,7 @@ class Controller:
     def pytest_configure_node(self, node: WorkerController) -> None:
         self._workers.append(node)
         settings = dataclasses.replace(self._settings, cluster_number=len(self._workers))
-        node.workerinput[_KEY] = pickle.dumps(dataclasses.replace(self._request, settings=settings))
+        node.workerinput[WORKER_INPUT] = pickle.dumps(dataclasses.replace(self._request, settings=settings))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_xdist_make_scheduler(self) -> _Scheduling | None:

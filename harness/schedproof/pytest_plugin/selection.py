@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from schedproof.candidate.claims import OWN
-from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
 from schedproof.judge.own import is_own, own_clause
-from schedproof.run.request import RunRequest
+
+if TYPE_CHECKING:  # as in __init__
+    from schedproof.candidate.descriptor.descriptor import Candidate
+    from schedproof.run.request import RunRequest
 
 
 def clause_of(item: Any) -> str:

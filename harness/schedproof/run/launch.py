@@ -178,7 +178,7 @@ def launch(settings: Settings, progress: Progress, *, readings: bool = True) -> 
 class KeptCluster:
     """A cluster for several runs, one after the other: started by the first, closed by its owner.
 
-    Given to pytest as a plugin. `only`: the clauses to try in the next run; none: as the options say.
+    `only`: the clauses to try in the next run; none: as the options say.
     """
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ from schedproof.run.plan import as_tried, is_selected
 _OWN_IN_REPRODUCTION = frozenset({"clause", "profile", "seed", "report", "fail-fast"})
 
 
-@dataclasses.dataclass(frozen=True, eq=False)  # a plugin of pytest, which keeps plugins in a set
+@dataclasses.dataclass(frozen=True)
 class RunRequest:
     """What a run is asked for, read once: by the command line, or from pytest's options.
 

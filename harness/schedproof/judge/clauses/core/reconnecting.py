@@ -101,15 +101,17 @@ def judge_tokens(history: History, case: str) -> Finding:
     return not_claimed("only at its start did requests bear the token of its ServiceAccount's file")
 
 
+_WATCH_HINT = (
+    "A watch may end at any time: resume it from the last resourceVersion; on 410, list anew and drop what is gone."
+)
+
+
 CLAUSES = (
     Clause(
         "core/watch-reconnect", "When its connections to the apiserver end, it makes new ones, and goes on scheduling.",
         "Kubernetes API concepts: a watch may end at any time", judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES,
         stands_on=STEERED,
-        hint=(
-            "A watch may end at any time: resume it from the last resourceVersion; on 410, list anew and drop what is "
-            "gone."
-        ),
+        hint=_WATCH_HINT,
     ),
     Clause(
         "core/watch-expired",
@@ -159,9 +161,6 @@ CLAUSES = (
         "What changed while the apiserver could not be reached is heeded afterwards: pods, nodes, what is gone.",
         "Kubernetes API concepts: after a watch has ended, resume from its last resourceVersion, or list again",
         judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
-        hint=(
-            "A watch may end at any time: resume it from the last resourceVersion; on 410, list anew and drop what is "
-            "gone."
-        ),
+        hint=_WATCH_HINT,
     ),
 )  # fmt: skip

@@ -1,0 +1,21 @@
+"""What pytest is handed of a run that was read before it started: by the command line, or by a worker's controller."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # pytest loads this module in every run, also where no scheduler is tried
+    from schedproof.run.launch import KeptCluster
+    from schedproof.run.request import RunRequest
+
+WORKER_INPUT = "schedproof"
+"""The key of pytest-xdist's workerinput under which a controller sends a pickled RunRequest."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)  # a plugin of pytest, which keeps plugins in a set
+class Handed:
+    """A run, and the cluster that outlives it, if any. A plugin of pytest without hooks."""
+
+    request: RunRequest
+    kept: KeptCluster | None = None
