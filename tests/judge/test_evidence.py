@@ -231,7 +231,7 @@ def test_an_explanation_has_the_guarantee_the_finding_and_the_evidence() -> None
     text = explain(Verdict(CASE, "required", "failed", "1 of 12 probes was wrong", evidence), AGAIN)
     for part in (
         "network/least-traffic: failed",
-        "guarantee: Among feasible nodes, the one with the least traffic gets the pod, whichever node that is.",
+        "guarantee: Among the feasible nodes, the node with the least traffic gets the pod, whichever node that is.",
         "finding:   1 of 12 probes was wrong",
         "sp-tested/probe-1 (requests cpu 2) -> node-1",
         "no: cpu: needs 2000m, 1000m free of 8000m; taint a:NoSchedule is not tolerated",

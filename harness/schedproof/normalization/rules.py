@@ -56,7 +56,7 @@ RULES: Mapping[str, Rule] = {
     rule.clause: rule
     for rule in (
         Rule(
-            "normalize/repeat", "The same readings have the same scores, whatever was asked in between.",
+            "normalize/repeat", "The same readings get the same scores, whatever is asked in between.",
             properties.repeat, "again", about="values",
         ),
         Rule(
@@ -64,24 +64,24 @@ RULES: Mapping[str, Rule] = {
             "Scores are integers from 0 to 100 (framework.MaxNodeScore), of an extender from 0 to 10.",
             properties.in_range, about="nothing",
         ),
-        Rule("normalize/order", "A node with less traffic never scores lower than one with more.", properties.order),
+        Rule("normalize/order", "A node with less traffic never scores lower than a node with more.", properties.order),
         Rule(
-            "normalize/strict", "Readings that differ by more than the claimed resolution score differently.",
+            "normalize/strict", "Readings that differ by more than the claimed resolution get different scores.",
             properties.strict, feature="strict",
         ),
-        Rule("normalize/best-is-top", "The quietest node has the highest score that is given.", properties.best_is_top),
+        Rule("normalize/best-is-top", "No node scores higher than the quietest node.", properties.best_is_top),
         Rule(
             "normalize/best-is-max",
-            "The quietest node, where it differs from the loudest, has the highest score that there is.",
+            "If the quietest and the busiest node differ, the quietest gets the maximum of the range.",
             properties.best_is_max, feature="full-scale",
         ),
         Rule(
-            "normalize/worst-is-min", "The loudest node, where it differs from the quietest, has the score 0.",
+            "normalize/worst-is-min", "If the quietest and the busiest node differ, the busiest gets the score 0.",
             properties.worst_is_min, feature="full-scale",
         ),
-        Rule("normalize/equal", "Nodes with equal readings have equal scores.", properties.equal, about="values"),
+        Rule("normalize/equal", "Nodes with equal readings get equal scores.", properties.equal, about="values"),
         Rule(
-            "normalize/permutation", "The order in which nodes are asked about changes no score.",
+            "normalize/permutation", "The order of the nodes changes no score.",
             properties.same_scores("the order of the nodes"), "two-orders", about="values",
         ),
         Rule(
@@ -89,26 +89,27 @@ RULES: Mapping[str, Rule] = {
             properties.same_scores("the unit of the readings"), "two-units", feature="scale-free",
         ),
         Rule(
-            "normalize/same-nodes", "Every node that is asked about has a score, once, and no other node has one.",
+            "normalize/same-nodes", "Every requested node gets exactly one score, and no other node gets any.",
             properties.same_nodes, about="nothing", answers=True,
         ),
         Rule(
-            "normalize/zero", "Where no node has any traffic, all have the same score, within the range.",
+            "normalize/zero", "If no node has traffic, all nodes get the same score, within the range.",
             properties.zero, "zeros", about="values", answers=True,
         ),
         Rule(
-            "normalize/single", "A node that is asked about alone has a score, within the range.",
+            "normalize/single", "A node that is scored alone gets a score within the range.",
             properties.sound, "one-node", about="nothing", answers=True,
         ),
         Rule(
             "normalize/huge",
-            "Readings up to the largest of float64 are scored within the range, those that a device can have in order.",
+            "Readings up to the largest float64 get scores within the range, and those that a device can have are "
+            "in order.",
             properties.huge, "huge", about="values", answers=True,
         ),
         Rule(
             "normalize/nonfinite",
-            "NaN, infinite, negative and missing readings keep no node from its score, and no others out of order; "
-            "a claimed policy for missing ones holds.",
+            "With NaN, infinite, negative or missing readings, every node gets a score, other nodes stay in order, "
+            "and a claimed policy for missing readings holds.",
             properties.nonfinite, "unusual", answers=True,
         ),
     )

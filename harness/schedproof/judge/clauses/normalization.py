@@ -179,12 +179,12 @@ CLAUSES = (
         for rule in RULES.values()
     ),
     Clause(
-        "normalize/surfaces-agree", "The same readings have the same scores on every surface.",
+        "normalize/surfaces-agree", "The same readings get the same scores on every surface.",
         _SCORES, judge_surfaces_agree, unclaimed=no_readings,
         hint="Use one function on every surface; look for rounding on one of them.",
     ),
     Clause(
-        "normalize/documented", "The worked examples of its documentation hold.",
+        "normalize/documented", "The worked examples of the candidate's documentation hold.",
         "the candidate's own claim", judge_documented, unclaimed=no_examples,
         hint="Calculate the examples of claims.examples by hand, in integers as the code does.",
     ),

@@ -244,18 +244,20 @@ def _rights(kind: str) -> tuple[Clause, ...]:
     source = "Kubernetes: RBAC good practices"
     return (
         Clause(
-            f"{kind}/rbac-sufficient", "It is refused nothing that it needs: its declared rights suffice.",
+            f"{kind}/rbac-sufficient",
+            "The declared RBAC rules suffice: no request that the candidate needs is refused.",
             source, judge_rbac_sufficient, needs=AUDIT, whole_run=True,
             hint="Add the refused verb and resource to spec.rbac; the finding names them.",
         ),
         Clause(
             f"{kind}/rbac-dangerous",
-            "It declares no right that no scheduler needs: *, nodes/proxy, all secrets, escalate, bind, impersonate.",
+            "The RBAC rules have no right that no scheduler needs: *, nodes/proxy, all secrets, escalate, bind, "
+            "impersonate.",
             source, judge_rbac_dangerous, whole_run=True,
             hint="Name verbs and resources instead of *; bind, escalate, impersonate and all secrets are not needed.",
         ),
         Clause(
-            f"{kind}/rbac-minimal", "It declares no more rights than it uses.",
+            f"{kind}/rbac-minimal", "The RBAC rules have no right that the candidate does not use.",
             source, judge_rbac_minimal, level="recommended", needs=AUDIT, whole_run=True, pooled=True,
             hint="Remove what was not used from spec.rbac, unless another situation needs it.",
         ),

@@ -179,18 +179,19 @@ def _was_bound(history: History, request: ApiRequest, at_first: Mapping[str, flo
 CLAUSES = (
     Clause(
         "controller/binding-subresource",
-        "Pods get their nodes by Bindings that it posts; it creates no pod with a node.",
+        "Pods get their nodes by Bindings that the controller posts; it creates no pod with spec.nodeName set.",
         "Kubernetes: pods/binding", judge_binding_subresource, needs=AUDIT, whole_run=True,
         hint="POST to pods/NAME/binding; never create a pod in the place of another.",
     ),
     Clause(
-        "controller/no-spec-patch", "It sets no pod's spec.nodeName by patch or update.",
+        "controller/no-spec-patch", "The controller sets no pod's spec.nodeName by patch or update.",
         "Kubernetes: PodSpec.nodeName is immutable but for a Binding (ValidatePodUpdate)", judge_no_spec_patch,
         needs=AUDIT, whole_run=True,
         hint="spec.nodeName is immutable: POST a Binding to pods/NAME/binding.",
     ),
     Clause(
-        "controller/steady", "While a pod is unschedulable, or its Binding refused, requests are few.",
+        "controller/steady",
+        "While a pod is unschedulable, or its Binding is refused, the controller sends few requests.",
         "Kubernetes: controllers back off", judge_steady, needs=HOLD_BINDINGS | AUDIT,
         hint="Wait for events or back off; do not poll in a loop.",
     ),

@@ -116,7 +116,7 @@ def _code(code: int | None) -> str:
 
 CLAUSES = (
     Clause(
-        "core/alive", "The scheduler neither exits, panics nor crash-loops, whatever it is given.",
+        "core/alive", "The scheduler does not exit, panic or crash-loop, whatever pods and nodes the run has.",
         "schedproof", judge_alive, always=True,
         hint="Catch errors around each pod, not around the whole loop; the last log lines have the panic or the exit.",
     ),

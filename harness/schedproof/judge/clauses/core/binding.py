@@ -304,44 +304,46 @@ def _unless_placement_fails(history: History, case: str, reason: str, code: str 
 
 CLAUSES = (
     Clause(
-        "core/prebound-untouched", "A pod that is created with its nodeName set is left alone.",
+        "core/prebound-untouched", "A pod that is created with spec.nodeName set is left alone.",
         "Kubernetes: PodSpec.nodeName", judge_prebound, needs=AUDIT,
         hint="Skip pods whose spec.nodeName is set.",
     ),
     Clause(
         "core/no-head-of-line",
-        "A pod that cannot be scheduled, or whose Binding is refused, does not delay others beyond the deadline.",
+        "A pod that cannot be scheduled, or whose Binding is refused, does not delay other pods beyond the deadline.",
         "scheduler framework: the backoff and unschedulable queues", judge_refused, needs=HOLD_BINDINGS | AUDIT,
         stands_on=STEERED,
         hint="Give each pod its own back-off, and go on with the next one.",
     ),
     Clause(
         "core/failing-binding-isolated",
-        "A pod that is deleted while its Binding keeps failing does not delay others beyond the deadline.",
+        "A pod that is deleted while its Binding keeps failing does not delay other pods beyond the deadline.",
         "kube-scheduler: handleBindingCycleError; the backoff queue", judge_refused, needs=HOLD_BINDINGS | AUDIT,
         stands_on=STEERED,
         hint="Do not retry a Binding in place: put the pod back, and read it again first.",
     ),
     Clause(
         "core/scheduling-gates",
-        "There is no attempt to bind a gated pod; it is scheduled once its last gate goes.",
+        "No Binding is attempted for a pod with scheduling gates; once its last gate is removed, it is scheduled.",
         "Kubernetes: PodSpec.schedulingGates (KEP-3521)", judge_gates, needs=AUDIT,
         hint="Skip pods while spec.schedulingGates is not empty; watch for its change.",
     ),
     Clause(
         "core/deleted-while-pending",
-        "Once it was told that a pod is deleted there is no attempt to bind it, and others are not disturbed.",
+        "After a pending pod's deletion is delivered, no Binding of it is attempted, and other pods are scheduled "
+        "as usual.",
         "kube-scheduler: skipPodSchedule", judge_deleted, needs=CHANGE_NODES | AUDIT, stands_on=STEERED | TRIED_AGAIN,
         hint="Drop a pod once it has a deletionTimestamp, and not only when it is gone.",
     ),
     Clause(
-        "core/requeue-bind-refused", "A pod whose Binding was answered with an error is tried again.",
+        "core/requeue-bind-refused", "A pod whose Binding fails with an error is tried again.",
         "kube-scheduler: handleBindingCycleError", judge_requeue_refused, needs=HOLD_BINDINGS | AUDIT,
         hint="A Binding that fails puts the pod back, with a back-off, and forgets where it was assumed.",
     ),
     Clause(
         "core/conflict-forgiven",
-        "After a 409, 429, 500, 503 or time-out of its Binding a pod is scheduled; one with effect is not repeated.",
+        "After its Binding fails with 409, 429, 500, 503 or a timeout, a pod is scheduled; a Binding that took "
+        "effect is not repeated.",
         "kube-scheduler: handleBindingCycleError; API conventions: HTTP status codes", judge_conflict_forgiven,
         needs=HOLD_BINDINGS | AUDIT,
         stands_on=RETRIED,
@@ -349,12 +351,12 @@ CLAUSES = (
     ),
     Clause(
         "core/bind-uid",
-        "A pod that is deleted and created anew under its name is not bound by a decision made for the old one.",
+        "A pod that is deleted and created again under its name is not bound by a decision for the old pod.",
         "Kubernetes: Binding.metadata.uid", judge_bind_uid, needs=HOLD_BINDINGS | AUDIT,
         hint="Send metadata.uid with the Binding: the apiserver then refuses it for a pod of the same name.",
     ),
     Clause(
-        "core/restart", "After the scheduler restarts, pending pods are scheduled, and bound ones left alone.",
+        "core/restart", "After a restart of the scheduler, pending pods are scheduled and bound pods are left alone.",
         "Kubernetes: controllers keep their state in the API", judge_restart, needs=AUDIT | CHANGE_NODES,
         stands_on=STEERED,
         hint=(
@@ -364,7 +366,7 @@ CLAUSES = (
     ),
     Clause(
         "controller/conflict",
-        "A Binding that lost a race is dropped: the pod is not tried again, and its room is there for others.",
+        "A Binding that lost a race is dropped: the pod is not tried again, and its room is free for other pods.",
         "Kubernetes: a second Binding is refused with 409 (pods/binding, assignPod)", judge_lost_race,
         needs=HOLD_BINDINGS | AUDIT | SEVERAL_NODES, stands_on=STEERED,
         hint="On 409 read the pod again, forget what was assumed for it, and take it from the cache.",

@@ -146,28 +146,28 @@ def _told(history: History, pod: str, uid: str) -> bool:
 
 CLAUSES = (
     Clause(
-        "core/binds", "A feasible pod is bound within the deadline, through the binding subresource.",
+        "core/binds", "A pod that fits on a node is bound within the deadline, through the binding subresource.",
         "Kubernetes: pods/binding; e2e sig-scheduling", judge_binds, needs=AUDIT,
         hint="POST to pods/NAME/binding with target.name; check schedulerName, RBAC for pods/binding, and the log.",
     ),
     Clause(
         "core/unschedulable-condition",
-        "A pod that fits nowhere stays Pending with PodScheduled=False and reason Unschedulable.",
+        "A pod that fits on no node stays Pending, with the condition PodScheduled=False and the reason Unschedulable.",
         "Kubernetes: PodCondition PodScheduled, PodReasonUnschedulable", judge_unschedulable_condition,
         also=frozenset({"events"}), stands_on=STEERED,
         hint="PATCH pods/status with PodScheduled=False, reason Unschedulable; RBAC: pods/status.",
     ),
     Clause(
         "core/condition-refused",
-        "Where the apiserver answers the write of a pod's condition PodScheduled with an error, the pod has it after "
-        "the next attempt at the latest.",
+        "If the apiserver refuses a write of a pod's PodScheduled condition, the pod has it after the next attempt "
+        "at the latest.",
         "Kubernetes: PodCondition PodScheduled; API: requests may fail for reasons that pass", judge_refused_condition,
         needs=HOLD_BINDINGS | AUDIT | CHANGE_NODES, stands_on=STEERED | TRIED_AGAIN,
         hint="Remember what was said of a pod only once the apiserver has taken it.",
     ),
     Clause(
         "core/foreign-conditions",
-        "Conditions of a pod that others have written stay when the scheduler writes its own.",
+        "A write of the PodScheduled condition keeps the conditions that other clients have set on the pod.",
         "Kubernetes: PodStatus.conditions, merged by type; readiness gates (KEP-580)", judge_foreign_conditions,
         stands_on=STEERED,
         hint=(

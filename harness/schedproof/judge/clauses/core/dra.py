@@ -89,7 +89,8 @@ def _unmet(history: History, binding: Binding) -> Iterator[tuple[str, str]]:
 CLAUSES = (
     Clause(
         "core/dra",
-        "A pod goes only where devices meet its ResourceClaims, which are allocated and reserved before it is bound.",
+        "A pod is bound only where devices satisfy its ResourceClaims, and only after these are allocated and "
+        "reserved for it.",
         "Kubernetes: dynamic resource allocation (KEP-4381), ResourceClaimStatus; DynamicResources plugin",
         judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), stands_on=STEERED,
         hint=(

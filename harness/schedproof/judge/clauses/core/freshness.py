@@ -89,13 +89,14 @@ def _went_nowhere(history: History, pod: TestPod) -> bool:
 
 CLAUSES = (
     Clause(
-        "core/freshness", "A change of a node is heeded within the claimed time after it was delivered.",
+        "core/freshness",
+        "A change of a node affects decisions within the claimed time after its delivery to the scheduler.",
         "the candidate's own claim (timing.freshness)", judge_freshness, needs=CHANGE_NODES | SEVERAL_NODES,
         stands_on=STEERED,
         hint="Watch nodes instead of listing them now and then, and use what the watch delivered in the next decision.",
     ),
     Clause(
-        "core/no-nodes", "With no node at all, pods wait; with the first node they are scheduled.",
+        "core/no-nodes", "Without nodes, pods wait; with the first node, they are scheduled.",
         "kube-scheduler: ErrNoNodesAvailable", judge_no_nodes, needs=frozenset({"empty-cluster"}),
         stands_on=TRIED_AGAIN,
         hint="An empty list of nodes is a reason to wait, not an error; look for maxima over nothing.",

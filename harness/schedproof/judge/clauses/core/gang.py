@@ -100,7 +100,7 @@ def _is_whole(history: History, group: GroupCreated) -> bool:
 CLAUSES = (
     Clause(
         "core/gang",
-        "A group of pods is bound whole where there is room for it; else none of it stays bound beyond its time-out.",
+        "All pods of a group are bound if there is room for it; otherwise none stays bound beyond the group's timeout.",
         "Kubernetes: gang scheduling (KEP-4671); coscheduling plugin", judge_gang, needs=CHANGE_NODES,
         features=frozenset({"gang"}), stands_on=STEERED,
         hint=(

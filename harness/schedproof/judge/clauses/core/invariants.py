@@ -213,13 +213,14 @@ def _request(request: ApiRequest) -> str:
 CLAUSES = (
     Clause(
         "core/own-pods-only",
-        "Beyond reading, no request of any kind concerns a pod of another schedulerName.",
+        "The scheduler sends no request other than reads about pods of another schedulerName.",
         "Kubernetes: PodSpec.schedulerName", judge_own_pods, needs=AUDIT, always=True,
         hint="Compare spec.schedulerName for equality before anything is done to a pod: no prefix, no lower case.",
     ),
     Clause(
         "core/all-accounted",
-        "Every pod ends bound or Pending with a reason; one Binding succeeds, none follows it; none is removed.",
+        "Every pod ends bound, or Pending with a reason; one Binding per pod succeeds, no Binding follows it, and "
+        "no pod is deleted.",
         "Kubernetes: pods/binding, PodCondition PodScheduled", judge_accounted, needs=AUDIT, always=True,
         hint="After a Binding that took effect, drop the pod; put one that fits nowhere back with its condition.",
     ),

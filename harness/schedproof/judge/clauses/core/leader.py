@@ -58,7 +58,7 @@ def _at_once(attempt: Attempt, instance: str, when: str) -> Finding:
 
 CLAUSES = (
     Clause(
-        "core/leader", "Of two instances one schedules; when it is paused, the other one takes over, for good.",
+        "core/leader", "Of two instances only the leader schedules; when it is paused, the other takes over for good.",
         "client-go: leaderelection; Kubernetes: Lease", judge_leader, needs=AUDIT | CUT_APISERVER,
         features=frozenset({LEADER_ELECTION}),
         hint=(

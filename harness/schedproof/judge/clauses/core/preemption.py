@@ -167,18 +167,19 @@ def named(history: History, pod: TestPod) -> str:
 
 CLAUSES = (
     Clause(
-        "core/preemption-lands", "A pod that fits nowhere is bound in the place of pods of lower priority.",
+        "core/preemption-lands",
+        "A pod that fits on no node is bound to a node from which pods of lower priority are evicted.",
         "Kubernetes: pod priority and preemption; DefaultPreemption plugin", judge_preemption, features=FEATURE,
         needs=CHANGE_NODES | AUDIT,
         hint="Try the pod again once those that were evicted are gone. RBAC: delete pods.",
     ),
     Clause(
-        "core/preemption-lower", "Only pods of lower priority are evicted, and never for a pod of the same.",
+        "core/preemption-lower", "Only pods of lower priority are evicted, and none of the same priority.",
         "Kubernetes: pod priority and preemption", judge_preemption, features=FEATURE, needs=CHANGE_NODES | AUDIT,
         hint="Compare spec.priority: only a lower one may be evicted; an equal one is not lower.",
     ),
     Clause(
-        "core/preemption-spares", "No pod is evicted that could have stayed.",
+        "core/preemption-spares", "Preemption evicts no pod that could have stayed.",
         "DefaultPreemption plugin: SelectVictimsOnNode", judge_preemption, features=FEATURE,
         needs=CHANGE_NODES | AUDIT,
         hint="Remove all pods of lower priority, then keep those that leave room, the highest first.",
@@ -190,13 +191,13 @@ CLAUSES = (
     ),
     Clause(
         "core/preemption-budget",
-        "A pod that a PodDisruptionBudget protects is not evicted where another one would do.",
+        "A pod that a PodDisruptionBudget protects is not evicted if the eviction of another pod suffices.",
         "Kubernetes: PodDisruptionBudget is supported, but not guaranteed (preemption)", judge_preemption,
         features=FEATURE, needs=CHANGE_NODES | AUDIT,
         hint="Evict pods first that no PodDisruptionBudget (status.disruptionsAllowed: 0) protects.",
     ),
     Clause(
-        "core/preemption-condition", "Pods that are evicted have the condition DisruptionTarget.",
+        "core/preemption-condition", "Evicted pods have the condition DisruptionTarget.",
         "Kubernetes: pod disruption conditions (KEP-3329)", judge_disruption_target, level="recommended",
         features=FEATURE, needs=CHANGE_NODES | AUDIT,
         hint="PATCH pods/status with DisruptionTarget=True (PreemptionByScheduler), then DELETE.",

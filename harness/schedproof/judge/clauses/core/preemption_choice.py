@@ -162,9 +162,9 @@ def _unclaimed(claims: Claims) -> str:
 CLAUSES = (
     Clause(
         "core/preemption-choice",
-        "Where evictions on several nodes would do, those are chosen that kube-scheduler's documented order prefers: "
-        "fewest violations of PodDisruptionBudgets, lowest highest priority, smallest sum of priorities, fewest "
-        "victims, latest start.",
+        "If evictions on several nodes suffice, the choice follows kube-scheduler's documented order: fewest "
+        "violations of PodDisruptionBudgets, lowest highest priority, smallest sum of priorities, fewest victims, "
+        "latest start.",
         "DefaultPreemption plugin: pickOneNodeForPreemption", judge_preemption_choice, features=FEATURE,
         needs=CHANGE_NODES | AUDIT, unclaimed=_unclaimed, stands_on=STEERED,
         hint=(

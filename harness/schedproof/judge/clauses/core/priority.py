@@ -57,7 +57,7 @@ def _room(history: History, case: str, pods: list[TestPod]) -> int:
 CLAUSES = (
     Clause(
         "core/priority-order",
-        "Of pods that contend for the same room, those of the highest priorities get it.",
+        "If pods compete for the same room, the pods of the highest priorities get it.",
         "Kubernetes: PodSpec.priority; PrioritySort plugin", judge_priority_order, features=frozenset({"priority"}),
         stands_on=STEERED,
         hint=(

@@ -108,15 +108,16 @@ _WATCH_HINT = (
 
 CLAUSES = (
     Clause(
-        "core/watch-reconnect", "When its connections to the apiserver end, it makes new ones, and goes on scheduling.",
+        "core/watch-reconnect",
+        "After its connections to the apiserver end, the scheduler reconnects and continues to schedule.",
         "Kubernetes API concepts: a watch may end at any time", judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES,
         stands_on=STEERED,
         hint=_WATCH_HINT,
     ),
     Clause(
         "core/watch-expired",
-        "Where a watch cannot be resumed, because what it saw last is forgotten, and where the server ends it, it is "
-        "begun anew; what changed meanwhile is heeded, also what is gone.",
+        "A watch that expires (410 Gone) or that the server ends is started again, and changes in between take "
+        "effect, deletions too.",
         "Kubernetes API concepts: 410 Gone, and watches end at any time; client-go: DeletedFinalStateUnknown",
         judge_reconnect, needs=SECOND_APISERVER | CHANGE_NODES | IDLE_NODES, stands_on=STEERED,
         hint=(
@@ -126,7 +127,7 @@ CLAUSES = (
     ),
     Clause(
         "core/watch-versions",
-        "What a watch tells is heeded in the order in which it comes, also where resourceVersions get another digit.",
+        "Watch events take effect in the order of their delivery, also when resourceVersions gain a digit.",
         "Kubernetes API concepts: resource versions are compared as numbers (KEP-5504), and by many not at all",
         judge_versions, needs=ADVANCE_VERSIONS | CHANGE_NODES, stands_on=STEERED,
         hint=(
@@ -136,8 +137,8 @@ CLAUSES = (
     ),
     Clause(
         "core/watch-burst",
-        "Of many revisions of an object in a row the last one counts, whether they come one by one or, once a watch is "
-        "resumed, all at once.",
+        "Of many revisions of an object in a row, the last takes effect, whether they come singly or together after "
+        "a resumed watch.",
         "Kubernetes API concepts: a watch tells of every change; kubelets and controllers write to one object at once",
         judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
         hint=(
@@ -147,7 +148,8 @@ CLAUSES = (
     ),
     Clause(
         "core/token-rotated",
-        "When the token of its ServiceAccount is replaced in its file, and the one before ends, it goes on scheduling.",
+        "After its ServiceAccount token is replaced in the file and the old token expires, the scheduler continues "
+        "to schedule.",
         "Kubernetes: ServiceAccount token volume projection: the application reloads the token when it rotates",
         judge_tokens, needs=AUDIT | CUT_APISERVER,
         hint=(
@@ -158,7 +160,7 @@ CLAUSES = (
     ),
     Clause(
         "controller/watch-reconnect",
-        "What changed while the apiserver could not be reached is heeded afterwards: pods, nodes, what is gone.",
+        "Changes to pods and nodes while the apiserver is out of reach take effect afterwards, deletions too.",
         "Kubernetes API concepts: after a watch has ended, resume from its last resourceVersion, or list again",
         judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
         hint=_WATCH_HINT,

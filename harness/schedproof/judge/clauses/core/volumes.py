@@ -45,7 +45,8 @@ def _unbound_claim(history: History, binding: Binding) -> str:
 CLAUSES = (
     Clause(
         "core/volume-node-affinity",
-        "A pod goes only where the volumes of its claims can be used; a claim that waits for it is bound before it is.",
+        "A pod is bound only where the volumes of its claims are usable, and only after claims that wait for it are "
+        "bound.",
         "Kubernetes: persistent volumes, node affinity and volume binding mode; VolumeBinding and VolumeZone plugins",
         judge_volumes, needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"volumes"}), stands_on=STEERED,
         hint=(

@@ -87,33 +87,35 @@ _NEEDS = CHANGE_NODES | SEVERAL_NODES
 
 CLAUSES = (
     Clause(
-        "core/prefer-no-schedule", "A node with a PreferNoSchedule taint that a pod does not tolerate is avoided.",
+        "core/prefer-no-schedule", "A pod avoids nodes with a PreferNoSchedule taint that it does not tolerate.",
         "Kubernetes: taints and tolerations; TaintToleration plugin", judge_wishes, needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
         hint="Score nodes by the PreferNoSchedule taints that a pod does not tolerate.",
     ),
     Clause(
-        "core/prefer-node-affinity", "The node gets the pod for which its preferred terms weigh most, added up.",
+        "core/prefer-node-affinity",
+        "A pod goes to the node where the weights of the matching preferred node affinity terms have the largest sum.",
         "Kubernetes: preferred node affinity; NodeAffinity plugin", judge_wishes, needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
         hint="Per node, add up the weights of the preferred terms that match it: count no terms.",
     ),
     Clause(
-        "core/prefer-pod-affinity", "A pod goes to a node with the pods that it prefers to be near.",
+        "core/prefer-pod-affinity", "A pod goes to a node with pods that its preferred pod affinity matches.",
         "Kubernetes: preferred inter-pod affinity; InterPodAffinity plugin", judge_wishes,
         needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
         hint="Per topology value, add up the weights of the preferred terms for each pod they mean.",
     ),
     Clause(
-        "core/prefer-pod-anti-affinity", "A pod goes to a node without the pods that it prefers to be away from.",
+        "core/prefer-pod-anti-affinity",
+        "A pod goes to a node without pods that its preferred pod anti-affinity matches.",
         "Kubernetes: preferred inter-pod anti-affinity; InterPodAffinity plugin", judge_wishes,
         needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
         hint="Take the weights of preferred anti-affinity away from what affinity gives.",
     ),
     Clause(
-        "core/prefer-spread", "By ScheduleAnyway a pod goes to the place with the fewest of the pods that count.",
+        "core/prefer-spread", "With ScheduleAnyway, a pod goes to the topology domain with the fewest matching pods.",
         "Kubernetes: pod topology spread constraints; PodTopologySpread plugin", judge_wishes,
         needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,

@@ -47,7 +47,7 @@ def judge_worlds(history: History, case: str) -> Finding:
 CLAUSES = (
     Clause(
         "core/random-worlds",
-        "Of nodes and pods drawn at random, every pod goes where it may run, and waits only where it may run nowhere.",
+        "In generated clusters, every pod is bound to a feasible node, and stays pending only if there is none.",
         "Kubernetes: the default Filter plugins", judge_worlds, needs=CHANGE_NODES, stands_on=STEERED,
         hint=(
             "Compare the decision's table with the pod of the smallest world: each row says which rule keeps it off, "

@@ -145,8 +145,8 @@ def _stops(history: History) -> Iterator[tuple[float, float]]:
 CLAUSES = (
     Clause(
         "extender/answers",
-        "In no case of any clause is a call of a configured verb answered with an error, with nothing, or with "
-        "what kube-scheduler cannot read.",
+        "In the whole run, each call of a configured verb gets a response without an error that kube-scheduler can "
+        "read.",
         "extender API: kube-scheduler ignores a prioritize that fails, and tries again after the other verbs",
         judge_answers, always=True,
         hint="Answer every verb with 200 and its JSON in time; put problems into Error.",

@@ -346,73 +346,74 @@ def _unless_placement_fails(history: History, case: str, what: str) -> Finding:
 
 CLAUSES = (
     Clause(
-        "extender/verbs-served", "Every configured verb answers.",
+        "extender/verbs-served", "The extender responds to every configured verb.",
         "extender API: a 404 on prioritize is ignored by kube-scheduler", judge_verbs_served, needs=SEVERAL_NODES,
         hint="Serve every verb of spec.extender.config under its path; kube-scheduler ignores a 404 silently.",
     ),
     Clause(
-        "extender/filter-subset", "Filter answers only with nodes that were asked about.",
+        "extender/filter-subset", "A filter response has only nodes of the request.",
         "extender API: ExtenderFilterResult", judge_filter_subset, needs=CHANGE_NODES, stands_on=STEERED,
         hint="Answer filter with a subset of the nodes in the request.",
     ),
     Clause(
         "extender/cache-capable",
-        "It answers in the mode that its configuration claims: names where nodeCacheCapable, else nodes.",
+        "Responses have node names if the extender is configured as nodeCacheCapable, and whole nodes otherwise.",
         "extender API: nodeCacheCapable", judge_cache_mode,
         hint="With nodeCacheCapable read and answer NodeNames, else Nodes.",
     ),
     Clause(
         "extender/malformed",
-        "Malformed input is answered with an error status, or 200 with Error; what only lacks a field is answered "
-        "in any way; and it keeps serving.",
+        "A malformed request gets an error status, or 200 with Error, and the extender keeps serving; a request "
+        "that only lacks a field gets any response.",
         "extender API: ExtenderFilterResult.Error", judge_malformed,
         hint="Answer 400, or 200 with Error, to what cannot be parsed, and keep the connection's server alive.",
     ),
     Clause(
-        "extender/unknown-fields", "Fields that it does not know change nothing: a newer Kubernetes sends more.",
+        "extender/unknown-fields", "Unknown fields of a request, as a newer Kubernetes sends, change nothing.",
         "Kubernetes: API conventions, unknown fields", judge_unknown_fields, stands_on=STEERED,
         hint="Read the fields that you need, and skip all others: no strict decoding.",
     ),
     Clause(
-        "extender/empty-nodes", "A question about no node is answered, with no node; and it keeps serving.",
+        "extender/empty-nodes",
+        "A request without nodes gets a response without nodes, and the extender keeps serving.",
         "extender API: ExtenderArgs, whose lists may be empty", judge_empty_nodes, stands_on=STEERED,
         hint="An empty list is no request for all nodes, and has no first element.",
     ),
     Clause(
-        "extender/both-cache-modes", "Asked with names of nodes or with whole nodes, it answers in the same way.",
+        "extender/both-cache-modes", "A request with node names and a request with whole nodes get the same result.",
         "extender API: nodeCacheCapable, which each deployment configures", judge_both_cache_modes,
         needs=SEVERAL_NODES, features=frozenset({"both-cache-modes"}), stands_on=STEERED,
         hint="Look which of NodeNames and Nodes the request has, and answer with the same one.",
     ),
     Clause(
-        "extender/idempotent", "Filter takes nothing down: the same question has the same answer when it comes again.",
+        "extender/idempotent", "Filter changes no state: the same request gets the same response again.",
         "kube-scheduler: a pod is tried again after each failure", judge_idempotent, stands_on=STEERED,
         hint="Reserve nothing when filter is asked: kube-scheduler asks again after each failure.",
     ),
     Clause(
-        "extender/failed-reasons", "Each node that filter leaves out has a reason.",
+        "extender/failed-reasons", "Filter gives a reason for each node that it leaves out.",
         "extender API: ExtenderFilterResult.FailedNodes", judge_failed_reasons, level="recommended", whole_run=True,
         hint="Give each node that is left out a reason in FailedNodes, for the pod's condition.",
     ),
     Clause(
-        "extender/healthz", "It answers positively on the path that tells its health, while it serves.",
+        "extender/healthz", "The health path responds with success while the extender serves.",
         "Kubernetes: liveness and readiness probes", judge_healthz, level="recommended",
         hint="Serve /healthz, or name another path in spec.extender.ready; what was asked does not matter.",
     ),
     Clause(
-        "extender/concurrent", "Questions at the same time are all answered, each with the nodes that it is about.",
+        "extender/concurrent", "Concurrent requests all get responses, each with the nodes of its own request.",
         "extender API: net/http, several schedulers and profiles", judge_concurrent, needs=SEVERAL_NODES,
         stands_on=STEERED,
         hint="Keep what belongs to a request in local variables; guard what is shared by a lock.",
     ),
     Clause(
-        "extender/large", "A question about 5,000 nodes is answered within its httpTimeout.",
+        "extender/large", "A request with 5,000 nodes gets a response within httpTimeout.",
         "Kubernetes: considerations for large clusters; Extender.httpTimeout", judge_large, stands_on=STEERED,
         hint="One query for all nodes, and no loop over all nodes within a loop over all nodes.",
     ),
     Clause(
         "extender/managed-resources",
-        "Pods that ask for what it manages are sent to it and bound; others are bound without it.",
+        "Pods that request a managed resource are sent to the extender and bound; other pods are bound without it.",
         "kubescheduler.config.k8s.io: Extender.managedResources", judge_managed_resources,
         features=frozenset({"managed-resources"}), needs=CHANGE_NODES,
         hint="Let pods through that ask for none of the managed resources.",

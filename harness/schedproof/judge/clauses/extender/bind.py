@@ -100,12 +100,12 @@ def _attempts(history: History, call: ExtenderCall) -> list[Attempt]:
 
 CLAUSES = (
     Clause(
-        "extender/bind-binds", "A pod of which bind answers without an error is bound to the node that was asked for.",
+        "extender/bind-binds", "If bind responds without an error, the pod is bound to the requested node.",
         "extender API: ExtenderBindingResult", judge_bind_binds, whole_run=True,
         hint="Post the Binding to the node of the request, and answer once the apiserver has.",
     ),
     Clause(
-        "extender/bind-error", "Where a Binding is refused, the answer to bind says so.",
+        "extender/bind-error", "If a Binding is refused, the response to bind has the error.",
         "extender API: ExtenderBindingResult.Error", judge_bind_error, needs=HOLD_BINDINGS | AUDIT,
         hint=(
             "Put the apiserver's refusal into Error: kube-scheduler then frees the pod's place, and tries the pod "
@@ -114,7 +114,7 @@ CLAUSES = (
     ),
     Clause(
         "extender/bind-again",
-        "To bind a bound pod again changes nothing, and is answered; to bind it to another node, with an error.",
+        "Binding a bound pod again changes nothing and gets a response; binding it to another node gets an error.",
         "Kubernetes: a second Binding is refused with 409 (pods/binding, assignPod)", judge_bind_again,
         needs=SEVERAL_NODES,
         hint="A 409 from the apiserver is an error, unless the pod is on the node that was asked for.",

@@ -92,19 +92,19 @@ def _bound_by_itself(history: History, pods: Sequence[TestPod], since: float) ->
 
 CLAUSES = (
     Clause(
-        "extender/required-down", "While it is down pods wait; once it is back they are scheduled.",
+        "extender/required-down", "While the extender is down, pods wait; once it is back, they are scheduled.",
         "kubescheduler.config.k8s.io: Extender.ignorable (false)", judge_required,
         hint="Accept connections at any time: kube-scheduler makes new ones after an outage.",
     ),
     Clause(
         "extender/ignorable-down",
-        "While it is down pods are scheduled without it; once it is back it is asked again, and answers.",
+        "While the extender is down, pods are scheduled without it; once it is back, it is called again and responds.",
         "kubescheduler.config.k8s.io: Extender.ignorable", judge_ignorable, features=frozenset({"ignorable"}),
         hint="Set ignorable: true in spec.extender.config; an extender that binds cannot be ignored.",
     ),
     Clause(
         "extender/slow",
-        "Where no answer comes within httpTimeout it counts as down; once it answers again, pods are scheduled.",
+        "An extender that exceeds httpTimeout counts as down; once it responds again, pods are scheduled.",
         "kubescheduler.config.k8s.io: Extender.httpTimeout", judge_outage,
         hint="Set httpTimeout to a few seconds: until then the pod at hand, and all behind it, wait.",
     ),

@@ -100,8 +100,8 @@ def _not_a_victim(history: History, uid: str, node: str, preemptor: TestPod | No
 CLAUSES = (
     Clause(
         "extender/preempt",
-        "Asked about victims, it answers with their uids: on nodes that it was asked about, with a victim at least, "
-        "and with the number of PodDisruptionBudgets that they violate.",
+        "A preempt response names nodes of the request only, each with at least one victim, by uid, and with its "
+        "number of violated PodDisruptionBudgets.",
         "extender API: ExtenderPreemptionResult; ProcessPreemption", judge_preempt, needs=CHANGE_NODES,
         features=frozenset({"preempt"}),
         hint=(

@@ -203,18 +203,19 @@ CLAUSES = (
     ),
     Clause(
         "extender/prioritize-complete",
-        "Every node that deserves one has a score. Nodes may be left out where they would have 0.",
+        "Every node gets a score; only nodes with the score 0 may be left out.",
         "extender API: HostPriorityList; kube-scheduler takes a host that is left out for 0", judge_complete,
         needs=IDLE_NODES,
         hint="Return a HostPriority for each node of the request.",
     ),
     Clause(
-        "extender/prioritize-integers", "All scores are integers: one float voids an answer.",
+        "extender/prioritize-integers", "All scores are integers: a single float makes the whole response unreadable.",
         "extender API: HostPriority.Score is an int64", judge_integers, needs=SEVERAL_NODES, whole_run=True,
         hint="Round scores: one float makes kube-scheduler drop the whole answer.",
     ),
     Clause(
-        "extender/prioritize-no-duplicates", "No node is scored twice in an answer: scores would add up.",
+        "extender/prioritize-no-duplicates",
+        "No node is scored twice in a response: kube-scheduler adds the scores up.",
         "extender API: HostPriorityList", judge_no_duplicates, needs=SEVERAL_NODES, whole_run=True,
         hint="Return each host once: its scores are added up.",
     ),

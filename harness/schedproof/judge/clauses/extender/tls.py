@@ -63,8 +63,8 @@ def _said(record: TransportTried) -> str:
 CLAUSES = (
     Clause(
         "extender/tls",
-        "Configured with HTTPS, it answers over HTTPS alone; where mutual-tls is claimed, no client without a "
-        "certificate.",
+        "With HTTPS configured, the extender serves HTTPS only; with mutual-tls claimed, it refuses clients without "
+        "a certificate.",
         "kubescheduler.config.k8s.io: Extender.enableHTTPS, tlsConfig", judge_tls, features=frozenset({"tls"}),
         also=frozenset({_MUTUAL}),
         hint="Serve TLS on the port, with nothing beside it; to see clients' certificates, require and verify them.",

@@ -56,21 +56,21 @@ _HINT = (
 CLAUSES = (
     Clause(
         "network/before-capacity",
-        "Where nodes differ in what is free, the quietest gets the pod, be it the fullest or the emptiest.",
+        "If nodes differ in free resources, the quietest node gets the pod, whether it is the fullest or the emptiest.",
         "the candidate's own claim (network.priority: first)", judge_before_others,
         needs=SCRIPTED_METRICS | CHANGE_NODES, unclaimed=only_breaks_ties,
         hint=_HINT,
     ),
     Clause(
         "network/before-preferences",
-        "The quietest node gets the pod also where it is the least preferred for its taints, labels, images and pods.",
+        "The quietest node gets the pod even if its taints, labels, images and pods make it the least preferred.",
         "the candidate's own claim (network.priority: first)", judge_before_others,
         needs=SCRIPTED_METRICS | CHANGE_NODES, unclaimed=only_breaks_ties,
         hint=_HINT,
     ),
     Clause(
         "network/many-nodes",
-        f"Of {MANY} nodes the quietest gets the pod, wherever it is among them.",
+        f"Of {MANY} nodes the quietest gets the pod, at any position among them.",
         "the candidate's own claim", judge_many_nodes, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
         hint="Compare all nodes that fit: take neither the first few of a list, nor a sample.",
     ),

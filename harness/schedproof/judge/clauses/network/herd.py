@@ -44,7 +44,7 @@ def judge_herd(history: History, case: str) -> Finding:
 CLAUSES = (
     Clause(
         "network/herd",
-        "A burst of pods, of which no reading shows anything yet, does not all go to one node.",
+        "A burst of pods that no reading shows yet does not all go to one node.",
         "the candidate's own claim", judge_herd, needs=SCRIPTED_METRICS, unclaimed=not_counting,
         hint="Count what was just placed until readings show it, if claims.network.own-placements is counted.",
     ),

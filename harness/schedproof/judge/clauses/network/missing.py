@@ -181,13 +181,13 @@ def _always_avoided(judged: Sequence[_Decision]) -> str:
 CLAUSES = (
     Clause(
         "network/missing-node",
-        "A node without samples blocks no pod, and is treated as the candidate claims (on-missing).",
+        "A node without samples blocks no pod, and is treated as claimed (on-missing).",
         "the candidate's own claim", judge_missing_node, needs=SCRIPTED_METRICS | CHANGE_NODES, stands_on=STEERED,
         hint="A node without a sample is not one with 0: treat it as claims.network.on-missing says.",
     ),
     Clause(
         "network/some-without",
-        "Nodes that lost their samples are treated as claimed (on-missing): an old reading of theirs is not used.",
+        "Nodes that have lost their samples are treated as claimed (on-missing), not by their old readings.",
         "the candidate's own claim", judge_missing_node, needs=SCRIPTED_METRICS,
         hint="Drop readings that are older than the window: a node without new ones has none.",
     ),

@@ -452,56 +452,60 @@ _HINT = "Compare readings and scores in the decision's table; a higher score mus
 CLAUSES = (
     Clause(
         "network/least-traffic",
-        "Among feasible nodes, the one with the least traffic gets the pod, whichever node that is.",
+        "Among the feasible nodes, the node with the least traffic gets the pod, whichever node that is.",
         "the candidate's own claim", judge_least_traffic, needs=SCRIPTED_METRICS,
         hint=_HINT,
     ),
     Clause(
-        "network/flip", "When the load is swapped, the preference follows within window plus refresh.",
+        "network/flip",
+        "When the load of the nodes is swapped, the preference follows within the claimed window plus refresh.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
         hint=_HINT,
     ),
     Clause(
         "network/waiting",
-        "A pod that has waited is placed by the traffic of the time at which it can be, and not of an earlier one.",
+        "A pod that has waited is placed by the traffic at the time at which it can be scheduled, not by earlier "
+        "traffic.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS | CHANGE_NODES,
         hint="Read the traffic, nodes and tolerations at each attempt; keep nothing of them by a pod's uid.",
     ),
     Clause(
         "network/bind-refused",
-        "A pod whose Binding was refused is placed by the traffic of the time at which it is tried again.",
+        "A pod whose Binding was refused is placed by the traffic at the time of the next attempt.",
         "the candidate's own claim", judge_bind_refused, needs=SCRIPTED_METRICS | HOLD_BINDINGS,
         hint="After a refused Binding decide anew: of a try, keep no readings, scores or chosen node by the pod's uid.",
     ),
     Clause(
         "network/ranking",
-        "Where the quietest node is infeasible, the second-quietest gets the pod, and so on down.",
+        "If the quietest node is infeasible, the second-quietest gets the pod, and so on down the ranking.",
         "the candidate's own claim", judge_ranking, needs=SCRIPTED_METRICS | CHANGE_NODES,
         hint=_HINT,
     ),
     Clause(
-        "network/large-counters", "Counters near 2^60, and rates to match, rank correctly.",
+        "network/large-counters", "Counters near 2^60, and rates to match, are ranked correctly.",
         "Prometheus: samples are float64; scores are int64", judge_flip, needs=SCRIPTED_METRICS,
         hint="Multiply in floating point, or divide first: 100 times a rate can exceed int64.",
     ),
     Clause(
-        "network/near-zero", "Rates of a few bytes per second, and of none, rank correctly.",
+        "network/near-zero", "Rates of a few bytes per second, and of zero, are ranked correctly.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
         hint="Compare rates as they are: whole kilobytes make small ones equal, and 0 is a reading, not a missing one.",
     ),
     Clause(
-        "network/window", "Traffic older than the claimed window does not affect placement.",
+        "network/window", "Traffic from before the claimed window does not affect placement.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
         hint="Use rate(...[WINDOW]) with the claimed window; a longer one still sees load that is over.",
     ),
     Clause(
-        "network/burst", "Traffic counts by its mean over the claimed window: a burst within it counts by its share.",
+        "network/burst",
+        "Traffic counts by its mean over the claimed window, so a burst counts by its share of the window.",
         "Prometheus: rate() is a mean over its range, irate() is not", judge_flip, level="recommended",
         needs=SCRIPTED_METRICS,
         hint="Use rate(), or an average, over the whole claimed window; irate() sees its last two samples.",
     ),
     Clause(
-        "network/outlier", "One node that is very busy does not hide what the others differ by.",
+        "network/outlier",
+        "A single node with very much traffic does not hide the differences between the other nodes.",
         "schedproof; of scores the feature strict promises it (normalize/strict)",
         judge_flip, level="recommended", needs=SCRIPTED_METRICS, obstacle=no_third_node,
         hint=(
@@ -510,30 +514,31 @@ CLAUSES = (
         ),
     ),
     Clause(
-        "network/rate-not-total", "A node that is busy now loses to one that is idle now, whatever their totals.",
+        "network/rate-not-total", "A node that is busy now loses to a node that is idle now, whatever their totals.",
         "Prometheus: counters are read as rates", judge_flip, needs=SCRIPTED_METRICS,
         hint="Use rate() over the counter, not its value nor the sum of its samples.",
     ),
     Clause(
         "network/counter-reset",
-        "A rebooted node is neither the quietest nor the loudest because its counter started over.",
+        "A counter reset, as after a reboot, makes a node neither the quietest nor the busiest.",
         "Prometheus: rate() adjusts for counter resets", judge_flip, needs=SCRIPTED_METRICS,
         hint="Use rate(), which adjusts for resets; a difference of two samples does not.",
     ),
     Clause(
-        "network/duplicate-series", "A node whose series are there twice, from two replicas, has no more traffic.",
+        "network/duplicate-series",
+        "A node whose series exist twice, from two replicas, does not count with more traffic.",
         "Prometheus: replicas with external labels", judge_flip, level="recommended", needs=SCRIPTED_METRICS,
         hint="Use max by (node), not sum by (node); in joins aggregate both sides first, or select one replica.",
     ),
     Clause(
-        "network/interface", "Only the claimed device counts.",
+        "network/interface", "Only the claimed network device counts.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
         hint="Select the claimed device in the query: {device=\"...\"}.",
     ),
     Clause(
         "network/joins",
-        "Whichever usual way leads from a series to its node, names and addresses that begin alike are kept apart, and "
-        "an address is that of the node that has it now.",
+        "Each usual join of series to nodes keeps similar names and addresses apart, and gives an address to the "
+        "node that has it now.",
         "Prometheus: vector matching; node_exporter: node_uname_info", judge_flip,
         needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
         hint=(
@@ -542,13 +547,14 @@ CLAUSES = (
         ),
     ),
     Clause(
-        "network/node-names", "Names are compared as they are: with dots, of 253 characters, and as no expression.",
+        "network/node-names",
+        "Node names are compared literally, also with dots and of 253 characters, and not as regular expressions.",
         "Kubernetes: names of objects (RFC 1123 subdomains)", judge_flip,
         needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
         hint="Escape a node's name in a regular expression, or compare it as it is; keep all of its 253 characters.",
     ),
     Clause(
-        "network/direction", "Only the claimed direction counts.",
+        "network/direction", "Only the claimed direction of traffic counts.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS, unclaimed=no_other_direction,
         hint="Ask for receive or transmit, as claimed, and do not add the two.",
     ),

@@ -236,59 +236,62 @@ _OUTAGE_HINT = "Set a time-out on the query that is shorter than the bind deadli
 
 CLAUSES = (
     Clause(
-        "network/zero-traffic", "With no traffic anywhere, pods are scheduled.",
+        "network/zero-traffic", "If no node has traffic, pods are scheduled.",
         "scheduler framework: NormalizeScore must not divide by zero", judge_zero_traffic, needs=SCRIPTED_METRICS,
         hint="The highest reading can be 0: do not divide by it.",
     ),
     Clause(
         "network/missing-all",
-        "While Prometheus has samples of no node, pods are scheduled or wait, as claimed; then it prefers again.",
+        "While Prometheus has samples of no node, pods are scheduled or wait, as claimed; with samples, the "
+        "preference returns.",
         "the candidate's own claim", judge_no_readings, needs=SCRIPTED_METRICS,
         hint="A node without a sample is not one with 0: treat it as claims.network.on-missing says.",
     ),
     Clause(
         "network/no-samples",
-        "While Prometheus answers with nothing, as after its restart, pods are scheduled or wait, as claimed.",
+        "While Prometheus returns empty results, as after a restart, pods are scheduled or wait, as claimed.",
         "Prometheus: a query that finds nothing is answered 200", judge_no_readings, needs=SCRIPTED_METRICS,
         hint="An empty result is an outage like any other: do what claims.network.on-outage says.",
     ),
     Clause(
         "network/prometheus-down",
-        "While Prometheus is down, pods go anywhere (not by old readings) or wait, as claimed; then it prefers again.",
+        "While Prometheus is down, pods are scheduled without old readings, or wait, as claimed; then the "
+        "preference returns.",
         "the candidate's own claim", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
         stands_on=STEERED,
         hint=_OUTAGE_HINT,
     ),
     Clause(
         "network/prometheus-slow",
-        "While Prometheus does not answer, pods go anywhere (not by old readings) or wait, as claimed; then it prefers "
-        "again, although what was asked is never answered.",
+        "While Prometheus does not respond, pods are scheduled without old readings, or wait, as claimed; then the "
+        "preference returns, even if the open queries never get a response.",
         "the candidate's own claim", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
         stands_on=STEERED,
         hint=_OUTAGE_HINT,
     ),
     Clause(
         "network/prometheus-error",
-        "While Prometheus answers 503 or nonsense, pods go anywhere (not by old readings) or wait, as claimed; then it "
-        "prefers again.",
+        "While Prometheus responds with 503 or nonsense, pods are scheduled without old readings, or wait, as "
+        "claimed; then the preference returns.",
         "Prometheus: HTTP API, status codes", judge_outage, needs=SCRIPTED_METRICS, unclaimed=no_outage_policy,
         stands_on=STEERED,
         hint=_OUTAGE_HINT,
     ),
     Clause(
         "network/nan",
-        "While every reading is NaN, pods are scheduled or wait, as claimed; then it prefers again.",
+        "While every reading is NaN, pods are scheduled or wait, as claimed; with valid readings, the preference "
+        "returns.",
         "Prometheus: samples are float64", judge_no_readings, needs=SCRIPTED_METRICS,
         hint="Check that a reading is finite before it is compared, converted to an integer or divided.",
     ),
     Clause(
         "network/stale-series",
-        "Where all readings have ended, pods are scheduled or wait, as claimed, and old readings are not used.",
+        "Once all series are stale, pods are scheduled or wait, as claimed, and old readings are not used.",
         "the candidate's own claim", judge_stale_series, needs=SCRIPTED_METRICS, stands_on=STEERED,
         hint="Drop readings that are older than the window; where none is left, that is an outage.",
     ),
     Clause(
-        "network/query-cost", "The queries that a decision takes do not grow with the number of nodes.",
+        "network/query-cost", "The number of queries for a decision does not grow with the number of nodes.",
         "schedproof", judge_query_cost, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES, stands_on=STEERED,
         hint="Ask one query for all nodes (sum by (node) ...), or keep the answer for a refresh interval.",
     ),

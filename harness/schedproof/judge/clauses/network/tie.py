@@ -74,7 +74,7 @@ def chi_square_tail(statistic: float, freedom: int) -> float:
 
 CLAUSES = (
     Clause(
-        "network/tie", "Nodes that are equally quiet all get pods.",
+        "network/tie", "Nodes with equal traffic all get pods.",
         "the candidate's own claim", judge_tie, needs=SCRIPTED_METRICS, features=frozenset({"tie-spread"}),
         hint="Draw among the nodes that have the best score, or take them in turn: the first one is no draw.",
     ),

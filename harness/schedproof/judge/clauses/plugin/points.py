@@ -98,13 +98,13 @@ def _no_queue_sort(claims: Claims) -> str:
 
 CLAUSES = (
     Clause(
-        "plugin/filter", "Its Filter plugins keep pods off nodes, and let them on, as its worked examples say.",
+        "plugin/filter", "The Filter plugins accept and reject nodes as the worked examples say.",
         "scheduler framework: Filter, EventsToRegister; the candidate's claim", judge_placement, needs=CHANGE_NODES,
         unclaimed=_no_filter,
         hint="Enable it at filter in the pod's profile; EventsToRegister needs every change after which a pod may fit.",
     ),
     Clause(
-        "plugin/prefilter", "Its PreFilter plugins keep pods off nodes, and let them on, as its worked examples say.",
+        "plugin/prefilter", "The PreFilter plugins accept and reject nodes as the worked examples say.",
         "scheduler framework: PreFilter, EventsToRegister; the candidate's claim", judge_placement,
         needs=CHANGE_NODES, unclaimed=_no_prefilter,
         hint=(
@@ -112,19 +112,21 @@ CLAUSES = (
         ),
     ),
     Clause(
-        "plugin/score", "Of nodes that are alike otherwise, pods go to those that its worked examples call better.",
+        "plugin/score", "Of nodes that are otherwise alike, pods go to those that the worked examples prefer.",
         "scheduler framework: Score; the candidate's claim", judge_score, needs=CHANGE_NODES | SEVERAL_NODES,
         unclaimed=_no_score,
         hint="Enable it at score in the pod's profile, with a weight that outweighs the default plugins.",
     ),
     Clause(
-        "plugin/batching-safe", "Pods that prefer different nodes get them also where they wait one behind the other.",
+        "plugin/batching-safe",
+        "Pods that prefer different nodes get them, also when they are next to each other in the queue.",
         "scheduler framework: SignPlugin; KEP-5598, opportunistic batching", judge_score,
         needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"signs-pods"}), unclaimed=_no_opposed_scores,
         hint="SignPod returns a fragment for everything of a pod that PreFilter, Filter, PreScore and Score look at.",
     ),
     Clause(
-        "plugin/queue-sort", "Of two pods that wait, its QueueSort plugin has that one first which its examples name.",
+        "plugin/queue-sort",
+        "Of two waiting pods, the QueueSort plugin puts first the pod that the worked examples name.",
         "scheduler framework: QueueSort; the candidate's claim", judge_queue_sort, unclaimed=_no_queue_sort,
         hint="Enable it at queueSort in each profile, without PrioritySort; Less(a, b): a is first.",
     ),

@@ -88,19 +88,20 @@ def judge_replaces_default(history: History, case: str) -> Finding:
 
 CLAUSES = (
     Clause(
-        "plugin/leader-election-off-on", "It schedules without leader election, and with it, and takes its lease then.",
+        "plugin/leader-election-off-on",
+        "The scheduler works without leader election, and with it, when it holds its lease.",
         "KubeSchedulerConfiguration.leaderElection; client-go: leaderelection", judge_leader_election,
         hint="Leave leaderElection to the configuration: in main, set none of its flags.",
     ),
     Clause(
         "plugin/second-scheduler",
-        "Beside the cluster's own scheduler each schedules its own pods, and no other's.",
+        "Beside the cluster's own scheduler, each of the two schedules its own pods only.",
         "Kubernetes: configure multiple schedulers; PodSpec.schedulerName", judge_second_scheduler, needs=AUDIT,
         hint="It needs a schedulerName of its own, and leaderElect: false or a Lease of its own (resourceName).",
     ),
     Clause(
         "plugin/replaces-default",
-        "Where it serves default-scheduler, it schedules the pods that name no scheduler, daemons of nodes among them.",
+        "As default-scheduler, the candidate schedules pods that name no scheduler, pods of DaemonSets included.",
         "Kubernetes: PodSpec.schedulerName, whose default is default-scheduler", judge_replaces_default, needs=AUDIT,
         hint=(
             "A cluster's own scheduler has a profile default-scheduler, and heeds tolerations and matchFields of "

@@ -82,13 +82,14 @@ _READINGS = 2
 CLAUSES = (
     Clause(
         "plugin/healthz-readyz",
-        "While it schedules, /healthz, /livez and /readyz answer positively, and ask for no credentials.",
+        "While the scheduler runs, /healthz, /livez and /readyz respond with success, without credentials.",
         "kube-scheduler: health endpoints; probes of the control plane's static pod", judge_healthz_readyz,
         needs=PROCESSES,
         hint="In a main of your own, keep kube-scheduler's handlers and authorizer: the health needs no credentials.",
     ),
     Clause(
-        "plugin/metrics", "It serves kube-scheduler's metrics to clients with the right, and they count what it does.",
+        "plugin/metrics",
+        "The scheduler serves kube-scheduler's metrics to authorized clients, and they count what it does.",
         "kube-scheduler: /metrics, stable metrics", judge_metrics, needs=PROCESSES,
         hint=(
             "Register your metrics by k8s.io/component-base/metrics/legacyregistry, and keep what is registered there."

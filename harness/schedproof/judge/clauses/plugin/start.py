@@ -28,7 +28,7 @@ def _names(log: Sequence[str], arg: str) -> bool:
 
 
 def judge_config_version(history: History, case: str) -> Finding:
-    """Its configuration is of an API version that this Kubernetes serves."""
+    """The configuration has an API version that this Kubernetes serves."""
     version = history.configuration.get("apiVersion", "")
     if not version:
         return invalid("nothing-started", "no scheduler was started")
@@ -102,7 +102,7 @@ def judge_args_typed(history: History, case: str) -> Finding:
 
 
 def judge_args_unknown(history: History, case: str) -> Finding:
-    """An arg that its plugin does not know fails the start, with a message that names it."""
+    """An unknown arg of a plugin fails the start, with a message that names it."""
     if not history.configuration:
         return invalid("nothing-started", "no scheduler was started")
     if not any(args for _, _, args in own_args(history.configuration)):
@@ -212,46 +212,47 @@ def _no_preference(claims: Claims) -> str:
 
 CLAUSES = (
     Clause(
-        "plugin/config-version", "Its configuration is of an API version that this Kubernetes serves.",
+        "plugin/config-version", "The configuration has an API version that this Kubernetes serves.",
         "kubescheduler.config.k8s.io: v1 alone since 1.29", judge_config_version, at_start=True,
         hint="Write apiVersion kubescheduler.config.k8s.io/v1.",
     ),
     Clause(
         "plugin/registered-name",
-        "Every name in its configuration is that of a registered plugin, so that its args arrive.",
+        "Every plugin name in the configuration is registered, so that the plugin's args take effect.",
         "scheduler framework: NewFramework", judge_registered_name, at_start=True,
         hint="The name in plugins and pluginConfig must be what the plugin's Name() returns.",
     ),
     Clause(
-        "plugin/args-typed", "Ill-typed args fail at the start, with a message that names them.",
+        "plugin/args-typed", "Args of a wrong type fail the start, with a message that names them.",
         "scheduler framework: PluginFactory", judge_args_typed, at_start=True,
         hint="Decode args into a pointer of your args type, and return the error of that from New.",
     ),
     Clause(
-        "plugin/args-unknown", "An arg that its plugin does not know fails the start, with a message that names it.",
+        "plugin/args-unknown", "An unknown arg of a plugin fails the start, with a message that names it.",
         "scheduler framework: PluginFactory; frameworkruntime.DecodeInto is lenient", judge_args_unknown,
         level="recommended", at_start=True,
         hint="Decode args strictly (sigs.k8s.io/json UnmarshalStrict), and return the error from New.",
     ),
     Clause(
-        "plugin/args-defaults", "Where args are left out, it starts with defaults, or ends with an error: no crash.",
+        "plugin/args-defaults",
+        "Without args, the scheduler starts with defaults or exits with an error, and does not panic.",
         "scheduler framework: PluginFactory, whose configuration is nil without pluginConfig", judge_args_defaults,
         at_start=True,
         hint="The configuration is nil where there is no pluginConfig: check for that first.",
     ),
     Clause(
-        "plugin/duplicate-name-rejected", "No plugin of its own is registered under a name that is taken already.",
+        "plugin/duplicate-name-rejected", "No plugin of the candidate is registered under a name that is taken.",
         "scheduler framework: Registry.Register, Registry.Merge", judge_duplicate_name_rejected, at_start=True,
         hint="Copy a plugin of Kubernetes under a name of your own; disable the original in the profile.",
     ),
     Clause(
-        "plugin/profiles", "All profiles of its configuration start, and each schedules the pods that name it.",
+        "plugin/profiles", "All profiles of the configuration start, and each schedules the pods that name it.",
         "scheduler framework: profiles share one queue; KubeSchedulerConfiguration.profiles", judge_profiles,
         needs=AUDIT, at_start=True,
         hint="All profiles share one queueSort plugin; what is registered per process must not assume one profile.",
     ),
     Clause(
-        "plugin/profile-args", "Its plugins have the args of their own profile, whichever profile stands first.",
+        "plugin/profile-args", "The plugins of a profile have that profile's args, whatever the order of the profiles.",
         "scheduler framework: NewFramework makes the plugins of each profile", judge_profile_args,
         needs=SCRIPTED_METRICS, unclaimed=_no_preference,
         hint="Keep args in the plugin that the factory returns: a variable of its package is shared by all profiles.",
