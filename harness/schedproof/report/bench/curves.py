@@ -8,8 +8,7 @@ from typing import TypeVar
 from markupsafe import Markup
 
 from schedproof.benchmark.results import BenchDocument, Knee, Measured, QueryCost, Scaling
-from schedproof.report.bench.chart_groups import ChartGroup, chart_groups, key
-from schedproof.report.bench.markup import TableRow, figure, number, table
+from schedproof.report.bench.markup import ChartGroup, TableRow, chart_groups, figure, key, number, table
 from schedproof.report.bench.plot import ChartSeries, Plot, axis_over
 from schedproof.report.bench.units import NONE, data, duration, figures, throughput
 

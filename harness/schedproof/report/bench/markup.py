@@ -1,4 +1,4 @@
-"""HTML's building blocks: tables that scroll inside themselves, figures with their data behind them.
+"""HTML's building blocks: tables that scroll inside themselves, figures with their numbers, groups of charts.
 
 `templates/bench/blocks.html` has the markup. A plain string is text, and is escaped; only `Markup` is taken as it is.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from markupsafe import Markup
 
 from schedproof.report import templating
+from schedproof.report.bench.plot import ChartSeries, swatch
 
 _SYMBOLS = {
     "faster": "\N{BLACK UP-POINTING TRIANGLE}",
@@ -81,6 +82,26 @@ def details(summary: str, content: Markup) -> Markup:
 def figure(title: str, picture: Markup, data: Markup, note: str = "", *, summary: str = "the numbers") -> Markup:
     """A chart with its title, and the numbers that it shows."""
     return _macro("figure", title, picture, data, note, summary)
+
+
+@dataclasses.dataclass(frozen=True)
+class ChartGroup:
+    """The charts of one workload; `key` and `table` are shown above and below them."""
+
+    charts: Sequence[Markup]
+    heading: str = ""
+    key: str = ""
+    table: str = ""
+
+
+def chart_groups(groups: Sequence[ChartGroup], *, tapped: bool = False) -> Markup:
+    """Nothing without groups. `tapped`: they are of the separate pass with taps, and a note says so."""
+    return templating.render("bench/charts.html", groups=groups, tapped=tapped) if groups else Markup()
+
+
+def key(series: Mapping[str, ChartSeries]) -> Markup:
+    """What each colour, dash and mark stands for."""
+    return _macro("key", [(one, swatch(one)) for one in series.values()])
 
 
 def _macro(name: str, *arguments: object) -> Markup:

@@ -10,12 +10,23 @@ from markupsafe import Markup
 
 from schedproof.benchmark.results import BenchDocument, WorkloadSummary
 from schedproof.report import templating
-from schedproof.report.bench.chart_groups import ChartGroup, chart_groups, key
 from schedproof.report.bench.charts import cdf_chart, histogram_chart, rounds_chart
 from schedproof.report.bench.document import METRICS, BenchTrial, confidence, doubts, trials, typical
 from schedproof.report.bench.findings import findings
 from schedproof.report.bench.interval import RatioAxis, interval
-from schedproof.report.bench.markup import Cell, TableRow, badge, details, number, small, table, verdict
+from schedproof.report.bench.markup import (
+    Cell,
+    ChartGroup,
+    TableRow,
+    badge,
+    chart_groups,
+    details,
+    key,
+    number,
+    small,
+    table,
+    verdict,
+)
 from schedproof.report.bench.plot import ChartSeries
 from schedproof.report.bench.units import duration, figures, times
 from schedproof.report.bench.usage import usage_chart

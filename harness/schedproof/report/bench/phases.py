@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from markupsafe import Markup
 
 from schedproof.benchmark.results import BenchDocument, Phases
-from schedproof.report.bench.chart_groups import ChartGroup, chart_groups
-from schedproof.report.bench.markup import TableRow, figure, number, table
+from schedproof.report.bench.markup import ChartGroup, TableRow, chart_groups, figure, number, table
 from schedproof.report.bench.stacked import stacked_bars
 from schedproof.report.bench.units import duration
 
