@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from schedproof.cli.schema import SCHEMAS
+from schedproof.cli.schemas import SCHEMAS
 
 PAGES = sorted((Path(__file__).resolve().parent.parent / "docs").glob("*.md"))
 

@@ -21,7 +21,7 @@ from schedproof.benchmark.workloads.reader import load_workload
 from schedproof.candidate.descriptor.descriptor import Candidate, load_candidate
 from schedproof.candidate.kinds import AttachedSpec
 from schedproof.cli import main as cli
-from schedproof.cli.schema import SCHEMAS
+from schedproof.cli.schemas import SCHEMAS
 from schedproof.clusters import spec as cluster_spec
 from schedproof.clusters.spec import load_kind_spec, load_spec
 from schedproof.documents.fields import Field

@@ -10,7 +10,7 @@ from prose import escaped
 
 from schedproof.benchmark.results import bench_schema
 from schedproof.history.record import KINDS
-from schedproof.history.schema import history_schema
+from schedproof.history.saved import history_schema
 from schedproof.run.document import report_schema
 
 _HISTORY = """\

@@ -10,7 +10,7 @@ from typing import Final, Literal, get_args
 
 import pydantic
 
-from schedproof.documents.schema import DRAFT, Schema
+from schedproof.documents.json_schema import DRAFT, Schema
 
 SCHEMA: Final = "schedproof.bench/v1"
 

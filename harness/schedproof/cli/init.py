@@ -13,7 +13,7 @@ import shlex
 from importlib import metadata
 from pathlib import Path
 
-from schedproof.cli.schema import schema_text
+from schedproof.cli.schemas import schema_text
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.content import content
 from schedproof.foundation.errors import UsageError

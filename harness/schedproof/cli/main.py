@@ -364,7 +364,7 @@ def _explain(arguments: argparse.Namespace) -> int:
 
 
 def _schema(arguments: argparse.Namespace) -> int:
-    from schedproof.cli.schema import schema_text
+    from schedproof.cli.schemas import schema_text
 
     say(schema_text(arguments.file))
     return EXIT_PASSED

@@ -12,8 +12,8 @@ from kubernetes.utils.quantity import parse_quantity
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.documents.fields import Field, Section
+from schedproof.documents.json_schema import API_VERSION
 from schedproof.documents.problems import DescriptorError, Problem
-from schedproof.documents.schema import API_VERSION
 from schedproof.documents.yaml_source import read_document
 from schedproof.foundation.errors import UsageError
 

@@ -1,4 +1,4 @@
-"""Records as lines of a file: one JSON object per line, in the order of receipt."""
+"""The lines of history.jsonl, one JSON object for each record, in the order of receipt: their reader and schema."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from pydantic_core import core_schema
 
 from schedproof.candidate.claims import Claims, Exclusion
+from schedproof.documents.json_schema import DRAFT, Schema
 from schedproof.foundation.errors import UsageError
 from schedproof.history import acts, observations  # noqa: F401 - without them no kinds are known
 from schedproof.history.record import KINDS, Record
@@ -139,3 +142,32 @@ def _described(error: ValidationError, *, within: tuple[str, ...] = ()) -> str:
     shown = repr(problem["input"])
     shown = shown if len(shown) <= 40 else f"{shown[:37]}..."
     return f"the field {field} is {shown}, expected {problem['msg'].removeprefix('Input should be ')}"
+
+
+class _SchemaGenerator(GenerateJsonSchema):
+    """What may be missing may be null."""
+
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - a name says it
+        return False
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
+        return self.get_union_of_schemas([super().default_schema(schema), {"type": "null"}])
+
+
+def history_schema() -> Schema:
+    """The JSON Schema of a line, from the models of its records: what every version has written.
+
+    Records of unknown kinds, and fields beyond these, are allowed.
+    """
+    references, definitions = models_json_schema(
+        [(model, "validation") for model in KINDS.values()], schema_generator=_SchemaGenerator
+    )
+    kinds = [
+        {"if": {"properties": {"kind": {"const": kind}}}, "then": references[model, "validation"]}
+        for kind, model in KINDS.items()
+    ]
+    return {
+        "$schema": DRAFT, "title": f"a record of history.jsonl ({SCHEMA})", "type": "object",
+        "properties": {"at": {"type": "number"}, "kind": {"type": "string"}}, "required": ["at", "kind"],
+        "allOf": kinds, **definitions,
+    }  # fmt: skip

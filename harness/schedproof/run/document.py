@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 import pydantic
 
 from schedproof.candidate.kinds import CandidateKind
-from schedproof.documents.schema import DRAFT, Schema
+from schedproof.documents.json_schema import DRAFT, Schema
 from schedproof.judge.verdict import Outcome
 
 SCHEMA: Final = "schedproof.report/v1"

@@ -9,8 +9,8 @@ from types import MappingProxyType
 from schedproof.benchmark.workloads.operations_reader import read_operation
 from schedproof.benchmark.workloads.workload import Workload, disorder
 from schedproof.documents.fields import Field, matching
+from schedproof.documents.json_schema import API_VERSION
 from schedproof.documents.problems import DescriptorError, Problem
-from schedproof.documents.schema import API_VERSION
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.documents.yaml_source import read_document
 from schedproof.foundation.content import content

@@ -33,8 +33,8 @@ from schedproof.candidate.kinds import (
 from schedproof.candidate.placeholders import CERTIFICATES, PLACEHOLDERS, complaints, placeholders_in
 from schedproof.documents.durations import format_duration
 from schedproof.documents.fields import Check, Field, Section, matching, shown
+from schedproof.documents.json_schema import API_VERSION
 from schedproof.documents.problems import DescriptorError, Problem
-from schedproof.documents.schema import API_VERSION
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.documents.yaml_source import read_document
 from schedproof.foundation.errors import UsageError

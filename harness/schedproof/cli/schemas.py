@@ -8,15 +8,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from schedproof.benchmark.results import bench_schema
-from schedproof.benchmark.workloads.schema import workload_schema
-from schedproof.candidate.descriptor.schema import candidate_schema
-from schedproof.clusters.schema import cluster_schema
-from schedproof.history.schema import history_schema
+from schedproof.benchmark.workloads.workload_schema import workload_schema
+from schedproof.candidate.descriptor.candidate_schema import candidate_schema
+from schedproof.clusters.cluster_schema import cluster_schema
+from schedproof.history.saved import history_schema
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.run.document import report_schema
 
 if TYPE_CHECKING:
-    from schedproof.documents.schema import Schema
+    from schedproof.documents.json_schema import Schema
 
 SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
     {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from schedproof.benchmark.workloads.operations import CHURN_MODES
-from schedproof.documents.schema import (
+from schedproof.documents.json_schema import (
     Schema,
     anything,
     choice,

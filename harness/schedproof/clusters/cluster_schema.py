@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.clusters.spec import EFFECTS, MOST_NODES
-from schedproof.documents.schema import Schema, choice, document, either, integer, listed, mapping, named, text
+from schedproof.documents.json_schema import Schema, choice, document, either, integer, listed, mapping, named, text
 
 _SCALAR: Schema = {"title": "text or number", "type": ["string", "number", "boolean", "null"]}
 """What is read as text, with or without quotes."""

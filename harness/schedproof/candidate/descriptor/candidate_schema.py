@@ -16,7 +16,7 @@ from schedproof.candidate.claims import (
 from schedproof.candidate.kinds import KINDS, ExtenderConfig
 from schedproof.candidate.timing import Timing
 from schedproof.documents.durations import format_duration
-from schedproof.documents.schema import (
+from schedproof.documents.json_schema import (
     Schema,
     anything,
     choice,
