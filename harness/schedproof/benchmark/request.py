@@ -17,7 +17,6 @@ from schedproof.benchmark.workloads.workload import Workload
 from schedproof.binaries.lock import DEFAULT_KUBERNETES
 from schedproof.binaries.resolve import resolve
 from schedproof.candidate.kinds import WorldSpec
-from schedproof.candidate.shipped import find_candidate
 from schedproof.clusters.embedded import minimal as lean
 from schedproof.clusters.kind import minimal as lean_kind
 from schedproof.clusters.kind.docker import require_docker
@@ -26,7 +25,7 @@ from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import HostError, UsageError
 from schedproof.foundation.private import make_private
 from schedproof.foundation.progress import Progress
-from schedproof.judge.claimable import CLAIMABLE
+from schedproof.run.candidates import find_candidates
 
 DEFAULT_BASELINE = "stock"
 DEFAULT_WORKLOAD = "basic"
@@ -82,8 +81,7 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
         if mode not in MODES:
             raise UsageError(f"--mode {mode}: unknown mode", remedy=did_you_mean(mode, MODES))
     _check_cluster(request)
-    baseline = find_candidate(request.baseline, known=CLAIMABLE)
-    found = [find_candidate(text, known=CLAIMABLE) for text in request.candidates]
+    baseline, *found = find_candidates([request.baseline, *request.candidates])
     for candidate in (baseline, *found):
         if candidate.world != WorldSpec():
             raise UsageError(

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 from schedproof import __version__
 from schedproof.cli.bench import run_benchmarks
-from schedproof.cli.candidate_arguments import found_candidates
 from schedproof.cli.clean import clean_up
 from schedproof.cli.compare import compare
 from schedproof.cli.completion import complete
@@ -318,9 +317,10 @@ def _prefetch(arguments: argparse.Namespace) -> int:
     from schedproof.binaries.lock import DEFAULT_KUBERNETES
     from schedproof.cli.prefetch import prefetch
     from schedproof.foundation.progress import ConsoleProgress
+    from schedproof.run.candidates import find_candidates
 
     kubernetes = arguments.kubernetes or DEFAULT_KUBERNETES
-    for line in prefetch(found_candidates(arguments.candidates), arguments.cluster, kubernetes, ConsoleProgress()):
+    for line in prefetch(find_candidates(arguments.candidates), arguments.cluster, kubernetes, ConsoleProgress()):
         say(line)
     return 0
 
@@ -336,8 +336,9 @@ def _node_image(arguments: argparse.Namespace) -> int:
 
 def _clauses(arguments: argparse.Namespace) -> int:
     from schedproof.cli.clauses import clause_lines, clauses_document
+    from schedproof.run.candidates import find_candidates
 
-    candidates = found_candidates(arguments.candidate)
+    candidates = find_candidates(arguments.candidate)
     if arguments.json:
         say(json.dumps(clauses_document(candidates), indent=1))
         return 0
@@ -387,11 +388,12 @@ def _candidates(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace) -> int:
     from schedproof.cli.check import check, problems_of
+    from schedproof.run.candidates import find_candidates
 
     problems: list[Problem] = []
     for text in arguments.candidates:
         try:
-            lines = [line for candidate in found_candidates([text]) for line in check(candidate)]
+            lines = [line for candidate in find_candidates([text]) for line in check(candidate)]
         except UsageError as error:  # the next one may have more to say
             problems += problems_of(error, text)
             if not arguments.json:

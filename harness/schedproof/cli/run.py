@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from schedproof.cli.candidate_arguments import found_candidates
 from schedproof.cli.output import say
 from schedproof.foundation.console import open_console, tell
 from schedproof.foundation.content import content
@@ -71,6 +70,7 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
     Each round is compared with the one before; the first one with the run that the user names, if any.
     """
     from schedproof.cli.watch import Changes, sources, to_try_again
+    from schedproof.run.candidates import find_candidates
     from schedproof.run.launch import KeptCluster
 
     if arguments.repeat != 1 or arguments.jobs not in (None, 1) or arguments.cluster != "embedded":
@@ -79,7 +79,7 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
             remedy="leave out --repeat, --jobs and --cluster",
         )
     folder = (arguments.report or new_results()).absolute()
-    folders = sources(found_candidates(arguments.candidates))
+    folders = sources(find_candidates(arguments.candidates))
     kept = KeptCluster()
     code = EXIT_PASSED
     try:

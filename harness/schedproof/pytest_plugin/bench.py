@@ -54,12 +54,10 @@ class BenchPlugin:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         if "replay" in metafunc.fixturenames:
             from schedproof.benchmark.bench import contestants
-            from schedproof.candidate.shipped import find_candidate
-            from schedproof.judge.claimable import CLAIMABLE
+            from schedproof.run.candidates import find_candidates
 
-            asked = (self._option("baseline"), *self._candidates)
             try:
-                baseline, *others = (find_candidate(text, known=CLAIMABLE) for text in asked)
+                baseline, *others = find_candidates([self._option("baseline"), *self._candidates])
                 names = list(contestants(baseline, others))
             except SchedproofError as error:
                 raise pytest.UsageError(str(error)) from error

@@ -9,7 +9,6 @@ from typing import Any
 
 from schedproof.binaries.resolve import explicit_binaries
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.candidate.shipped import find_candidate
 from schedproof.documents.suggestions import did_you_mean
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.private import new_results
@@ -17,6 +16,7 @@ from schedproof.judge.catalogue import CATALOGUE, find_clause
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.normalization.effort import Effort
+from schedproof.run.candidates import find_candidates
 from schedproof.run.launch import Settings
 from schedproof.run.options import CLUSTER_OPTIONS, given
 from schedproof.run.plan import as_tried, is_selected
@@ -48,7 +48,7 @@ class RunRequest:
         Raises:
             UsageError: a candidate, an option, or what they ask for together is wrong.
         """
-        found = as_tried((find_candidate(text, known=CLAIMABLE) for text in candidates), value_of("window"))
+        found = as_tried(find_candidates(candidates), value_of("window"))
         report, seed = value_of("report"), value_of("seed")
         settings = Settings(
             # What a failure says to type: the same options, but for what it names itself.
