@@ -11,7 +11,7 @@ import pytest
 from schedproof.candidate.shipped import find_candidate
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import SilentProgress
-from schedproof.pytest_plugin import _from_ini
+from schedproof.pytest_plugin.starting import from_ini
 from schedproof.run.launch import Settings
 from schedproof.run.result import RunResult
 from schedproof.run.session import Session
@@ -31,10 +31,10 @@ def test_a_candidate_in_an_ini_file_is_meant_from_there(tmp_path: Path, monkeypa
     (tmp_path / "tests").mkdir()
     config: Any = SimpleNamespace(inipath=tmp_path / "pytest.ini")
     monkeypatch.chdir(tmp_path / "tests")
-    assert _from_ini(config, "candidate.yaml") == str(tmp_path / "candidate.yaml")
-    assert _from_ini(config, "stock") == "stock"
+    assert from_ini(config, "candidate.yaml") == str(tmp_path / "candidate.yaml")
+    assert from_ini(config, "stock") == "stock"
     monkeypatch.chdir(tmp_path)
-    assert _from_ini(config, "candidate.yaml") == "candidate.yaml"
+    assert from_ini(config, "candidate.yaml") == "candidate.yaml"
 
 
 class FailingCluster:

@@ -144,7 +144,7 @@ def _jobs(request: RunRequest) -> int:
 
 
 def _result_of(config: pytest.Config) -> RunResult | None:
-    from schedproof.pytest_plugin import result_of  # pytest imports it, to rewrite its asserts: not before that
+    from schedproof.pytest_plugin.state import result_of  # pytest imports it, to rewrite its asserts: not before that
 
     return result_of(config)
 

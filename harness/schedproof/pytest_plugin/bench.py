@@ -14,7 +14,7 @@ from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import ConsoleProgress
 from schedproof.run.options import BENCH_OPTIONS, OPTIONS, add_options
 
-if TYPE_CHECKING:  # as in __init__
+if TYPE_CHECKING:  # as in state
     from schedproof.benchmark.bench import Bench
     from schedproof.benchmark.results import BenchDocument
 

@@ -12,7 +12,7 @@ from schedproof.candidate.claims import OWN
 from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
 from schedproof.judge.own import is_own, own_clause
 
-if TYPE_CHECKING:  # as in __init__
+if TYPE_CHECKING:  # as in state
     from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.run.request import RunRequest
 

@@ -1,0 +1,68 @@
+"""The start of a session: read what is asked for, and register the plugins of pytest that the run needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schedproof.foundation.errors import SchedproofError
+from schedproof.foundation.progress import ConsoleProgress, SilentProgress
+from schedproof.foundation.streams import steady_streams
+from schedproof.pytest_plugin.bench import BenchPlugin
+from schedproof.pytest_plugin.parallel import Controller, Worker, is_controller, sent_request
+from schedproof.pytest_plugin.state import handed_of, keep, sent_of, verbosity_of
+from schedproof.run.launch import KeptCluster
+from schedproof.run.request import RunRequest
+from schedproof.run.session import Session, require_space
+
+
+def start(config: pytest.Config) -> None:
+    """Start the session of a pytest run that tries schedulers.
+
+    Raises:
+        pytest.UsageError: a candidate, an option, or what they ask for together is wrong.
+    """
+    asked = [from_ini(config, text) for text in config.getoption("--sched-candidate")]
+    handed = handed_of(config)
+    try:
+        request = handed.request if handed is not None else _request(config, asked)
+        _start(config, request, handed.kept if handed is not None else None)
+    except SchedproofError as error:
+        raise pytest.UsageError(str(error)) from error
+    if asked:
+        plugin = BenchPlugin(config, asked, request.settings.report, request.settings.seed)
+        config.pluginmanager.register(plugin, "schedproof.bench")
+
+
+def _request(config: pytest.Config, asked: list[str]) -> RunRequest:
+    def value_of(name: str) -> Any:
+        return config.getoption(f"--sched-{name}")
+
+    if (sent := sent_of(config)) is not None:
+        return sent_request(sent)
+    return RunRequest.from_options(value_of, asked, config.invocation_params.dir)
+
+
+def _start(config: pytest.Config, request: RunRequest, kept: KeptCluster | None) -> None:
+    settings, plugins = request.settings, config.pluginmanager
+    if is_controller(config) and not config.option.collectonly:
+        request.check_several_clusters()
+        require_space(settings.report)
+    progress = SilentProgress() if verbosity_of(config) < 0 else ConsoleProgress(number=settings.cluster_number)
+    session = Session(settings, progress, kept)
+    keep(config, request, session)
+    if is_controller(config):
+        plugins.register(Controller(session, request, config.getoption("numprocesses")), "schedproof.controller")
+    elif settings.cluster_number:
+        steady_streams()
+        plugins.register(Worker(session), "schedproof.worker")
+
+
+def from_ini(config: pytest.Config, text: str) -> str:
+    """A path that is meant from pytest's ini file, where it is written, and not from wherever pytest was called."""
+    if config.inipath is not None and not Path(text).exists():
+        beside = config.inipath.parent / text
+        return str(beside) if beside.exists() else text
+    return text
