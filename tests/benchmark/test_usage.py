@@ -7,36 +7,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from schedproof.benchmark.measure.usage import Load, MachineSample, Meter, Usage, beneath, family, host_pids, noise
+from schedproof.benchmark.measure.usage import Load, MachineSample, Meter, Usage, noise
+from schedproof.foundation.processes.process_table import family
 from schedproof.foundation.processes.sandbox import Command, Sandbox
+
+from ..foundation.running import AWAIT, SAY, running
 
 MEGABYTE = 1 << 20
 
 BURN = "import time\nwhile time.process_time() < {seconds}: pass\n"
 """At least so many CPU seconds of the process that runs it, its start included."""
-SAY = "print('ready', flush=True)\n"
-AWAIT = "import sys; sys.stdin.read()\n"
-
-
-@contextlib.contextmanager
-def running(code: str) -> Iterator[subprocess.Popen[str]]:
-    """A Python process that has said that it is ready, and ends with us."""
-    with subprocess.Popen(
-        [sys.executable, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        start_new_session=True,
-    ) as process:  # fmt: skip
-        assert process.stdout is not None
-        assert process.stdin is not None
-        try:
-            assert process.stdout.readline() == "ready\n"
-            yield process
-        finally:
-            process.stdin.close()
-            process.wait()
 
 
 def told(process: subprocess.Popen[str]) -> None:
@@ -87,24 +70,6 @@ sys.stdin.read()
         assert ended.peak < alive.peak
 
 
-def test_a_daemonized_worker_is_of_the_family():
-    code = """
-import os, sys
-if os.fork() == 0:
-    if os.fork():
-        os._exit(0)
-    sys.stdin.read()
-    os._exit(0)
-os.wait()
-print("ready", flush=True)
-sys.stdin.read()
-"""
-    with running(code) as process:
-        orphans = family(process.pid) - {process.pid}
-        assert len(orphans) == 1
-        assert f"PPid:\t{process.pid}\n" not in Path(f"/proc/{orphans.pop()}/status").read_text()
-
-
 def test_the_peak_is_what_was_resident_since_the_meter_began():
     grow = f"print('filled', bytearray(b'x') * {64 * MEGABYTE} == b'', flush=True)\n"
     with running(SAY + GOES_ON + grow + GOES_ON + SAY + AWAIT) as process:
@@ -123,45 +88,10 @@ def test_a_process_that_is_gone_is_left_out():
     assert Meter({"it": process.pid}).read() == {}
 
 
-def test_any_name_of_a_process_is_read():
-    """It is in parentheses in /proc/PID/stat, whatever it is."""
-    with running("open('/proc/self/comm', 'w').write(') R 1 (')\n" + SAY + AWAIT) as process:
-        assert family(process.pid) == {process.pid}
-        assert process.pid in family(os.getpid())
-
-
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
     with contextlib.closing(Sandbox()) as opened:
         yield opened
-
-
-def test_who_runs_below_is_found_by_name():
-    child = "import subprocess, sys\nwith subprocess.Popen(['cat'], stdin=subprocess.PIPE):\n    "
-    with running(child + SAY + "    " + AWAIT) as process:
-        found = beneath([process.pid], ["cat", "dog"])
-        assert list(found) == ["cat"]
-        assert found["cat"] in family(process.pid) - {process.pid}
-
-
-def test_processes_of_a_sandbox_are_found_under_our_own_pids(sandbox: Sandbox, tmp_path):
-    command = Command("sleep", ("sleep", "1000"), tmp_path / "log", tmp_path, {"PATH": os.environ["PATH"]})
-    process = sandbox.spawn(command)
-    try:
-        pids = host_pids(sandbox.outer_pid)
-        assert set(pids) == {1, process.pid}
-        assert Path(f"/proc/{pids[process.pid]}/comm").read_text() == "sleep\n"
-        assert set(pids.values()) < family(os.getpid())
-        assert set(Meter({"it": pids[process.pid]}).read()) == {"it"}
-    finally:
-        process.stop(5)
-    assert set(host_pids(sandbox.outer_pid)) == {1}
-
-
-def test_a_namespace_that_nobody_made_has_no_pids():
-    with running(SAY + AWAIT) as process:
-        assert host_pids(process.pid) == {}
-    assert host_pids(process.pid) == {}
 
 
 def test_what_a_process_of_the_sandbox_used_is_ours_still_when_it_has_ended(sandbox: Sandbox, tmp_path):

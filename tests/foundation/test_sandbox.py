@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from schedproof.benchmark.measure.usage import Meter, family, host_pids
+from schedproof.benchmark.measure.usage import Meter
 from schedproof.foundation.deadlines import Deadline
+from schedproof.foundation.processes.process_table import family, host_pids
 from schedproof.foundation.processes.sandbox import Command, CommandNotStartedError, Process, Sandbox
 from schedproof.foundation.processes.sandbox_init import LOG_HEAD, LOG_TAIL
 from schedproof.foundation.waiting import NotYet, wait_for

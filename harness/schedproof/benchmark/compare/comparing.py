@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from schedproof.benchmark.compare.quantiles import cdf, log_histogram, summary
 from schedproof.benchmark.compare.ratio import Difference, compare
-from schedproof.benchmark.measure.usage import TICK
 from schedproof.benchmark.results import Comparison, Histogram, Knee, KneePoint, Measurement, Mode
 from schedproof.benchmark.round import Round
+from schedproof.foundation.processes.process_table import TICK
 
 ALPHA = 0.01
 """How often, at most, a difference may be shown where there is none."""

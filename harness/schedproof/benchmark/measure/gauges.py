@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from schedproof.benchmark.contestant import Contestant
 from schedproof.benchmark.measure import scheduler_metrics
 from schedproof.benchmark.measure.scheduler_metrics import OwnMetrics
-from schedproof.benchmark.measure.usage import MachineSample, Meter, Usage, beneath, host_pids, noise
+from schedproof.benchmark.measure.usage import MachineSample, Meter, Usage, noise
 from schedproof.benchmark.stage import Stage
 from schedproof.foundation.deadlines import OWN_METRICS
 from schedproof.foundation.errors import DeadlineExceededError
+from schedproof.foundation.processes.process_table import host_pids
+from schedproof.foundation.processes.process_tree import named_below
 from schedproof.foundation.waiting import NotYet, wait_for
 
 _SERVERS = ("etcd", "kube-apiserver")
@@ -48,7 +50,7 @@ class Gauges:
         }
         daemons = {process.command.name: process.pid for process in stage.cluster.daemons}
         pids = components | {name: ours[pid] for name, pid in daemons.items() if pid in ours}
-        pids |= beneath(stage.cluster.roots, _SERVERS)
+        pids |= named_below(stage.cluster.roots, _SERVERS)
         self._token = stage.cluster.token
         self._scheduler = contestant.scheduler
         self._limits = contestant.client_limits

@@ -9,15 +9,12 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from schedproof.foundation.processes.process_tree import namespace_pids
+from schedproof.foundation.processes.process_table import TICK, ProcessTable, family, process_table
 
 _PROC = Path("/proc")
-
-TICK = 1 / os.sysconf("SC_CLK_TCK")
-"""Seconds; 10 ms on Linux. That is how exact CPU times are."""
 
 _MOST_STOLEN = 0.05
 _MOST_OTHERS = 0.10
@@ -36,16 +33,6 @@ class Usage:
     peak: int
 
 
-@dataclasses.dataclass(frozen=True)
-class _Process:
-    """A line of /proc/PID/stat. `cpu` includes children that ended and were waited for."""
-
-    pid: int
-    parent: int
-    session: int
-    cpu: float
-
-
 class Meter:
     """The usage of some processes from now on, such as during one round.
 
@@ -62,19 +49,19 @@ class Meter:
     def __init__(self, pids: Mapping[str, int], holders: Iterable[int] = ()) -> None:
         self._pids = dict(pids)
         self._holders = frozenset(holders)
-        processes = _by_pid()
-        families = {name: family(pid, processes) for name, pid in self._pids.items()}
+        table = process_table()
+        families = {name: family(pid, table) for name, pid in self._pids.items()}
         for pid in {pid for pids in families.values() for pid in pids}:
             _forget_peak(pid)
-        self._start = {name: _cpu(pids, processes) for name, pids in families.items()}
+        self._start = {name: _cpu(pids, table) for name, pids in families.items()}
 
     def read(self) -> dict[str, Usage]:
         """By name. A process that is gone has used nothing that could still be seen: it is left out."""
-        processes = _by_pid()
+        table = process_table()
         result = {}
         for name, pid in self._pids.items():
-            if pids := family(pid, processes):
-                cpu = _cpu(pids, processes) - self._start[name]
+            if pids := family(pid, table):
+                cpu = _cpu(pids, table) - self._start[name]
                 result[name] = Usage(max(0.0, cpu), sum(map(_peak, pids - self._holders)))
         return result
 
@@ -96,13 +83,13 @@ class MachineSample:
         The sandbox's processes are below this one; what they use stays counted when they end, because process 1 of the
         sandbox waits for them.
         """
-        processes = _by_pid()
-        ours = {pid for root in (os.getpid(), *roots) for pid in family(root, processes)}
+        table = process_table()
+        ours = {pid for root in (os.getpid(), *roots) for pid in family(root, table)}
         lines = (_PROC / "stat").read_text().splitlines()
         # cpu user nice system idle iowait irq softirq steal guest guest_nice; guests are in user and nice already.
         user, nice, system, _, _, irq, softirq, steal = (int(field) * TICK for field in lines[0].split()[1:9])
         cores = sum(line.startswith("cpu") for line in lines) - 1
-        return cls(time.monotonic(), cores, user + nice + system + irq + softirq, steal, _cpu(ours, processes))
+        return cls(time.monotonic(), cores, user + nice + system + irq + softirq, steal, _cpu(ours, table))
 
     def until(self, later: MachineSample) -> Load:
         """What happened between this sample and a later one."""
@@ -153,64 +140,8 @@ def noise(load: Load) -> str:
     return ""
 
 
-def host_pids(outer: int) -> dict[int, int]:
-    """The pid that we see, by the pid inside the PID namespace that a child of `outer` is process 1 of.
-
-    Args:
-        outer: our own child that made the namespace: the outer half of `sandbox_init`. What ends while
-            this reads is left out; so is everything, if `outer` is gone.
-    """
-    processes = _by_pid()
-    depth = len(namespace_pids(outer))
-    result = {}
-    for pid in family(outer, processes) if depth else ():
-        numbers = namespace_pids(pid)
-        if len(numbers) > depth:
-            result[numbers[depth]] = pid
-    return result
-
-
-def beneath(roots: Iterable[int], names: Iterable[str]) -> dict[str, int]:
-    """The pids of processes of these names (of up to 15 characters) that are `roots` or run below them."""
-    found = {_read(pid, "comm").strip(): pid for root in roots for pid in family(root)}
-    return {name: found[name] for name in names if name in found}
-
-
-def family(pid: int, processes: Mapping[int, _Process] | None = None) -> set[int]:
-    """A process, all its descendants, and what its session leads: a daemonized worker is process 1's child.
-
-    Empty if it is gone. Every process that the sandbox starts leads a session of its own.
-    """
-    processes = _by_pid() if processes is None else processes
-    found: set[int] = set()
-    if pid not in processes:
-        return found
-    children: dict[int, list[int]] = {}
-    for process in processes.values():
-        children.setdefault(process.parent, []).append(process.pid)
-    waiting = [pid, *(process.pid for process in processes.values() if process.session == pid)]
-    while waiting:
-        if (one := waiting.pop()) not in found:
-            found.add(one)
-            waiting += children.get(one, ())
-    return found
-
-
-def _by_pid() -> dict[int, _Process]:
-    return {process.pid: process for process in _processes()}
-
-
-def _processes() -> Iterator[_Process]:
-    for entry in os.scandir(_PROC):
-        if entry.name.isdecimal():
-            # Behind the name, which is in parentheses and may have any in it: state, parent, group, session, ...
-            _, _, rest = _read(int(entry.name), "stat").rpartition(")")
-            if fields := rest.split():
-                yield _Process(int(entry.name), int(fields[1]), int(fields[3]), sum(map(int, fields[11:15])) * TICK)
-
-
-def _cpu(pids: Iterable[int], processes: Mapping[int, _Process]) -> float:
-    return sum(processes[pid].cpu for pid in pids)
+def _cpu(pids: Iterable[int], table: ProcessTable) -> float:
+    return sum(table[pid].cpu for pid in pids)
 
 
 def _peak(pid: int) -> int:
@@ -227,13 +158,10 @@ def _forget_peak(pid: int) -> None:
 
 
 def _status(pid: int) -> dict[str, str]:
-    lines = (line.partition(":") for line in _read(pid, "status").splitlines())
-    return {name: value.strip() for name, _, value in lines}
-
-
-def _read(pid: int, name: str) -> str:
-    """A file of a process; "" if it ended meanwhile."""
+    """The fields of /proc/PID/status; none if it ended meanwhile."""
     try:
-        return (_PROC / str(pid) / name).read_text(errors="replace")
+        text = (_PROC / str(pid) / "status").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
-        return ""
+        return {}
+    lines = (line.partition(":") for line in text.splitlines())
+    return {name: value.strip() for name, _, value in lines}

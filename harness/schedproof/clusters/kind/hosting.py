@@ -55,7 +55,7 @@ class KindHosting:
 
     def servers(self) -> dict[str, int]:
         """See `schedproof.clusters.cluster.Cluster`; with the control plane's own scheduler."""
-        return named_below(self._control_plane, _SERVERS)
+        return named_below([self._control_plane], _SERVERS)
 
     def pids_of(self, uid: str) -> Sequence[int]:
         return [pid for node in (self._control_plane, *self._workers) for pid in in_pod(node, uid)]

@@ -75,10 +75,10 @@ def below(pid: int) -> Iterator[int]:
         yield from below(child)
 
 
-def named_below(root: int, names: Collection[str]) -> dict[str, int]:
-    """The pids of the processes below `root` of these names, which have up to 15 characters (comm in proc(5))."""
+def named_below(roots: Iterable[int], names: Collection[str]) -> dict[str, int]:
+    """The pids of the processes below `roots` of these names, which have up to 15 characters (comm in proc(5))."""
     found = {}
-    for pid in below(root):
+    for pid in (pid for root in roots for pid in below(root)):
         with contextlib.suppress(OSError):
             name = (_PROC / str(pid) / "comm").read_text(errors="replace").strip()
             if name in names:
@@ -106,14 +106,23 @@ def namespace_pids(pid: int) -> list[int]:
     return []
 
 
+def stat_fields(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from its state on: state, parent, group, session, ...; empty: it is gone."""
+    try:
+        text = (_PROC / str(pid) / "stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    # They are behind the name, which is in parentheses and may have any in it.
+    return text.rpartition(")")[2].split()
+
+
 def see(pid: int) -> SeenProcess | None:
     """None: it has ended, or is about to."""
     folder = _PROC / str(pid)
+    fields = stat_fields(pid)
     try:
-        # Behind the name, which is in parentheses and may have any in it: state, parent, ..., start time.
-        fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
         argv = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")[:-1]
-        if fields[0] in "ZX" or not argv:
+        if not fields or fields[0] in "ZX" or not argv:
             return None
         executable, cwd = str((folder / "exe").readlink()), str((folder / "cwd").readlink())
     except OSError:
@@ -150,10 +159,8 @@ class Ending:
             if mask & _PIDFD_INFO_EXIT:
                 return os.waitstatus_to_exitcode(status)
         # Until its parent has waited for it, the last field of its stat says it.
-        with contextlib.suppress(OSError):
-            fields = (_PROC / str(self._pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
-            if fields[0] == "Z":
-                return os.waitstatus_to_exitcode(int(fields[-1]))
+        if (fields := stat_fields(self._pid)) and fields[0] == "Z":
+            return os.waitstatus_to_exitcode(int(fields[-1]))
         return None
 
     def close(self) -> None:
