@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import http.client
 import os
 import ssl
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from schedproof.foundation.deadlines import Deadline
@@ -54,6 +55,17 @@ class Host:
                 contained=contained, hidden=(self.logs, *hidden), kept=kept, shown=shown or {},
             )
         )  # fmt: skip
+
+
+@contextlib.contextmanager
+def opened_host(binaries: Mapping[str, Path], logs: Path | None) -> Iterator[Host]:
+    """A context with a host of its own; without `logs`, its logs go with it. At its end all that it started has ended.
+
+    Raises:
+        HostError: this machine cannot run a sandbox.
+    """
+    with contextlib.closing(Sandbox()) as sandbox, contextlib.closing(Ports()) as ports:
+        yield Host(sandbox, ports, binaries, logs or sandbox.scratch / "logs")
 
 
 def clean_environment(home: Path) -> dict[str, str]:

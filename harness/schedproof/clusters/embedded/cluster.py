@@ -21,11 +21,9 @@ from schedproof.clusters.simulated_nodes import Exporters
 from schedproof.clusters.spec import REAL_EXPORTERS, ClusterSpec, NodeSpec
 from schedproof.clusters.targets import TargetsServer
 from schedproof.daemons.controller_manager import PATIENCE, start_controller_manager
-from schedproof.daemons.daemon import Host
+from schedproof.daemons.daemon import opened_host
 from schedproof.daemons.kwok import start_kwok
 from schedproof.daemons.prometheus import Prometheus, start_prometheus
-from schedproof.foundation.processes.ports import Ports
-from schedproof.foundation.processes.sandbox import Sandbox
 from schedproof.traffic.pushed import IdleReadings
 from schedproof.traffic.readings import made_up_address, node_labels
 
@@ -111,11 +109,7 @@ class EmbeddedCluster:
     def _start(self, binaries: Mapping[str, Path], logs: Path | None) -> None:
         begin = time.monotonic()
         with self._timed("sandbox"):
-            sandbox = Sandbox()
-        self._closing.callback(sandbox.close)
-        ports = Ports()
-        self._closing.callback(ports.close)
-        self.host = Host(sandbox, ports, binaries, logs or sandbox.scratch / "logs")
+            self.host = self._closing.enter_context(opened_host(binaries, logs))
         self._exporters = Exporters(self.host)
         self._closing.callback(self._exporters.close)
         self._labels = self._exporters.labels

@@ -14,10 +14,9 @@ from schedproof.clusters.api import Manifest
 from schedproof.clusters.cluster import NAMESPACE, Identity, Rbac, Site
 from schedproof.clusters.embedded.control_plane import ControlPlane
 from schedproof.clusters.targets import TargetsServer
-from schedproof.daemons.daemon import Host
+from schedproof.daemons.daemon import opened_host
 from schedproof.daemons.readings_server import ReadingsServer
-from schedproof.foundation.processes.ports import Ports
-from schedproof.foundation.processes.sandbox import Process, Sandbox
+from schedproof.foundation.processes.sandbox import Process
 
 BINARIES = ("etcd", "kube-apiserver", "kube-scheduler", "readings-server")
 
@@ -90,11 +89,7 @@ class LeanCluster:
 
     def _start(self, binaries: Mapping[str, Path], logs: Path | None, *, audited: bool) -> None:
         begin = time.monotonic()
-        sandbox = Sandbox()
-        self._closing.callback(sandbox.close)
-        ports = Ports()
-        self._closing.callback(ports.close)
-        self.host = Host(sandbox, ports, binaries, logs or sandbox.scratch / "logs")
+        self.host = self._closing.enter_context(opened_host(binaries, logs))
         self._plane = ControlPlane(self.host, bare=True, audited=audited)
         self.audit_log = self._plane.audit_log
         self.daemons = self._plane.processes

@@ -30,11 +30,9 @@ from schedproof.clusters.scripted import ScriptedPrometheus, ScriptedServers
 from schedproof.clusters.simulated_nodes import JoinedNodes
 from schedproof.clusters.spec import KindSpec, NodeSpec
 from schedproof.clusters.targets import TargetsServer
-from schedproof.daemons.daemon import Host
+from schedproof.daemons.daemon import opened_host
 from schedproof.foundation.errors import HostError, SchedproofError
 from schedproof.foundation.private import make_private
-from schedproof.foundation.processes.ports import Ports
-from schedproof.foundation.processes.sandbox import Sandbox
 from schedproof.foundation.progress import Progress
 from schedproof.traffic.readings import Reader, node_labels, wait_scraped
 
@@ -146,11 +144,7 @@ class KindCluster:
         self.timings[part] = time.monotonic() - begin
 
     def _start_host(self, binaries: Mapping[str, Path], logs: Path) -> None:
-        sandbox = Sandbox()
-        self._closing.callback(sandbox.close)
-        ports = Ports()
-        self._closing.callback(ports.close)
-        self.host = Host(sandbox, ports, binaries, logs)
+        self.host = self._closing.enter_context(opened_host(binaries, logs))
 
     @property
     def _addresses(self) -> Mapping[str, str]:

@@ -19,10 +19,9 @@ from schedproof.clusters.monitoring import CONTROL_PLANE
 from schedproof.clusters.nodes import wait_ready
 from schedproof.clusters.spec import KindSpec
 from schedproof.clusters.targets import TargetsServer
-from schedproof.daemons.daemon import Host
+from schedproof.daemons.daemon import opened_host
 from schedproof.daemons.readings_server import ReadingsServer
-from schedproof.foundation.processes.ports import Ports
-from schedproof.foundation.processes.sandbox import Process, Sandbox
+from schedproof.foundation.processes.sandbox import Process
 
 BINARIES = ("kind", "kube-scheduler", "readings-server")
 
@@ -73,11 +72,7 @@ class LeanKindCluster:
 
     def _start(self, binaries: Mapping[str, Path], image: str, logs: Path, *, audited: bool) -> None:
         begin = time.monotonic()
-        sandbox = Sandbox()
-        self._closing.callback(sandbox.close)
-        ports = Ports()
-        self._closing.callback(ports.close)
-        self.host = Host(sandbox, ports, binaries, logs)
+        self.host = self._closing.enter_context(opened_host(binaries, logs))
         spec = KindSpec(self.kubernetes, 0.0, 0, {}, audited=audited)
         nodes = KindNodes(self.host, spec, name=f"schedproof-{secrets.token_hex(3)}", image=image, keep=False)
         self._closing.callback(nodes.close)
