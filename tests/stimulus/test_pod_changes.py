@@ -169,6 +169,13 @@ def test_conditions_are_added_to_those_that_are_there(world: World) -> None:
     assert [c["type"] for c in world.pod(pod)["status"]["conditions"]] == ["PodScheduled", "Ready", "Seen"]
 
 
+def test_conditions_are_added_to_a_pod_whose_name_only_another_namespace_has(world: World) -> None:
+    world.add_namespace("other")
+    pod = world.pods.create("web", namespace="other")
+    world.pods.add_conditions(pod, "Seen")
+    assert [condition["type"] for condition in world.pod(pod)["status"]["conditions"]] == ["Seen"]
+
+
 def test_a_toleration_is_added_and_on_record(world: World) -> None:
     own, new = {"key": "a", "operator": "Exists"}, {"key": "b", "operator": "Exists"}
     pod = world.pods.create(tolerations=[own], plain=True)

@@ -398,7 +398,7 @@ class PodChanges:
 
     def add_conditions(self, pod: Pod, *types: str) -> None:
         """Write conditions into a pod's status, as controllers of their own do, beside those that are there."""
-        there = self._api.get("pods", pod.name, self._trial.namespace)["status"].get("conditions", [])
+        there = self._api.get("pods", pod.name, pod.namespace)["status"].get("conditions", [])
         more = [{"type": kind, "status": "True", "reason": "WrittenByOthers"} for kind in types]
         self.patch(pod, {"status": {"conditions": [*there, *more]}}, "status")
 
