@@ -73,6 +73,12 @@ def test_while_it_is_down_nothing_of_it_runs(world: World, candidate: CandidateC
     assert [record.case for record in world.of(Resumed)] == [CLAUSE]
 
 
+def test_it_runs_again_when_what_is_done_meanwhile_fails(world: World, candidate: CandidateChanges) -> None:
+    break_in(candidate.down())
+    assert world.attachment.acts == ["halt", "resume"]
+    assert [record.case for record in world.of(Resumed)] == [CLAUSE]
+
+
 def test_that_it_does_not_start_again_is_an_error_unless_it_was_only_tried(
     world: World, candidate: CandidateChanges, monkeypatch: pytest.MonkeyPatch
 ) -> None:

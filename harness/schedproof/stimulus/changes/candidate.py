@@ -41,11 +41,13 @@ class CandidateChanges:
         attachment = self._trial.attachment
         attachment.halt()
         self._recorder.add(Halted(case=self._clause))
-        yield
-        # Before it is started: what it asks for from its start on is behind the mark.
-        mark = self._recorder.mark()
-        attachment.resume()
-        self._recorder.add(Resumed(case=self._clause, mark=mark))
+        try:
+            yield
+        finally:
+            # Before it is started: what it asks for from its start on is behind the mark.
+            mark = self._recorder.mark()
+            attachment.resume()
+            self._recorder.add(Resumed(case=self._clause, mark=mark))
 
     def restart(self) -> None:
         """Stop its processes, and start it again."""
