@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.candidate.claims import profile_of
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.candidate.descriptor.features import contradictions, suits
 from schedproof.candidate.kinds import CommandSpec, ExtenderSpec, Scoring
 from schedproof.candidate.placeholders import fill_known, placeholders_in
@@ -23,15 +23,12 @@ from schedproof.candidate.scheduler_config import (
 from schedproof.candidate.score_weights import Share, own_share
 from schedproof.deploy.executable import program_problem
 from schedproof.documents.problems import DescriptorError, Place, Problem
+from schedproof.foundation.errors import UsageError
 from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.judge.judge import why_unclaimed
 from schedproof.run.durations import Durations
 from schedproof.run.plan import choose_jobs, expect
-
-if TYPE_CHECKING:
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.foundation.errors import UsageError
 
 _INTERPRETERS = ("python", "sh", "bash", "node", "ruby", "perl")
 

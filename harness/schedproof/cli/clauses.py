@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedproof.candidate.claims import profile_of
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.clause import Clause
 from schedproof.judge.judge import why_unclaimed
-
-if TYPE_CHECKING:
-    from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.judge.clause import Clause
 
 
 def clause_lines(candidate: Candidate | None = None) -> Iterator[str]:

@@ -6,14 +6,11 @@ import contextlib
 import math
 import shlex
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from schedproof.clusters.embedded.cluster import EmbeddedCluster
+from schedproof.foundation.progress import Progress
 from schedproof.foundation.waiting import until
 from schedproof.run.launch import Settings, launch_embedded
-
-if TYPE_CHECKING:
-    from schedproof.clusters.embedded.cluster import EmbeddedCluster
-    from schedproof.foundation.progress import Progress
 
 
 def keep_up(settings: Settings, progress: Progress, say: Callable[[str], None]) -> None:

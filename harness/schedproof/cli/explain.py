@@ -8,7 +8,7 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -16,11 +16,9 @@ from schedproof.candidate.claims import profile_of
 from schedproof.candidate.shipped import shipped_names
 from schedproof.foundation.content import content
 from schedproof.judge.catalogue import CATALOGUE
+from schedproof.judge.clause import Clause
 from schedproof.judge.codes import CODES
 from schedproof.judge.possible_codes import codes_of
-
-if TYPE_CHECKING:
-    from schedproof.judge.clause import Clause
 
 _WIDTH = 110
 _DEFECTS = 5

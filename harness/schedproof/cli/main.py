@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from schedproof import __version__
 from schedproof.cli.bench import run_benchmarks
@@ -21,6 +21,7 @@ from schedproof.cli.doctor.show import show_diagnosis
 from schedproof.cli.judge import judge_again
 from schedproof.cli.output import say
 from schedproof.cli.run import normalize, run_suites
+from schedproof.documents.problems import Problem
 from schedproof.documents.suggestions import nearest
 from schedproof.foundation.console import INTERRUPTED, tell
 from schedproof.foundation.errors import SchedproofError, UsageError
@@ -39,9 +40,6 @@ from schedproof.run.options import (
     add_options,
     folder_name,
 )
-
-if TYPE_CHECKING:
-    from schedproof.documents.problems import Problem
 
 _EXIT_CODES = """\
 exit codes: 0 all required clauses that are claimed passed; 1 one failed, or an exclusion is stale;

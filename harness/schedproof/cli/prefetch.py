@@ -16,10 +16,10 @@ from schedproof.clusters.kind.docker import require_docker
 from schedproof.clusters.node_image.image_choice import obtain_images, write_archive
 from schedproof.deploy.plugin_build.plugin_build import build_probe, has_probe, scheduler_binary
 from schedproof.foundation.errors import HostError
+from schedproof.foundation.progress import Progress
 
 if TYPE_CHECKING:
     from schedproof.candidate.descriptor.descriptor import Candidate
-    from schedproof.foundation.progress import Progress
 
 _BINARIES = {
     "embedded": (*embedded.BINARIES, *minimal.BINARIES, DRIVER),

@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from schedproof.benchmark.results import bench_schema
 from schedproof.benchmark.workloads.workload_schema import workload_schema
 from schedproof.candidate.descriptor.candidate_schema import candidate_schema
 from schedproof.clusters.cluster_schema import cluster_schema
+from schedproof.documents.json_schema import Schema
 from schedproof.history.saved import history_schema
 from schedproof.judge.claimable import CLAIMABLE
 from schedproof.run.document import report_schema
-
-if TYPE_CHECKING:
-    from schedproof.documents.json_schema import Schema
 
 SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
     {

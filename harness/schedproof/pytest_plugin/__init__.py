@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.pytest_plugin.bench import add_bench_options, is_unasked
 from schedproof.pytest_plugin.selection import candidate_of, clause_of, in_order, name_own
 from schedproof.pytest_plugin.state import handed_of, is_asked, request_of, result_of, session_of, verbosity_of
 from schedproof.run.options import CANDIDATE_HELP, add_options
 
 if TYPE_CHECKING:  # every run of pytest loads this module, also where no scheduler is tried
-    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.stimulus.case import Case
 
 __all__ = ["case", "replay"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.benchmark.replay import Replay
+from schedproof.benchmark.results import BenchDocument
 from schedproof.foundation.console import open_console
 from schedproof.foundation.errors import SchedproofError, UsageError
 from schedproof.foundation.progress import ConsoleProgress
@@ -16,7 +17,6 @@ from schedproof.run.options import BENCH_OPTIONS, OPTIONS, add_options
 
 if TYPE_CHECKING:  # as in state
     from schedproof.benchmark.bench import Bench
-    from schedproof.benchmark.results import BenchDocument
 
 _SUITE = "test_speed.py"
 

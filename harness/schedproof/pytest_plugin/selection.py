@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from schedproof.candidate.claims import OWN
+from schedproof.candidate.descriptor.descriptor import Candidate
 from schedproof.judge.catalogue import BASICS, BINDS, CATALOGUE
 from schedproof.judge.own import is_own, own_clause
 
 if TYPE_CHECKING:  # as in state
-    from schedproof.candidate.descriptor.descriptor import Candidate
     from schedproof.run.request import RunRequest
 
 

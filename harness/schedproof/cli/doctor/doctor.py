@@ -10,15 +10,16 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from schedproof.binaries import lock as locked
 from schedproof.binaries import toolchain
 from schedproof.binaries.cache import cache_dir
 from schedproof.binaries.download import unreachable
+from schedproof.binaries.goversion import GoVersion
 from schedproof.binaries.lock import DEFAULT_KUBERNETES, Build, Lock
 from schedproof.binaries.release import MIRROR, POLICY, Asset, Policy, policy
 from schedproof.binaries.resolve import Resolved, locate, setting
+from schedproof.binaries.toolchain import Go
 from schedproof.cli.doctor.check import GIB, Check, gib
 from schedproof.cli.doctor.kind import KindHost, kind_checks
 from schedproof.clusters.embedded import cluster as embedded
@@ -26,10 +27,6 @@ from schedproof.clusters.kind import cluster as kind
 from schedproof.foundation.errors import UsageError
 from schedproof.foundation.processes.machine import available_memory
 from schedproof.run.plan import fitting_jobs
-
-if TYPE_CHECKING:
-    from schedproof.binaries.goversion import GoVersion
-    from schedproof.binaries.toolchain import Go
 
 _OLDEST_PYTHON = (3, 11)
 _DISK_TO_BUILD = 9 * GIB  # 8 in Go's own caches, which lie beside ours unless told otherwise, and 1 in ours
