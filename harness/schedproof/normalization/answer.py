@@ -73,6 +73,25 @@ class Surface(Protocol):
     def close(self) -> None: ...
 
 
+class SurfaceAround:
+    """A `Surface` that asks another one; a subclass does something of its own in `ask`."""
+
+    def __init__(self, surface: Surface) -> None:
+        self._surface = surface
+        self.name, self.nodes = surface.name, surface.nodes
+        self.fewest, self.most = surface.fewest, surface.most
+
+    @property
+    def waited(self) -> float:
+        return self._surface.waited
+
+    def ask(self, readings: Readings) -> Answer:
+        return self._surface.ask(readings)
+
+    def close(self) -> None:
+        self._surface.close()
+
+
 def readings_to_json(readings: Readings) -> list[list[Any]]:
     """JSON has no NaN and no infinities: they become strings."""
     return [[node, _to_json(reading)] for node, reading in readings]

@@ -15,6 +15,7 @@ from schedproof.foundation.disk import FREE_SPACE, DiskSpace
 from schedproof.foundation.errors import HostError
 from schedproof.foundation.private import make_private, open_private
 from schedproof.foundation.redaction import SECRETS
+from schedproof.foundation.waiting import NotYet
 from schedproof.history.acts import Missed, Run, Tried, Trouble
 from schedproof.history.history import History
 from schedproof.history.index import Index
@@ -161,6 +162,17 @@ class Recorder:
             # Others write to this disk as well, and not all of them say when they cannot.
             self._failure = self._disk.exit_error()
         return self._failure
+
+    def require_shown(self, resource: str, manifest: Manifest) -> None:
+        """Refuse to go on until the watch of a resource has shown this version of an object.
+
+        Raises:
+            NotYet: that watch is behind.
+        """
+        self.check()
+        metadata = manifest["metadata"]
+        if self.versions.get(metadata["uid"], 0) < int(metadata["resourceVersion"]):
+            raise NotYet(f"the watch of {resource} is behind")
 
     def follow_scores(self, tail: ScoreTail) -> None:
         """Read the scores that a scheduler logs, whenever the history is asked for."""

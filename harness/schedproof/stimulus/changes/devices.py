@@ -88,11 +88,8 @@ class DraChanges:
             return
 
         def probe() -> None:
-            self._recorder.check()
             for claim in self._claims():
-                metadata = claim["metadata"]
-                if self._recorder.versions.get(metadata["uid"], 0) < int(metadata["resourceVersion"]):
-                    raise NotYet(f"the watch of {_CLAIMS} is behind")
+                self._recorder.require_shown(_CLAIMS, claim)
 
         wait_for(probe, OBJECT_SHOWN, what="the watch to show ResourceClaims", wake=self._recorder.changed)
 

@@ -84,11 +84,8 @@ class VolumeChanges:
         """What became of volumes and claims is judged by the record, and the watch of them may be behind the others."""
 
         def probe() -> None:
-            self._recorder.check()
             for resource, name, namespace in self._there:
-                metadata = self._api.get(resource, name, namespace)["metadata"]
-                if self._recorder.versions.get(metadata["uid"], 0) < int(metadata["resourceVersion"]):
-                    raise NotYet(f"the watch of {resource} is behind")
+                self._recorder.require_shown(resource, self._api.get(resource, name, namespace))
 
         wait_for(probe, OBJECT_SHOWN, what="the watches to show volumes and claims", wake=self._recorder.changed)
 

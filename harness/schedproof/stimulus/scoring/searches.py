@@ -19,6 +19,7 @@ from schedproof.normalization.answer import (
     Case,
     Readings,
     Surface,
+    SurfaceAround,
     case_from_json,
     case_to_json,
     readings_to_json,
@@ -267,26 +268,18 @@ class ScoreSearches:
         ))  # fmt: skip
 
 
-class _Remembering:
+class _Remembering(SurfaceAround):
     """A surface that answers a question again as it did before."""
 
     def __init__(self, surface: Surface, answers: dict[Readings, Answer]) -> None:
-        self._surface, self._answers = surface, answers
-        self.name, self.nodes = surface.name, surface.nodes
-        self.fewest, self.most = surface.fewest, surface.most
+        super().__init__(surface)
+        self._answers = answers
 
     def ask(self, readings: Readings) -> Answer:
         key = tuple(sorted(readings, key=lambda one: one[0]))
         if key not in self._answers:
-            self._answers[key] = self._surface.ask(readings)
+            self._answers[key] = super().ask(readings)
         return self._answers[key]
-
-    @property
-    def waited(self) -> float:
-        return self._surface.waited
-
-    def close(self) -> None:
-        self._surface.close()
 
 
 def _address(node: Manifest) -> str:

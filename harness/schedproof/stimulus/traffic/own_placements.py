@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from schedproof.foundation.waiting import until
-from schedproof.normalization.answer import Answer, Readings, Surface
+from schedproof.normalization.answer import Answer, Readings, Surface, SurfaceAround
 from schedproof.stimulus.trial import Trial
 
 
@@ -40,26 +40,16 @@ class OwnPlacements:
             until(time.monotonic() + since + self._counting - self._trial.recorder.now())
 
 
-class ApartSurface:
+class ApartSurface(SurfaceAround):
     """A surface that is asked once nothing before the question can count."""
 
     def __init__(self, surface: Surface, placements: OwnPlacements) -> None:
-        self._surface, self._placements = surface, placements
-        self.name, self.nodes = surface.name, surface.nodes
-        self.fewest, self.most = surface.fewest, surface.most
+        super().__init__(surface)
+        self._placements = placements
 
     def ask(self, readings: Readings) -> Answer:
         """Ask, and note that it was asked."""
         self._placements.wait()
-        answer = self._surface.ask(readings)
+        answer = super().ask(readings)
         self._placements.note_question()
         return answer
-
-    @property
-    def waited(self) -> float:
-        """Seconds for which answers were awaited."""
-        return self._surface.waited
-
-    def close(self) -> None:
-        """Close the surface."""
-        self._surface.close()

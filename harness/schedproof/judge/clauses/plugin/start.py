@@ -101,18 +101,25 @@ def judge_args_typed(history: History, case: str) -> Finding:
     return passed(f"{', '.join(attempt.arg for attempt in tried)}: a value of another type fails the start by name")
 
 
-def judge_args_unknown(history: History, case: str) -> Finding:
-    """An unknown arg of a plugin fails the start, with a message that names it."""
+def _untried(history: History, case: str, untried: str, *, with_args: bool) -> Finding | None:
+    """Why nothing can be said of starts with changed args; None where there were some.
+
+    `untried`: the finding's summary where there were none. `with_args`: whether only plugins with args count.
+    """
     if not history.configuration:
         return invalid("nothing-started", "no scheduler was started")
-    if not any(args for _, _, args in own_args(history.configuration)):
+    if not any(args or not with_args for _, _, args in own_args(history.configuration)):
         return not_claimed("its configuration has no args for a plugin of its own")
     if any(history.of(StartFailed)):
         return invalid("does-not-start", "the candidate does not start (see core/alive)")
-    tried = list(history.of(Tried, case))
-    if not tried:
-        return invalid("not-tried", "no arg was tried")
-    for attempt in tried:
+    return None if any(history.of(Tried, case)) else invalid("not-tried", untried)
+
+
+def judge_args_unknown(history: History, case: str) -> Finding:
+    """An unknown arg of a plugin fails the start, with a message that names it."""
+    if (finding := _untried(history, case, "no arg was tried", with_args=True)) is not None:
+        return finding
+    for attempt in history.of(Tried, case):
         arg, status = attempt.arg, attempt.code
         if status is None:
             code, text = (
@@ -136,15 +143,9 @@ def judge_args_defaults(history: History, case: str) -> Finding:
     kube-scheduler tells which plugin's factory has returned an error. A factory is called with nil where there is no
     pluginConfig for its plugin.
     """
-    if not history.configuration:
-        return invalid("nothing-started", "no scheduler was started")
-    if not any(True for _ in own_args(history.configuration)):
-        return not_claimed("its configuration has no args for a plugin of its own")
-    if any(history.of(StartFailed)):
-        return invalid("does-not-start", "the candidate does not start (see core/alive)")
+    if (finding := _untried(history, case, "no arg was left out", with_args=False)) is not None:
+        return finding
     tried = list(history.of(Tried, case))
-    if not tried:
-        return invalid("not-tried", "no arg was left out")
     for attempt in tried:
         crash = next((line for line in attempt.log if _PANIC.match(line)), "")
         code = attempt.code or 0
