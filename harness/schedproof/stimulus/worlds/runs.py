@@ -6,8 +6,8 @@ import functools
 from collections.abc import Mapping
 from typing import Any
 
-from schedproof.foundation.deadlines import AGAIN
-from schedproof.foundation.waiting import NotYet
+from schedproof.foundation.deadlines import AGAIN, OBJECT_SHOWN
+from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.acts import PodCreated
 from schedproof.oracle.manifest import occupants
 from schedproof.oracle.ports import port_conflicts
@@ -167,7 +167,18 @@ class WorldRuns:
             pod = self._pods.create(name, role="filler", scheduler_name=FILLER, **spec)
         if late:
             self._pods.bind_elsewhere(pod, step["node"])
+            self._await_placed(pod)
         self._named[name] = pod
+
+    def _await_placed(self, pod: Pod) -> None:
+        """Wait until the watch has shown a pod on its node: a step that ends it passes over what has none."""
+
+        def probe() -> None:
+            self._recorder.check()
+            if not self._pods.was_bound(pod):
+                raise NotYet("the watch is behind")
+
+        wait_for(probe, OBJECT_SHOWN, what=f"the watch to show {pod.name} on its node", wake=self._recorder.changed)
 
     def _namespace(self, elsewhere: str) -> str:
         return self._beside if elsewhere == BESIDE else elsewhere
