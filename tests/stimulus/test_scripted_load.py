@@ -1,0 +1,228 @@
+"""What a case does to the load and to its readings: what is scripted, what is on record, and how it is taken back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from schedproof.candidate.claims import NetworkClaims
+from schedproof.history.acts import LineFault, NodesLoad
+from schedproof.proxies.exchange import Fault
+from schedproof.stimulus.changes.nodes import NodeChanges
+from schedproof.stimulus.traffic.load import LoadChanges
+from schedproof.traffic.script import Script
+
+from .world import CLAUSE, NODES, World
+
+RECEIVED, SENT = "node_network_receive_bytes_total", "node_network_transmit_bytes_total"
+CLAIMS = NetworkClaims(RECEIVED, "receive", window=0.2, resolution=0.1)
+LOAD = {"node-1": 1000.0, "node-2": 3000.0}
+CLUSTERS = "http://cluster"
+
+
+class PlayedPrometheus:
+    """A server that can be scripted; `acts` is what was done to all of them, in order."""
+
+    def __init__(self, number: int, acts: list[Any]) -> None:
+        self.url, self._acts = f"http://scripted-{number}", acts
+        self.scripts: list[Script] = []
+
+    def wait_ready(self) -> None:
+        self._acts.append(("ready", self.url))
+
+    def script(self, script: Script) -> None:
+        self._acts.append(("script", self.url))
+        self.scripts.append(script)
+
+    def close(self) -> None:
+        self._acts.append(("close", self.url))
+
+
+class PlayedTap:
+    """The candidate's line to Prometheus."""
+
+    def __init__(self, acts: list[Any]) -> None:
+        self._acts, self._upstream = acts, CLUSTERS
+
+    @property
+    def upstream(self) -> str:
+        return self._upstream
+
+    @upstream.setter
+    def upstream(self, url: str) -> None:
+        self._acts.append(("lead to", url))
+        self._upstream = url
+
+    def inject(self, fault: Fault) -> None:
+        self._acts.append(("inject", fault))
+
+    def heal(self) -> None:
+        self._acts.append(("heal",))
+
+    def release(self) -> None:
+        self._acts.append(("release",))
+
+
+class Traffic:
+    """A world whose Prometheus servers are played, and the load of a case in it."""
+
+    def __init__(self, world: World) -> None:
+        self.acts: list[Any] = []
+        """What was done to servers, to the candidate's line and to the nodes, in order."""
+        self.servers: list[PlayedPrometheus] = []
+        world.cluster.prometheus_url = CLUSTERS
+        world.cluster.scripted_metrics = self._new_server
+        world.cluster.set_load = lambda rates, direction: self.acts.append(("packets", dict(rates), direction))
+        world.attachment.prometheus = PlayedTap(self.acts)  # type: ignore[attr-defined]
+        world.attachment.asks_prometheus = True  # type: ignore[attr-defined]
+        world.trial.reserved_nodes = ("reserved",)
+        self.world = world
+        self.load = LoadChanges(world.context, CLAIMS, NodeChanges(world.context, world.sight), world.sight)
+
+    def _new_server(self) -> PlayedPrometheus:
+        self.servers.append(PlayedPrometheus(len(self.servers), self.acts))
+        return self.servers[-1]
+
+    @property
+    def script(self) -> Script:
+        """What was scripted last."""
+        return self.servers[-1].scripts[-1]
+
+    def rates(self, metric: str = RECEIVED, device: str = "eth0") -> dict[str, float]:
+        """What flows now by the last script."""
+        return {node: counter.phases[-1][1] for node, counter in self.script.counters[metric, device].items()}
+
+
+@pytest.fixture
+def traffic(make_world: Any) -> Traffic:
+    return Traffic(make_world(network=CLAIMS))
+
+
+def test_the_candidate_is_led_to_a_server_that_is_ready_and_scripted(traffic: Traffic) -> None:
+    assert [traffic.load.script(LOAD), traffic.load.script(LOAD)] == [0, 1]
+    assert traffic.acts == [
+        (what, f"http://scripted-{number}") for number in range(2) for what in ("ready", "script", "lead to")
+    ]
+    assert traffic.load.phases == [LOAD, LOAD]
+    records = traffic.world.of(NodesLoad)
+    assert [(one.case, one.phase, one.traffic, one.source) for one in records] == [
+        (CLAUSE, 0, LOAD, "scripted"), (CLAUSE, 1, LOAD, "scripted"),
+    ]  # fmt: skip
+
+
+def test_the_harness_own_node_is_as_loud_as_the_loudest_and_the_other_direction_is_turned_around(
+    traffic: Traffic,
+) -> None:
+    traffic.load.script(LOAD)
+    assert traffic.rates() == {**LOAD, "reserved": 3000.0}
+    sent = traffic.rates(SENT)
+    assert sent["node-1"] == 3000.0
+    assert min(sent, key=lambda node: sent[node]) != "node-1"
+
+
+def test_a_load_that_has_changed_was_another_one_before(traffic: Traffic) -> None:
+    traffic.load.script(LOAD, before={"node-1": 7.0, "node-2": 5.0}, changed=2.0)
+    (begin, before), (change, now) = traffic.script.counters[RECEIVED, "eth0"]["node-1"].phases
+    assert (before, now) == (7.0, 1000.0)
+    assert change - begin == pytest.approx(2 * CLAIMS.window + 5)
+
+
+def test_what_is_not_to_be_taken_for_the_load_is_scripted_beside_it(traffic: Traffic) -> None:
+    beside = traffic.load.other_devices[0]
+    traffic.load.script(
+        LOAD, devices={beside: {"node-1": 9.0, "node-2": 8.0}}, other_way={"node-1": 1.0, "node-2": 2.0},
+        totals={"node-1": 77.0}, rebooted=["node-2"], replicated=["node-1"],
+    )  # fmt: skip
+    assert traffic.rates(RECEIVED, beside) == {"node-1": 9.0, "node-2": 8.0, "reserved": 9.0}
+    assert traffic.rates(SENT) == {"node-1": 1.0, "node-2": 2.0, "reserved": 2.0}
+    counters = traffic.script.counters[RECEIVED, "eth0"]
+    assert counters["node-1"].start_value == 77.0
+    assert (counters["node-1"].reset, counters["node-2"].every) == (math.inf, CLAIMS.window)
+    assert counters["node-2"].reset < math.inf
+    assert traffic.script.replicated == {"node-1"}
+
+
+def test_readings_that_have_ended_are_no_load_but_a_fault(traffic: Traffic) -> None:
+    traffic.load.end_readings(LOAD)
+    counters = traffic.script.counters[RECEIVED, "eth0"]
+    assert all(counters[node].gone < math.inf for node in NODES)
+    assert [record.traffic for record in traffic.world.of(NodesLoad)] == [{}]
+    assert [(record.line, record.fault, record.on) for record in traffic.world.of(LineFault)] == [
+        ("prometheus", "stale", True)
+    ]
+
+
+def test_samples_of_which_none_is_a_number_are_no_load_but_a_fault(traffic: Traffic) -> None:
+    traffic.load.spoil_readings()
+    assert all(math.isnan(counter.start_value) for counter in traffic.script.counters[RECEIVED, "eth0"].values())
+    assert [record.traffic for record in traffic.world.of(NodesLoad)] == [{}]
+    assert [record.fault for record in traffic.world.of(LineFault)] == ["NaN"]
+
+
+def test_a_prometheus_without_anything_is_not_scripted(traffic: Traffic) -> None:
+    traffic.load.empty_prometheus()
+    assert traffic.acts == [("ready", "http://scripted-0"), ("lead to", "http://scripted-0")]
+    assert [record.fault for record in traffic.world.of(LineFault)] == ["empty"]
+
+
+def test_where_no_node_is_scraped_nothing_is_known_of_the_harness_own_either(traffic: Traffic) -> None:
+    traffic.load.lose_all_nodes()
+    assert traffic.rates() == {}
+    assert [record.fault for record in traffic.world.of(LineFault)] == ["no node"]
+
+
+def test_a_broken_line_is_on_record_until_it_is_healed(traffic: Traffic) -> None:
+    began = traffic.world.recorder.now()
+    traffic.load.break_prometheus(Fault.DOWN)
+    traffic.load.heal_prometheus()
+    assert traffic.acts == [("inject", Fault.DOWN), ("heal",)]
+    assert [(record.fault, record.on) for record in traffic.world.of(LineFault)] == [
+        (Fault.DOWN.value, True),
+        ("", False),
+    ]
+    assert began <= traffic.load.broken_at <= traffic.world.recorder.now()
+
+
+def test_healing_mends_the_line_and_lets_go_what_waits(traffic: Traffic) -> None:
+    traffic.load.heal()
+    assert traffic.acts == [("heal",), ("release",)]
+
+
+def test_packets_are_sent_in_the_claimed_direction_and_silenced_at_the_end(
+    traffic: Traffic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    up = iter([{"node-1": 1.0, "node-2": 0.0}, {"node-1": 1.0, "node-2": 1.0}])
+    monkeypatch.setattr(traffic.load, "reading", lambda _query: next(up))
+    assert traffic.load.send(LOAD) == 0
+    assert next(up, None) is None, "scrapes that have failed are waited for"
+    traffic.load.undo()
+    silent = dict.fromkeys((*NODES, "reserved"), 0.0)
+    assert traffic.acts == [
+        ("lead to", CLUSTERS), ("packets", {**LOAD, "reserved": 3000.0}, "receive"),
+        ("lead to", CLUSTERS), ("packets", silent, "receive"),
+    ]  # fmt: skip
+    assert [record.source for record in traffic.world.of(NodesLoad)] == ["packets"]
+
+
+def test_undo_leads_the_candidate_back_before_its_servers_end(traffic: Traffic) -> None:
+    traffic.load.even_out()
+    traffic.load.script(LOAD)
+    del traffic.acts[:]
+    traffic.load.undo()
+    assert traffic.acts == [("lead to", CLUSTERS), ("close", "http://scripted-0"), ("close", "http://scripted-1")]
+
+
+def test_all_servers_but_the_last_can_be_ended_before(traffic: Traffic) -> None:
+    for _ in range(2):
+        traffic.load.script(LOAD)
+    traffic.load.end_others(traffic.servers[1])  # type: ignore[arg-type]
+    traffic.load.undo()
+    assert [act for act in traffic.acts if act[0] == "close"] == [
+        ("close", "http://scripted-0"), ("close", "http://scripted-1"),
+    ]  # fmt: skip
+
+
+def test_reversed_totals_rank_nodes_the_other_way_round(traffic: Traffic) -> None:
+    assert traffic.load.reversed_totals(LOAD) == {"node-2": 1e9, "node-1": 1e10}
