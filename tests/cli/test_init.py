@@ -137,7 +137,7 @@ def test_a_name_that_is_none_is_refused_with_one_that_is(
 ) -> None:
     err = refused(capsys, "plugin", str(tmp_path / name))
     assert repr(name) in err
-    assert f"such as {suggested}" in err
+    assert f"for example {suggested}" in err
     assert not list(tmp_path.iterdir())
 
 
@@ -145,7 +145,7 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, capsys: pyt
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / ".hidden").write_text("precious")
-    assert "it holds .hidden" in refused(capsys, "extender", str(folder))
+    assert "it contains .hidden" in refused(capsys, "extender", str(folder))
     assert files(folder) == {".hidden": "precious"}
 
 

@@ -102,7 +102,7 @@ def test_what_listened_and_was_told_to_end_has_not_crashed(codes: Sequence[int |
 def test_a_kernel_that_lists_no_children_is_told() -> None:
     h = HistoryBuilder()
     h.add(ProcessEvent(name="candidate tested", event="unwatched"))
-    told(h.verdict(ALIVE), "passed", "", "could not be watched")
+    told(h.verdict(ALIVE), "passed", "", "were not watched")
 
 
 def test_a_crash_is_on_the_timeline() -> None:

@@ -108,7 +108,7 @@ def test_the_timeline_tells_what_happened_in_the_order_of_time() -> None:
     assert lines(h) == [
         "load (scripted, B/s): node-1 100, node-2 1,500",
         "harness creates probe pod sp-tested/probe-1",
-        "candidate asks Prometheus: rate(x[2s]) -> 200 in 5 ms",
+        "candidate queries Prometheus: rate(x[2s]) -> 200 in 5 ms",
         "extender filter for sp-tested/probe-1 -> 200 in 3 ms {}",
         "candidate-tested binds probe-1 to node-2: 409",
         "candidate-tested binds probe-1 to node-1: 201",

@@ -488,11 +488,11 @@ def test_malformed_calls_that_are_refused_pass() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"error": "", "answer": "{}"}, "filter answered 200 ({})"),
-        ({"status": 302, "error": ""}, "filter answered 302"),
-        ({"status": 0, "error": "", "json": False}, "filter answered not at all"),
+        ({"error": "", "answer": "{}"}, "filter responded with 200 ({})"),
+        ({"status": 302, "error": ""}, "filter responded with 302"),
+        ({"status": 0, "error": "", "json": False}, "filter responded with nothing"),
         # What the tap says where nobody answers.
-        ({"status": 502, "error": "", "json": False}, "filter answered 502"),
+        ({"status": 502, "error": "", "json": False}, "filter responded with 502"),
     ],
 )
 def test_a_malformed_call_that_is_taken_or_that_kills_fails(fields: dict[str, Any], words: str) -> None:

@@ -18,7 +18,7 @@ ANSWERS = "extender/answers"
 BINDS = {**EXTENDER, "bindVerb": "bind", "preemptVerb": "preempt"}
 WAITS = dataclasses.replace(CLAIMS, network=dataclasses.replace(NETWORK, on_outage="wait"))
 BROKEN = [
-    ({"status": 500, "json": False, "answer": "division by zero"}, "answered 500 (division by zero)"),
+    ({"status": 500, "json": False, "answer": "division by zero"}, "responded with 500 (division by zero)"),
     ({"status": 404, "json": False, "answer": "not found"}, "404"),
     ({"status": 0, "json": False}, ""),
     ({"status": 502, "json": False}, "502"),
@@ -75,7 +75,7 @@ def test_a_call_that_hangs_is_charged_to_the_case_in_which_it_began() -> None:
     assert unscored(history, "network/stale-series") == ""
     assert [call.pod for call in calls(history, "prioritizeVerb", "network/stale-series")] == ["sp-tested/probe-2"]
     assert not any("probe-1" in line for line in timeline(history, "network/stale-series").make())
-    assert any("no answer in 15000 ms" in line for line in timeline(history, "network/prometheus-error").make())
+    assert any("no response in 15000 ms" in line for line in timeline(history, "network/prometheus-error").make())
 
 
 def test_an_extender_that_was_never_called_shows_nothing() -> None:

@@ -71,7 +71,7 @@ def test_normalize_score_alone_is_told_of_by_its_raw_scores():
 def test_what_fails_now_and_then_says_so():
     history = tried("normalize/order", "extender")
     history.scoring("extender", (READINGS, WRONG), steady=False)
-    told(history.verdict(), "failed", "wrong-scores", "not every time")
+    told(history.verdict(), "failed", "wrong-scores", "not each time")
 
 
 def test_a_candidate_that_answers_nothing_has_no_order():

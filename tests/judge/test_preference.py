@@ -179,13 +179,13 @@ def test_feasible_first_is_judged_by_placement() -> None:
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ({"status": 400}, "; Prometheus answered 400 to its query rate(x[2ss])"),
+        ({"status": 400}, "; Prometheus responded with 400 to its query rate(x[2ss])"),
         ({"answer": '{"status": "success", "data": {"result": []}}'}, "; its query finds no series: rate(x[2ss])"),
         ({"answer": '{"status": "success", "data": {"result": [{}]}}'}, ""),
         ({"status": 503, "fault": "503"}, ""),
         (
             {"status": 0, "fault": "hang"},
-            "; it asked Prometheus nothing more after a request that was never answered, which needs a time-out",
+            "; it sent no more queries to Prometheus after a request without a response: requests need a timeout",
         ),
     ],
 )
@@ -676,7 +676,7 @@ def test_what_is_let_go_together_is_excused_where_what_comes_apart_is_right() ->
     chosen = iter([OTHER, *[BEST] * 5, *[quietest(AFTER)] * 6])
     together = refused(spread, role="together", apart=False)
     told(together.verdict(), "failed", "probe-not-on-quietest")
-    told(refused(quietest, world=together).verdict(), "passed", "", "1 probes soon after others")
+    told(refused(quietest, world=together).verdict(), "passed", "", "1 probes soon after other placements")
 
 
 def test_what_was_never_refused_proves_nothing() -> None:

@@ -141,14 +141,14 @@ def test_without_a_claimed_policy_it_only_must_not_block(chosen: str) -> None:
 @pytest.mark.parametrize(
     ("policy", "chosen", "spec", "why"),
     [
-        ("neutral", "node-3", {}, "competes as the median of those known"),
-        ("avoid", "node-3", {}, "is chosen only where no known node fits"),
-        ("avoid", "node-3", PAIR, "is chosen only where no known node fits"),
+        ("neutral", "node-3", {}, "competes as the median of the known nodes"),
+        ("avoid", "node-3", {}, "is chosen only if no known node is feasible"),
+        ("avoid", "node-3", PAIR, "is chosen only if no known node is feasible"),
         ("reject", "node-3", {}, "is never chosen"),
         ("reject", "node-3", PAIR, "is never chosen"),
-        ("neutral", "node-2", {}, "does not change that node-1 is the quietest of those known"),
-        ("avoid", "node-2", {}, "does not change that node-1 is the quietest of those known"),
-        ("reject", "node-4", {}, "does not change that node-1 is the quietest of those known"),
+        ("neutral", "node-2", {}, "does not change that node-1 is the quietest of the known nodes"),
+        ("avoid", "node-2", {}, "does not change that node-1 is the quietest of the known nodes"),
+        ("reject", "node-4", {}, "does not change that node-1 is the quietest of the known nodes"),
     ],
 )
 def test_a_choice_against_the_claimed_policy_fails(policy: str, chosen: str, spec: dict[str, Any], why: str) -> None:
@@ -484,7 +484,7 @@ def went_wrong(*, empty_after: bool) -> str:
 
 def test_what_the_harness_had_staged_is_not_said_of_the_candidate_s_query() -> None:
     assert "finds no series" not in went_wrong(empty_after=False)
-    assert "the harness had staged an outage of Prometheus until 0." in went_wrong(empty_after=False)
+    assert "the harness caused an outage of Prometheus until 0." in went_wrong(empty_after=False)
     assert "; its query finds no series: rate(x[2ss])" in went_wrong(empty_after=True)
 
 

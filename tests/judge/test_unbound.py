@@ -87,7 +87,7 @@ def test_what_the_harness_had_broken_is_not_blamed_on_who_answered() -> None:
     h = HistoryBuilder(FIT)
     h.pod("probe")
     h.query("rate(x[2s])", status=503, fault="503")
-    assert "Prometheus, whose line the harness had broken, answered 503" in unbound(h)
+    assert "Prometheus, whose line the harness had broken, responded with 503" in unbound(h)
 
 
 def test_of_a_candidate_that_does_nothing_that_is_said() -> None:
@@ -128,5 +128,5 @@ def test_the_timeline_tells_what_the_harness_did_to_nodes_and_lines() -> None:
     h.pod("probe", role="outage")
     h.expect("probe", "bound")
     lines = "\n".join(h.verdict().evidence["timeline"])
-    told_of = ("prometheus: down", "on-outage: schedule", "k=:NoSchedule", "cordoned True", "joins", "is gone", "stops")
+    told_of = ("prometheus: down", "on-outage: schedule", "k=:NoSchedule", "cordoned True", "joins", "is deleted", "stops")
     assert [words for words in told_of if words not in lines] == []

@@ -32,24 +32,24 @@ CRASHED, REFUSED = Answer(crash="panic: integer divide by zero"), Answer(refusal
 BLAMED = {
     "a score beyond the scale": ("range", [([1, 2], [101, 0])], "node a scores 101, which is outside 0 to 100"),
     "a negative score": ("range", [([1, 2], [5, -1])], "node b scores -1"),
-    "a float": ("range", [([1, 2], [99.5, 0])], "no integer"),
-    "a whole float": ("range", [([1, 2], [99.0, 0])], "no integer"),
-    "order": ("order", [([1, 2, 3], [50, 60, 0])], "than b (1 B/s to 2 B/s), and scores lower (50 to 60)"),
-    "order far apart": ("order", [([1, 2, 3], [50, 40, 60])], "node b carries less traffic than c"),
+    "a float": ("range", [([1, 2], [99.5, 0])], "not an integer"),
+    "a whole float": ("range", [([1, 2], [99.0, 0])], "not an integer"),
+    "order": ("order", [([1, 2, 3], [50, 60, 0])], "than b (1 B/s and 2 B/s), but scores lower (50 and 60)"),
+    "order far apart": ("order", [([1, 2, 3], [50, 40, 60])], "node b has less traffic than c"),
     "resolution": ("strict", [([1e6, 1.2e6], [7, 7])], "differ by more than the claimed 10%"),
-    "the quietest is not on top": ("best-is-top", [([1, 2], [5, 6])], "is the quietest (1 B/s), and b scores higher"),
+    "the quietest is not on top": ("best-is-top", [([1, 2], [5, 6])], "is the quietest (1 B/s), but b scores higher"),
     "the best is not the most": ("best-is-max", [([1, 2], [99, 0])], "scores 99, not 100"),
-    "the loudest has some": ("worst-is-min", [([1, 2], [100, 1])], "is the loudest (2 B/s), and scores 1, not 0"),
-    "equals": ("equal", [([3, 1, 3], [4, 100, 5])], "nodes a and c both carry 3 B/s, and score 4 and 5"),
+    "the loudest has some": ("worst-is-min", [([1, 2], [100, 1])], "is the busiest (2 B/s), but scores 1, not 0"),
+    "equals": ("equal", [([3, 1, 3], [4, 100, 5])], "nodes a and c both carry 3 B/s, but score 4 and 5"),
     "order of nodes": ("permutation", [([1, 2], [100, 0]), ([1, 2], [100, 1])], "the order of the nodes has changed"),
     "unit": ("scale", [([1, 2], [100, 0]), ([2, 4], [90, 0])], "only the unit of the readings has changed"),
-    "memory": ("repeat", [([1, 2], [9, 0]), ([2, 1], [0, 9]), ([1, 2], [8, 0])], "asked as number 3"),
-    "a lost node": ("same-nodes", [([1, 2], [9])], "node b was asked about, and has no score"),
-    "a node twice": ("same-nodes", [([1, 2], TWICE)], "a was asked about, and has 2 scores"),
-    "a stranger": ("same-nodes", [([1], [1]), ([1, 2], [9, 8, 7])], "node c was not asked about"),
+    "memory": ("repeat", [([1, 2], [9, 0]), ([2, 1], [0, 9]), ([1, 2], [8, 0])], "asked as question 3"),
+    "a lost node": ("same-nodes", [([1, 2], [9])], "node b is in the question, but has no score"),
+    "a node twice": ("same-nodes", [([1, 2], TWICE)], "a is in the question, but has 2 scores"),
+    "a stranger": ("same-nodes", [([1], [1]), ([1, 2], [9, 8, 7])], "node c is not in the question"),
     "a crash": ("same-nodes", [([1, 2], CRASHED)], "crashed: panic: integer divide by zero"),
     "a refusal": ("same-nodes", [([1, 2], REFUSED)], "refused: no sample for b"),
-    "a filtered node": ("same-nodes", [([1, 2], ONE)], "b was asked about, and is not considered"),
+    "a filtered node": ("same-nodes", [([1, 2], ONE)], "b is in the question, but is excluded"),
     "a crash without traffic": ("zero", [([0, 0], CRASHED)], "crashed"),
     "a preference without traffic": ("zero", [([0, 0], [1, 0])], "both carry 0 B/s"),
     "a crash of one": ("single", [([5], CRASHED)], "crashed"),
@@ -109,7 +109,7 @@ def test_a_rule_lets_pass(what):
 
 def test_nodes_without_a_sample_may_be_rejected_where_that_is_claimed():
     asked = ([1, None], Answer((("a", 100),), filtered=("b",)))
-    assert "not considered" in said("nonfinite", asked)
+    assert "is excluded" in said("nonfinite", asked)
     assert said("nonfinite", asked, promises=Promises(on_missing="reject")) == ""
 
 

@@ -46,7 +46,7 @@ def test_the_smallest_case_is_told():
     failing = found(quietest_last, "order", cases=200).failing
     assert failing is not None
     assert sorted(value for _, value in failing.case[0]) == [0.0, 1.0]
-    assert failing.text.endswith(" (0 B/s to 1 B/s), and scores lower (0 to 1)")
+    assert failing.text.endswith(" (0 B/s and 1 B/s), but scores lower (0 and 1)")
 
 
 def counted(score, asked):

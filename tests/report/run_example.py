@@ -79,7 +79,7 @@ def result() -> RunResult:
             "network/least-traffic",
             "required",
             "failed",
-            "9 of 14 probes did not land on the quietest node",
+            "9 of 14 probes did not go to the quietest node",
             evidence,
             code="probe-not-on-quietest",
         ),

@@ -38,12 +38,12 @@ def test_what_goes_together_is_taken(given: dict[str, Any]) -> None:
     ("given", "said"),
     [
         ({"cluster": "kwok"}, "--cluster kwok: unknown kind of cluster"),
-        ({"keep_cluster": True}, "--keep-cluster does not go with --cluster embedded"),
-        ({"kubeconfig": Path("k")}, "--kubeconfig does not go with --cluster embedded"),
-        ({"cluster": "kind", "allow_node_changes": True}, "--allow-node-changes does not go with --cluster kind"),
+        ({"keep_cluster": True}, "--keep-cluster is not supported with --cluster embedded"),
+        ({"kubeconfig": Path("k")}, "--kubeconfig is not supported with --cluster embedded"),
+        ({"cluster": "kind", "allow_node_changes": True}, "--allow-node-changes is not supported with --cluster kind"),
         ({"kubernetes": "1.12"}, "no binaries are pinned for Kubernetes '1.12'"),
-        ({**EXISTING, "kubernetes": "1.36"}, "--kubernetes does not go with --cluster existing"),
-        ({**EXISTING, "nodes": 3}, "--nodes does not go with --cluster existing"),
+        ({**EXISTING, "kubernetes": "1.36"}, "--kubernetes is not supported with --cluster existing"),
+        ({**EXISTING, "nodes": 3}, "--nodes is not supported with --cluster existing"),
         ({"deploy": "somehow"}, "--deploy somehow: unknown deployment mode"),
         ({"deploy": "pod"}, "--deploy pod: on --cluster embedded candidates run as processes"),
         ({**EXISTING, "deploy": "control-plane"}, "--deploy control-plane: on --cluster existing"),
@@ -51,7 +51,7 @@ def test_what_goes_together_is_taken(given: dict[str, Any]) -> None:
         ({"cluster": "existing", "prometheus": "http://192.0.2.1"}, "--cluster existing needs --kubeconfig"),
         ({**EXISTING, "callback_address": "192.0.2.1"}, "this machine cannot listen there"),
         ({**EXISTING, "callback_address": "localhost"}, "this machine cannot listen there"),
-        ({**EXISTING, "audit_log": Path("/nowhere/audit.log")}, "there is no such file"),
+        ({**EXISTING, "audit_log": Path("/nowhere/audit.log")}, "the file does not exist"),
         *(
             ({**EXISTING, "namespace_prefix": prefix}, "not the beginning of a valid namespace name")
             for prefix in ("", "-a", "a-", "A", "a.b", "a" * 31)

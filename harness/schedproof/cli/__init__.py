@@ -1,1 +1,1 @@
-"""The command line: one module for each command. What a command does is in the rooms below."""
+"""The command line: one module per command. The work of a command is done in the rooms below."""

@@ -1,4 +1,4 @@
-"""`schedproof bench`: measures, shows what was found, and returns the exit code that gates and comparisons give it."""
+"""`schedproof bench`: measures, reports, and returns the exit code of gates and comparisons."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def shipped(containing: str = "") -> Iterator[Shipped]:
 
 
 def not_shipped() -> str:
-    """Where the candidates are that an installed wheel lacks, and how to get them; empty in a checkout.
+    """Where to get the candidates that an installed wheel lacks; empty in a checkout.
 
     The address is that of `[project.urls]` in pyproject.toml.
     """
@@ -44,7 +44,7 @@ def not_shipped() -> str:
 
 
 def _first_sentence(file: Path) -> str:
-    """Of the comment that a candidate.yaml begins with."""
+    """The first sentence of the comment that a candidate.yaml begins with."""
     lines = []
     for line in file.read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):

@@ -34,7 +34,7 @@ _INTERPRETERS = ("python", "sh", "bash", "node", "ruby", "perl")
 
 
 def problems_of(error: UsageError, text: str) -> tuple[Problem, ...]:
-    """The problems of a candidate that the command line names so; at least one."""
+    """The problems of a candidate given on the command line; at least one."""
     if isinstance(error, DescriptorError):
         return error.problems
     code = "not-usable" if Path(text).exists() else "unknown-candidate"
@@ -42,11 +42,10 @@ def problems_of(error: UsageError, text: str) -> tuple[Problem, ...]:
 
 
 def check(candidate: Candidate) -> Iterator[str]:
-    """Yield lines about a candidate: what it is, and what it claims.
+    """Yield lines about a candidate: its kind and name, and its claims.
 
     Raises:
-        DescriptorError: it could not be started as it is. What candidate.yaml itself has wrong was found when it was
-            read.
+        DescriptorError: it could not be started as it is. Errors in candidate.yaml itself are raised when it is read.
     """
     problems = [
         *(_command_problems(candidate, candidate.spec) if isinstance(candidate.spec, CommandSpec) else ()),
@@ -99,7 +98,7 @@ def _warnings(candidate: Candidate) -> Iterator[str]:
 
 
 def _second(share: Share | None) -> Iterator[str]:
-    """Why traffic does not come first, which is claimed, by the weight of the candidate's scores."""
+    """Why traffic does not come first, although it is claimed, by the weight of the candidate's scores."""
     if share is None or share.step > share.against:
         return
     what = f"traffic decides only where its scores differ by {share.decisive} or more"

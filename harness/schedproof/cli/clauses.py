@@ -13,7 +13,7 @@ from schedproof.judge.judge import why_unclaimed
 
 
 def clause_lines(candidate: Candidate | None = None) -> Iterator[str]:
-    """A line for each clause; with a candidate, those that it claims, then the others with the reason."""
+    """A line for each clause; with a candidate, the claimed clauses, then the others with the reason."""
     if candidate is None:
         yield from (_line(clause) for clause in CATALOGUE.values())
         return
@@ -27,7 +27,7 @@ def clause_lines(candidate: Candidate | None = None) -> Iterator[str]:
 
 
 def clauses_document(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """The clauses as JSON. `candidates` maps a name to why it does not claim the clause: empty where it does."""
+    """The clauses as JSON. `candidates` maps a name to why it does not claim the clause: empty if it does."""
     return [
         {
             "id": clause.id, "guarantee": clause.guarantee, "level": clause.level, "profile": profile_of(clause.id),

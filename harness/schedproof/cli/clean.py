@@ -1,4 +1,4 @@
-"""`schedproof clean`: removes what killed runs have left."""
+"""`schedproof clean`: removes the leftovers of killed runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def clean_up(arguments: argparse.Namespace) -> int:
 
 
 def _left(arguments: argparse.Namespace) -> Iterator[object]:
-    """What is removed, as it is."""
+    """The sentence about a removed item."""
     from schedproof.clusters.kind import leftovers as containers
     from schedproof.foundation.processes.leftovers import remove_leftovers
 

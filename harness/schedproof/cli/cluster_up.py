@@ -14,7 +14,7 @@ from schedproof.run.launch import Settings, launch_embedded
 
 
 def keep_up(settings: Settings, progress: Progress, say: Callable[[str], None]) -> None:
-    """Start the cluster, `say` how to use it, and return only by an exception; then it is gone.
+    """Start the cluster, `say` how to use it, and return only by an exception; then the cluster is removed.
 
     Raises:
         SchedproofError: it cannot be started, or one of its daemons has ended.

@@ -10,7 +10,7 @@ from schedproof.foundation.exit_codes import EXIT_FAILED, EXIT_PASSED
 
 
 def compare(arguments: argparse.Namespace) -> int:
-    """Print the changes; return 1 where there are new failures."""
+    """Print the changes; return 1 if there are new failures."""
     from schedproof.report.run.changes import changes, describe_changes, load_report
 
     found = changes(load_report(arguments.before), load_report(arguments.after))

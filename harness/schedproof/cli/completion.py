@@ -1,4 +1,4 @@
-"""Completion in the shell, where argcomplete is installed (`pip install 'schedproof[completion]'`)."""
+"""Shell completion, if argcomplete is installed (`pip install 'schedproof[completion]'`)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def complete(parser: argparse.ArgumentParser) -> None:
-    """Complete a command line and exit, if the shell requests it; else return at once."""
+    """Complete a command line and exit, if the shell requests it; otherwise return at once."""
     if "_ARGCOMPLETE" not in os.environ:  # argcomplete's protocol
         return
     import argcomplete
@@ -21,7 +21,7 @@ def complete(parser: argparse.ArgumentParser) -> None:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterable[argparse.Action]:
-    """Its own, and those of its commands."""
+    """The options of a parser, and those of its commands."""
     for action in parser._actions:
         yield action
         if isinstance(action.choices, dict):
@@ -58,4 +58,4 @@ _COMPLETERS: dict[str, Callable[..., list[str]]] = {
     "candidates": _candidates, "candidate": _candidates, "clause": _clauses, "clauses": _clauses,
     "profile": _profiles, "kind": _kinds,
 }  # fmt: skip
-"""By the name of the option or argument."""
+"""The completer of an option or argument, by its name."""

@@ -1,4 +1,4 @@
-"""`schedproof explain CLAUSE`: what is guaranteed, how it is tried, what breaks it, where to look."""
+"""`schedproof explain CLAUSE`: the guarantee, how it is tried, what breaks it, where to look."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from schedproof.judge.possible_codes import codes_of
 
 _WIDTH = 110
 _DEFECTS = 5
-"""How many of the planted defects that a clause catches are named, at most."""
+"""The largest number of planted defects that are named."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,17 +33,17 @@ class Explanation:
     claimed: str
     stimulus: str
     test: str
-    """The suite's file and function, as pytest names them."""
+    """The suite's file and function, in pytest's notation."""
     holds_if: str
     to_fix: str
     defects: tuple[tuple[str, str], ...]
-    """Planted candidates that fail it, and what is wrong with them; those with one defect first."""
+    """Planted candidates that fail it, and their defects; those with a single defect first."""
     codes: tuple[str, ...]
-    """What its findings may be about; see `schedproof.judge.codes`."""
+    """The codes that its findings may have; see `schedproof.judge.codes`."""
 
 
 def explain(clause: Clause) -> Explanation:
-    """Collect what the catalogue, the suites, the judges and the planted defects say of a clause."""
+    """Collect what the catalogue, the suites, the judges and the planted defects say about a clause."""
     test, stimulus = _suite()[clause.id]
     return Explanation(
         clause, _claimed(clause), stimulus, test, _promise(clause), clause.hint,
@@ -52,7 +52,7 @@ def explain(clause: Clause) -> Explanation:
 
 
 def _promise(clause: Clause) -> str:
-    """What its judge holds candidates to; not what the judge is called with."""
+    """The docstring of the judge, without its arguments."""
     return (inspect.getdoc(clause.judge) or "").split("\n\nArgs:")[0]
 
 
@@ -102,7 +102,7 @@ def _claimed(clause: Clause) -> str:
 
 @functools.cache
 def _suite() -> dict[str, tuple[str, str]]:
-    """Clause to its test and to what that says it does. Read, not imported: suites need pytest's plugin."""
+    """Clause to its test and the test's docstring. Read, not imported: suites need pytest's plugin."""
     folder = content("suites")
     found = {}
     for file in folder.rglob("test_*.py"):
@@ -122,13 +122,13 @@ def _clause_of(function: ast.FunctionDef) -> str:
 
 
 def _defects(clause: str) -> list[tuple[str, str]]:
-    """Planted candidates that fail it, and what is wrong with them; those with one defect first."""
+    """Planted candidates that fail it, and their defects; those with a single defect first."""
     found = [(one["candidate"], one["defect"]) for one in _planted() if clause in one["fails"]]
     return sorted(found, key=lambda one: one[0].endswith("as-published"))
 
 
 @functools.cache
 def _planted() -> Sequence[Mapping[str, Any]]:
-    """The table of planted defects, read once: the site explains all clauses, which took it 5 s, most of them here."""
+    """The table of planted defects, read once: the site explains all clauses, and reading took most of its 5 s."""
     document: list[dict[str, Any]] = yaml.safe_load(content("fixtures", "defects.yaml").read_text(encoding="utf-8"))
     return document

@@ -1,7 +1,7 @@
-"""`schedproof init`: a working candidate of each kind, written into a folder of its own, to be edited from there.
+"""`schedproof init`: writes a working candidate of any kind into a new folder, as a starting point.
 
-What is written is content, in fixtures/templates. The templates are candidates themselves, of the name TEMPLATE_NAME,
-which the new name replaces wherever it stands.
+The content is in fixtures/templates. The templates are candidates themselves, named TEMPLATE_NAME, which is replaced by
+the new name wherever it occurs.
 """
 
 from __future__ import annotations
@@ -23,34 +23,35 @@ KINDS = ("extender", "controller", "plugin")
 TEMPLATE_NAME = "least-traffic-template"
 
 _SCHEMA = Path("candidate.schema.json")
-"""What the templates' candidate.yaml names for editors. It is of the catalogue, and so of no template."""
+"""The schema line for editors in the templates' candidate.yaml. It depends on the catalogue, and so is in no template.
+"""
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,51}[a-z0-9])?")
-"""What metadata.name takes: a DNS label that leaves room for the suffixes of what is named after it."""
+"""The pattern of metadata.name: a DNS label that leaves room for suffixes of derived names."""
 
 _INSTALL = "pip install schedproof\n"
-"""How the templates have it."""
+"""The name in the templates."""
 
 _LEFT_BY_TOOLS = frozenset(
     {"__pycache__", ".benchmarks", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", "schedproof-results"}
 )
-"""Not of a template, but left in it where it was run, or compiled by pip."""
+"""Not part of a template: files that running it, or pip's compilation, leaves there."""
 
 
 def template_files(kind: str) -> dict[Path, Path]:
-    """Where each file of a template goes, relative to the new folder, and where it comes from."""
+    """The destination of each file of a template, relative to the new folder, and its source."""
     root = content("fixtures", "templates", kind)
     files = {file.relative_to(root): file for file in sorted(root.rglob("*")) if file.is_file()}
     return {target: file for target, file in files.items() if not _LEFT_BY_TOOLS.intersection(target.parts)}
 
 
 def scaffold(kind: str, folder: Path) -> str:
-    """Write a candidate into a folder that is empty, or not there yet; its name, which is the folder's.
+    """Write a candidate into a folder that is empty, or does not exist yet; return its name, which is the folder's.
 
-    Nothing is overwritten, and on any error nothing is left behind.
+    Nothing is overwritten, and after an error nothing is left behind.
 
     Raises:
-        UsageError: there is no such kind, the folder's name is none for a scheduler, or it cannot be written there.
+        UsageError: the kind is unknown, the folder's name cannot be that of a scheduler, or it cannot be written there.
     """
     if kind not in KINDS:
         raise UsageError(
@@ -74,9 +75,9 @@ def scaffold(kind: str, folder: Path) -> str:
 def _require_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r}, the name of the folder, cannot be that of a scheduler: expected lower-case letters, digits and "
-            "dashes, at most 53, no dash at the beginning or end",
-            remedy=f"name the folder such as {_suggestion(name)}: the scheduler is named after it",
+            f"{name!r}, the name of the folder, cannot be that of a scheduler: expected lower-case letters, digits "
+            "and dashes, at most 53, no dash at the beginning or end",
+            remedy=f"name the folder for example {_suggestion(name)}: the scheduler is named after it",
         )
 
 
@@ -87,7 +88,7 @@ def _suggestion(name: str) -> str:
 def _require_empty(folder: Path) -> None:
     if folder.is_dir():
         held = sorted(entry.name for entry in folder.iterdir())
-        what = f"it holds {', '.join(held[:3])}{' and more' if len(held) > 3 else ''}" if held else ""
+        what = f"it contains {', '.join(held[:3])}{' and more' if len(held) > 3 else ''}" if held else ""
     else:
         what = "it is not a folder" if folder.exists() or folder.is_symlink() else ""
     if what:
@@ -100,7 +101,7 @@ def _require_empty(folder: Path) -> None:
 def installed_from() -> str:
     """The requirement by which pip installs the running schedproof: its repository or wheel, if it came from one.
 
-    PEP 610 has pip keep note of it. Of a wheel of this machine only the name is known elsewhere.
+    pip records the origin (PEP 610). Of a wheel of this machine only the name is useful elsewhere.
     """
     noted = metadata.distribution("schedproof").read_text("direct_url.json")
     origin = json.loads(noted) if noted else {}
@@ -128,7 +129,7 @@ def _write(kind: str, folder: Path, name: str) -> None:
 
 
 def _texts(kind: str, name: str) -> dict[Path, str]:
-    """What is written, by the file's place in the new folder."""
+    """The content of each file, by its place in the new folder."""
     files = template_files(kind).items()
     install = f"pip install {shlex.quote(installed_from())}\n"
     texts = {

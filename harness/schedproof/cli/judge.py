@@ -1,4 +1,4 @@
-"""`schedproof judge`: a saved run is judged again, without any cluster."""
+"""`schedproof judge`: judges a saved run again, without any cluster."""
 
 from __future__ import annotations
 

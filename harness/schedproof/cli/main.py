@@ -88,7 +88,7 @@ def _main(argv: Sequence[str] | None) -> int:
 
 
 def _refuse(parser: argparse.ArgumentParser, unknown: Sequence[str]) -> NoReturn:
-    """End with what the command does not take, and the options that are meant, perhaps."""
+    """End with the unknown arguments, and similar options."""
     known = [flag for action in parser._actions for flag in action.option_strings]
     near = nearest(unknown[0].partition("=")[0], known)
     fix = f"did you mean {near}?" if near else f"`{parser.prog} --help` lists the options"

@@ -1,4 +1,4 @@
-"""`schedproof prefetch`: all that a run would download or build, ahead of it, such as while a CI image is made."""
+"""`schedproof prefetch`: downloads or builds ahead of time what a run needs, for example for a CI image."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _BINARIES = {
 def prefetch(
     candidates: Sequence[Candidate], cluster: Literal["embedded", "kind"], kubernetes: str, progress: Progress
 ) -> Iterator[str]:
-    """Get ready for `run`, `normalize` and `bench`; yields a line for each part that is there now.
+    """Prepare for `run`, `normalize` and `bench`; yields a line for each part that is ready.
 
     Args:
-        candidates: plugins among them are compiled, with the Go toolchain and the modules that this takes.
+        candidates: plugins among them are compiled, with the Go toolchain and modules that they need.
         cluster: for which kind of cluster.
         kubernetes: its minor version.
         progress: shows what takes time.
 
     Raises:
-        SchedproofError: something cannot be had.
+        SchedproofError: something is not available.
     """
     for there in resolve(list(dict.fromkeys(_BINARIES[cluster])), kubernetes=kubernetes, progress=progress).values():
         yield f"{there.name} {there.version}: {there.path}"

@@ -56,7 +56,7 @@ def normalize(arguments: argparse.Namespace) -> int:
 
 
 def _earlier(arguments: argparse.Namespace) -> Report | None:
-    """The run that this one is compared with, read before anything is started; None where none is named."""
+    """The run that this run is compared with, read before anything is started; None if none is named."""
     if arguments.since is None:
         return None
     from schedproof.report.run.changes import load_report
@@ -65,9 +65,9 @@ def _earlier(arguments: argparse.Namespace) -> Report | None:
 
 
 def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
-    """Run, and run again what did not pass whenever a file changes, until the user ends it.
+    """Run, and repeat what did not pass whenever a file changes, until the user ends it.
 
-    Each round is compared with the one before; the first one with the run that the user names, if any.
+    Each round is compared with the round before; the first with the run that the user names, if any.
     """
     from schedproof.cli.watch import Changes, sources, to_try_again
     from schedproof.run.candidates import find_candidates
@@ -109,7 +109,7 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
 def _run_once(
     arguments: argparse.Namespace, kept: KeptCluster | None = None, since: Report | None = None
 ) -> tuple[int, RunResult | None]:
-    """The exit code, and what was found."""
+    """The exit code, and the results."""
     _leave_pytest_alone()
     import pytest
 
@@ -133,7 +133,7 @@ def _run_once(
 
 
 def _jobs(request: RunRequest) -> int:
-    """As many clusters side by side as pay, where they cost nothing but memory."""
+    """The number of clusters side by side that saves time, if only memory limits it."""
     from schedproof.run.durations import Durations
     from schedproof.run.plan import choose_jobs
 
@@ -150,9 +150,9 @@ def _result_of(config: pytest.Config) -> RunResult | None:
 
 
 def _leave_pytest_alone() -> None:
-    """A user's own pytest options, plugins and settings are for the user's own tests: one of them deselects everything.
+    """The pytest arguments that keep a user's own options, plugins and settings out: they may deselect everything.
 
-    No ini file or conftest.py of theirs is read either, by the options that pytest is called with.
+    No ini file or conftest.py of the user is read either, by these options.
     """
     for name in [name for name in os.environ if name.startswith("PYTEST_") and name != "PYTEST_CURRENT_TEST"]:
         del os.environ[name]

@@ -1,4 +1,6 @@
-"""`schedproof schema FILE`: JSON Schemas of what users write and of what runs leave, for editors and other tools."""
+"""`schedproof schema FILE`: JSON Schemas of the files that users write and that runs leave, for editors and other
+tools.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +23,9 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
         "report": report_schema, "bench": bench_schema, "history": history_schema,
     }
 )  # fmt: skip
-"""What users write, and what a run leaves; of a history one line."""
+"""Files that users write, and files of a run; of a history one line."""
 
 
 def schema_text(name: str) -> str:
-    """A schema as JSON that is read by people too."""
+    """A schema as formatted JSON."""
     return json.dumps(SCHEMAS[name](), indent=2, ensure_ascii=False)

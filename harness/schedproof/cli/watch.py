@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from schedproof.run.result import RunResult
 
 _LEFT_OUT = frozenset({"__pycache__", "node_modules", "schedproof-results", "venv"})
-"""Folders that hold no sources; nor do those whose names begin with a dot."""
+"""Folders without sources, like all folders whose names begin with a dot."""
 _LOOK, _QUIET = 0.2, 0.1
-"""Seconds between two looks, and without any change until a change is over: editors write several files."""
+"""Seconds between two checks, and the seconds without a change after which changes are complete: editors write several
+files.
+"""
 
 _EDITED = Deadline("file changed", math.inf, "the user ends the wait")
 
@@ -40,7 +42,7 @@ def sources(candidates: Iterable[Candidate]) -> set[Path]:
 
 
 def to_try_again(result: RunResult) -> frozenset[str]:
-    """The clauses of a run that did not pass; none where all did."""
+    """The clauses of a run that did not pass; none if all did."""
     return frozenset(
         verdict.clause
         for one in result.candidates.values()
@@ -50,7 +52,7 @@ def to_try_again(result: RunResult) -> frozenset[str]:
 
 
 class Changes:
-    """What has changed below some folders since this was made."""
+    """The changes below some folders since this was made."""
 
     def __init__(self, folders: Iterable[Path], *, but: Path) -> None:
         """`but`: a folder whose changes do not count."""

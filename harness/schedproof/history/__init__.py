@@ -1,1 +1,1 @@
-"""What happened in a trial, as records in order, and the states of the world that follow from them. Only data."""
+"""The record of a trial: its records in order, and the states of the world that follow from them. Only data."""

@@ -1,4 +1,4 @@
-"""The records in which the harness says what it did, and what it found out by that."""
+"""Records of the harness's own actions, and of what they showed."""
 
 from __future__ import annotations
 
@@ -10,68 +10,70 @@ from schedproof.history.record import Model, Number, OfCase, Record
 
 
 class RunCandidate(Model):
-    """What is judged: its descriptor, with durations in seconds."""
+    """The candidate: its descriptor, with durations in seconds."""
 
     model_config = ConfigDict(extra="allow")
 
     name: str
     kind: str
-    """`extender`, `controller`, `plugin` or `attached`; the field of that name has what the descriptor says there."""
+    """`extender`, `controller`, `plugin` or `attached`; the field of that name has the descriptor's settings for the
+    kind.
+    """
     scheduler_name: str = Field(validation_alias="schedulerName", serialization_alias="schedulerName")
     path: str
-    """Of its candidate.yaml."""
+    """The folder of its candidate.yaml."""
     extender: dict[str, Any] | None = None
-    """Of an extender: `config`, as kube-scheduler's configuration has it, but for the address."""
+    """For an extender: `config`, as in kube-scheduler's configuration, without the address."""
     plugin: dict[str, Any] | None = None
-    """Of a compiled scheduler: what to run."""
+    """For a compiled scheduler: what to run."""
     scheduler_config: dict[str, Any] | None = Field(
         None, validation_alias="schedulerConfig", serialization_alias="schedulerConfig"
     )  # fmt: skip
-    """A KubeSchedulerConfiguration of its own, as it is written."""
+    """Its own KubeSchedulerConfiguration, as written."""
     claims: dict[str, Any]
     claimed_window: Number | None = Field(
         None, validation_alias="claimedWindow", serialization_alias="claimedWindow"
     )  # fmt: skip
-    """Seconds; where another window is tried than is claimed."""
+    """Seconds; set if another window is tried than the claimed one."""
     exclusions: list[dict[str, Any]] = Field(default_factory=list)
 
 
 class RunCluster(Model):
-    """Where it is judged."""
+    """The cluster of the run."""
 
     name: str
     """`embedded`, `kind` or `existing`."""
     capabilities: list[str]
-    """What can be tried there."""
+    """The capabilities of the cluster."""
     nodes: list[str] = Field(default_factory=list)
     device: str = ""
-    """The nodes' interface that has their traffic."""
+    """The network interface of the nodes whose traffic counts."""
     scrape_interval: Number = 0.0
     """Seconds."""
 
 
 class Users(Model):
-    """Names of users, as the audit log has them, by role."""
+    """User names, as in the audit log, by role."""
 
     candidate: list[str]
-    """The candidate's own identity first."""
+    """The candidate's users; its main identity first."""
     control: list[str] = Field(default_factory=list)
     harness: list[str] = Field(default_factory=list)
 
 
 class Rights(Model):
-    """Rules of RBAC."""
+    """RBAC rules."""
 
     declared: list[dict[str, Any]] = Field(default_factory=list)
-    """What the candidate's identity is granted."""
+    """The rules of the candidate's identity."""
     schedulers: list[dict[str, Any]] = Field(default_factory=list)
-    """What Kubernetes grants to schedulers."""
+    """The rules that Kubernetes grants to schedulers."""
     processes: dict[str, list[dict[str, Any]]] = Field(default_factory=dict)
-    """By user name, what processes of the candidate's are granted that have identities of their own."""
+    """By user name, the rules of the candidate's processes that have identities of their own."""
 
 
 class Run(Record, kind="run"):
-    """The first record."""
+    """The first record of a history."""
 
     version: str = Field(validation_alias="schema", serialization_alias="schema")
     """The history's schema."""
@@ -79,25 +81,25 @@ class Run(Record, kind="run"):
     cluster: RunCluster
     seed: int
     versions: dict[str, Any]
-    """Of the harness, of Kubernetes and of what else runs."""
+    """Versions of the harness, of Kubernetes and of the other programs."""
     users: Users
     rbac: Rights | None = None
     """Missing in older histories."""
     scheduler_names: list[str]
     """Pods that name one of these are the candidate's to schedule."""
     namespace: str
-    """In which cases create their pods."""
+    """The namespaces in which cases create their pods."""
     epoch: Number
     """The wall-clock time, in seconds, at which `at` was 0."""
 
 
 class Selected(Record, kind="selected"):
-    """What this run is to judge."""
+    """The clauses that this run is to judge."""
 
     clauses: list[str]
     """Ids, in order."""
     allow_skipped: bool = True
-    """Whether what the cluster cannot try may stay untried. In older histories it may."""
+    """Whether clauses that the cluster cannot try may stay untried. True in older histories."""
 
 
 class CasePhase(OfCase, kind="case"):
@@ -106,18 +108,18 @@ class CasePhase(OfCase, kind="case"):
     phase: str
     """`begin` or `end`."""
     early: bool = False
-    """At its end: whether a missed deadline cut it short."""
+    """At its end: whether a missed deadline ended it early."""
 
 
 class RunEnd(Record, kind="over"):
-    """All that was to be tried has been, and all logs have been read up to here; missing where the run was cut off."""
+    """All selected clauses have been tried, and all logs have been read; missing if the run was interrupted."""
 
 
 class Broken(OfCase, kind="broken"):
-    """This case has shown that the candidate binds nothing: no more that needs bindings is tried."""
+    """The case has shown that the candidate binds nothing: clauses that need bindings are no longer tried."""
 
     basic: bool = False
-    """It has shown that what it is about is ignored: only what stands on that clause is not tried any more."""
+    """The case has shown that the candidate ignores its subject: only clauses that depend on it are no longer tried."""
 
 
 class Trouble(OfCase, kind="trouble"):
@@ -127,77 +129,76 @@ class Trouble(OfCase, kind="trouble"):
 
 
 class Asserted(OfCase, kind="asserted"):
-    """An assertion of a test of the user's own does not hold."""
+    """An assertion of a user's own test does not hold."""
 
     text: str
 
 
 class Marked(OfCase):
-    """What the harness did at a moment that is compared with those of requests."""
+    """An action of the harness at a time that is compared with the times of requests."""
 
     mark: int = 0
-    """The number of a `mark`: requests before that line of the audit log came before this. 0 where there is none."""
+    """The number of a `mark`: requests before that line of the audit log came before this. 0 if there is none."""
 
 
 # -- pods, and what is waited for
 
 
 class PodCreated(OfCase, kind="pod"):
-    """The harness created a pod. `case` is empty where it is of none."""
+    """The harness created a pod. `case` is empty if it belongs to none."""
 
     pod: str
     """`namespace/name`"""
     uid: str
     role: str
-    """probe, sentinel, settle, control, filler, waiter (it must wait to the end of the run), and what a case says of
-    its own."""
+    """probe, sentinel, settle, control, filler, waiter (it must wait to the end of the run), or a role of the case."""
     phase: int = -1
-    """Of the load; -1 where there is none."""
+    """The number of the load; -1 if there is none."""
     varied: list[str] = Field(default_factory=list)
-    """In which ways it looks otherwise than its case describes it, and means the same. Missing in older histories."""
+    """How it differs in looks, with the same meaning, from the case's description. Missing in older histories."""
 
 
 class GroupCreated(OfCase, kind="group"):
     """The harness has created all pods of a group."""
 
     name: str
-    """What stands for `{group}` in the candidate's claim."""
+    """The value of `{group}` in the candidate's claim."""
     pods: list[str]
     """Uids of its members."""
 
 
 class Expect(OfCase, kind="expect"):
-    """The harness waited for an outcome, and the wait is over."""
+    """The harness has waited for an outcome of a pod."""
 
     pod: str
     uid: str
     outcome: str
-    """`bound`, `pending`, or `unwilling`: it fits, and the candidate claims not to schedule it."""
+    """`bound`, `pending`, or `unwilling`: it fits, but the candidate claims not to schedule it."""
     rv: int
     """The newest revision that the harness had seen by then."""
     within: Number
     """Seconds."""
     deadline: str = ""
-    """Its name."""
+    """The deadline's name."""
     kept: dict[str, Number] = {}  # noqa: RUF012 - pydantic copies it
     """Seconds for which processes waited for a processor meanwhile, by their names. Missing in older histories."""
 
 
 class Missed(OfCase, kind="missed"):
-    """The candidate was waited for in vain."""
+    """The harness waited for the candidate in vain."""
 
     what: str
-    """It was to say."""
+    """The missing event."""
     within: Number
     """Seconds."""
     deadline: str = ""
-    """Its name."""
+    """The deadline's name."""
     kept: dict[str, Number] = {}  # noqa: RUF012 - pydantic copies it
     """Seconds for which processes waited for a processor meanwhile, by their names. Missing in older histories."""
 
 
 class Fence(OfCase, kind="fence"):
-    """All that was created before a sentinel has been decided on."""
+    """The candidate has decided on every pod that was created before a sentinel."""
 
     pod: str
     """The sentinel."""
@@ -212,39 +213,39 @@ class Lift(Marked, kind="lift"):
 
 
 class Tolerates(OfCase, kind="tolerates"):
-    """The harness gives a pod that waits a toleration: from here on it can be placed."""
+    """The harness adds a toleration to a waiting pod: from here on it can be placed."""
 
     pod: str
     uid: str
     phase: int = -1
-    """Of the load; -1 where there is none."""
+    """The number of the load; -1 if there is none."""
 
 
 class Accepted(OfCase, kind="accepted"):
-    """The Bindings of a pod, which were refused until now, are refused no more: from here on it can be placed."""
+    """The harness stops refusing the Bindings of a pod: from here on it can be placed."""
 
     pod: str
     uid: str
     phase: int = -1
-    """Of the load; -1 where there is none."""
+    """The number of the load; -1 if there is none."""
 
 
 # -- what the candidate has seen
 
 
 class ShownSeen(Record, kind="seen"):
-    """The candidate is known to have seen nodes and pods, because it did what only that admits."""
+    """The candidate has seen nodes and pods, as it shows by an action that is possible only then."""
 
     rv: int
     """The revision up to which it has seen both."""
     nodes: int | None = None
-    """The revision of the nodes that it has seen; `rv` where it is missing, as in older histories."""
+    """The revision of the nodes that it has seen; `rv` if missing, as in older histories."""
     pods: int | None = None
-    """The revision of the pods on nodes that it has seen; `rv` where it is missing, as in older histories."""
+    """The revision of the pods on nodes that it has seen; `rv` if missing, as in older histories."""
     shown_at_rv: int
     """The newest revision when that was shown."""
     pod: str
-    """The proof."""
+    """The pod that shows it."""
 
 
 class Unseen(Record, kind="unseen"):
@@ -257,7 +258,7 @@ class Unseen(Record, kind="unseen"):
 
 
 class Aged(OfCase, kind="aged"):
-    """The harness's watch has shown a node as of a revision, so long ago that the candidate must heed it."""
+    """The harness's watch showed a revision of a node so long ago that the candidate's decisions must consider it."""
 
     node: str
     rv: int
@@ -268,7 +269,7 @@ class Aged(OfCase, kind="aged"):
 
 
 class Emptied(OfCase, kind="emptied"):
-    """The harness takes all nodes away."""
+    """The harness removes all nodes."""
 
 
 # -- the candidate and its lines
@@ -279,25 +280,27 @@ class Halted(OfCase, kind="halted"):
 
 
 class Resumed(Marked, kind="resumed"):
-    """The harness has started the candidate again; `mark` is from before its start."""
+    """The harness has restarted the candidate; `mark` is from before its start."""
 
 
 class Election(OfCase, kind="election"):
-    """What the harness does with two instances of a candidate that elects a leader."""
+    """An action of the harness on two instances of a candidate that elects a leader."""
 
     event: str
-    """`second-started`, `first-frozen`, `first-thawed`, `first-awake` (it had the time to heed what happened meanwhile)
-    or `second-ends`."""
+    """`second-started`, `first-frozen`, `first-thawed`, `first-awake` (it had time to process what happened meanwhile)
+    or `second-ends`.
+    """
     user: str
-    """The second instance's."""
+    """The user name of the second instance."""
 
 
 class AccountTokens(OfCase, kind="tokens"):
-    """What becomes of the tokens in the files of the candidate's ServiceAccounts; see `ApiRequest.credential`."""
+    """An action on the tokens in the files of the candidate's ServiceAccounts; see `ApiRequest.credential`."""
 
     event: str
-    """`found` (they are there since its last start), `replaced` (from here on others are there) or `refused` (those
-    that were found are not valid any more)."""
+    """`found` (the tokens in the files since its last start), `replaced` (from here on the files have other tokens) or
+    `refused` (the found tokens are no longer valid).
+    """
     credentials: list[str]
     """Ids of the tokens."""
 
@@ -308,47 +311,47 @@ class LineFault(OfCase, kind="fault"):
     line: str
     """`prometheus`, `extender` or `apiserver`."""
     fault: str
-    """Its name; empty where the line is healed."""
+    """The fault's name; empty if the line is healed."""
     on: bool
     """Whether the line is broken from here on."""
     connections: int = 0
-    """Of the line to the apiserver: how many had come through it since the candidate's start."""
+    """For the line to the apiserver: the number of connections through it since the candidate's start."""
 
 
 class TransportTried(OfCase, kind="transport"):
-    """The harness asked the extender a question past the tap."""
+    """The harness sent the extender a question past the tap."""
 
     how: str
     """`as configured`, `over plain HTTP` or `without a certificate`."""
     status: int
-    """0: it was not answered."""
+    """0: no response."""
     error: str = ""
-    """Why it was not."""
+    """Why there was none."""
 
 
 class Calm(Marked, kind="calm"):
     """From here on the harness does nothing."""
 
     seconds: Number
-    """For so long."""
+    """For so many seconds."""
 
 
 class CalmOver(Marked, kind="calm-over"):
     """The harness did nothing."""
 
     seconds: Number
-    """For so long."""
+    """For so many seconds."""
 
 
 class Tried(OfCase, kind="tried"):
-    """A compiled scheduler was started beside itself with other args."""
+    """A compiled scheduler was started with other args, beside the running one."""
 
     arg: str
-    """The one that was changed or left out; empty where all were."""
+    """The arg that was changed or left out; empty if all were."""
     value: Any = None
-    """What it was given."""
+    """The value that it got."""
     code: int | None = None
-    """With which it ended; null: it got ready."""
+    """The exit code; null: it became ready."""
     log: list[str]
 
 
@@ -356,7 +359,7 @@ class Tried(OfCase, kind="tried"):
 
 
 class NodesLoad(OfCase, kind="load"):
-    """Traffic asked for."""
+    """The load that the harness generates."""
 
     phase: int
     traffic: dict[str, Number]
@@ -366,7 +369,7 @@ class NodesLoad(OfCase, kind="load"):
 
 
 class Reading(OfCase, kind="reading"):
-    """What Prometheus answers at the moment of a decision."""
+    """The values that Prometheus has at the time of a decision."""
 
     pod: str
     query: str
@@ -375,28 +378,28 @@ class Reading(OfCase, kind="reading"):
 
 
 class Surfaces(OfCase, kind="surfaces"):
-    """Where the scores of the candidate can be asked for."""
+    """The surfaces on which the candidate's scores can be asked for."""
 
     names: list[str]
 
 
 class ScoringSearch(OfCase, kind="scoring"):
-    """A search for a case that breaks a rule of scores, on one surface."""
+    """A search for a case that breaks a rule about scores, on one surface."""
 
     surface: str
     cases: int
-    """How many were tried."""
+    """The number of cases that were tried."""
     id: str = ""
-    """Of the case that breaks it, by which it can be asked again; empty where none does."""
+    """The id of the case that breaks it, by which it can be repeated; empty if none does."""
     asked: int = 0
-    """Questions."""
+    """The number of questions."""
     seconds: Number = 0.0
     waited: Number = 0.0
-    """Of these seconds, those in which readings were waited for."""
+    """The part of these seconds in which readings were waited for."""
     steady: bool = True
-    """Whether it breaks every time that it is asked."""
+    """Whether it breaks the rule each time."""
     questions: list[Any]
-    """Of the case that is shown: the nodes and their readings."""
+    """The nodes and readings of the case that is shown."""
     answers: list[Any]
 
 
@@ -404,19 +407,19 @@ class WorldSearch(OfCase, kind="worlds"):
     """A search for a world in which a pod is placed wrongly."""
 
     worlds: int
-    """How many were tried, before one was made smaller."""
+    """The number of worlds that were tried before shrinking."""
     tries: int = 0
-    """To make it smaller."""
+    """The number of worlds that were tried for shrinking."""
     seconds: Number = 0.0
     id: str = ""
-    """Of the smallest that was found, by which it can be tried again; empty where there is none."""
+    """The id of the smallest failing world, by which it can be repeated; empty if there is none."""
     world: dict[str, Any] | None = None
-    """That one: its nodes, and the steps by which pods come."""
+    """That world: its nodes, and the steps by which pods come."""
     words: str = ""
-    """The same as a person would say it."""
+    """That world as a sentence."""
     file: str = ""
-    """Where it is as YAML that kubectl takes, below the folder of this history."""
+    """The place of its YAML for kubectl, below the folder of this history."""
     pods: list[str] = Field(default_factory=list)
-    """Uids of its pods as it was tried last; empty where all was right then."""
+    """Uids of its pods as it was tried last; empty if that passed."""
     steady: bool = True
-    """Whether it went wrong each time."""
+    """Whether it failed each time."""

@@ -1,9 +1,9 @@
-"""What came before what: requests of the audit log, and what the harness did.
+"""The order of requests in the audit log and the harness's actions.
 
-The audit log is stamped by the apiserver's wall clock, all else of a history by a monotonic clock. A step of the wall
+The audit log is stamped by the apiserver's wall clock, the rest of a history by a monotonic clock. A step of the wall
 clock (NTP, a virtual machine that resumes) moves the stamps against the rest, so no verdict rests on comparing them.
-What counts is the order of the lines: the harness leaves marks in the same log, and a `mark` in the records of what it
-does. Requests whose order among each other matters are compared on the run's clock, to which the marks lead back.
+The order of the lines counts: the harness leaves marks in the same log, and a `mark` in the records of its actions.
+Requests whose mutual order matters are compared on the run's clock, which the marks give.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from schedproof.history.acts import Marked
 from schedproof.history.observations import ApiRequest, AuditLine, AuditMark
 
 BINDINGS = ("pods/binding", "bindings")
-"""Where a Binding can be posted: to a pod, and, as long as there is Kubernetes, to a namespace."""
+"""Where a Binding can be posted: to a pod, and, for compatibility, to a namespace."""
 
 READING = frozenset({"get", "list", "watch"})
 """The verbs of requests that change nothing."""
 
 STEP = 0.1
-"""Seconds. By less the clock is not taken to have been changed: NTP slews it by that much without a step."""
+"""Seconds. A smaller difference is not a change of the clock: NTP slews it by that much without a step."""
 
 
 class AuditOrder:
@@ -35,10 +35,10 @@ class AuditOrder:
         self._steps = self._find_steps()
 
     def follows(self, line: int, received: float, event: Marked) -> bool:
-        """Whether a request (its place, and when it was received) came after what the harness did in `event`.
+        """Whether a request (its place, and when it was received) came after the harness's action in `event`.
 
-        A history without marks (an earlier version, no audit log) has only the stamps: then, whether it was received
-        after it.
+                A history without marks (an earlier version, no audit log) has only the stamps: then, whether it was
+        received after it.
         """
         mark = self._lines.get(event.mark)
         return received > event.at if mark is None or not line else line > mark
@@ -54,7 +54,7 @@ class AuditOrder:
         return min(received, completed), completed
 
     def _find_steps(self) -> list[tuple[int, float]]:
-        """From which line on the stamps are ahead of the run's clock, and by how much."""
+        """The line from which on the stamps are ahead of the run's clock, and by how much."""
         found: list[tuple[int, float]] = []
         ahead, before = 0.0, 0
         for mark in self._marks:
@@ -68,7 +68,7 @@ class AuditOrder:
         return found
 
     def _step_between(self, first: int, last: int, step: float) -> int:
-        """The line at which the clock was changed: of those between two marks the one before which it jumps most.
+        """The line at which the clock was changed: between two marks, the line with the largest jump before it.
 
         Lines are in the order of completion, so that without a step stamps do not decrease.
         """

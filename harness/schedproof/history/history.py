@@ -1,4 +1,4 @@
-"""Questions that a judge asks of a history. Pure: no I/O, no clock."""
+"""Queries of a history for judges. Pure: no I/O, no clock."""
 
 from __future__ import annotations
 
@@ -44,21 +44,21 @@ class TestPod:
     role: str
     at: float
     phase: int
-    """Of the load that was on when it was created; -1 where none was chosen."""
+    """The number of the load at its creation; -1 if there was none."""
 
     __test__ = False  # pytest: not a test class
 
 
 @dataclasses.dataclass(frozen=True)
 class Attempt:
-    """A request that would place a pod, whether or not the apiserver took it."""
+    """A request that would place a pod, accepted by the apiserver or not."""
 
     pod: str
     uid: str
-    """Of the pod that it can place; "" where whichever pod bears the name is placed.
+    """The uid of the pod that it can place; "" if it places any pod of that name.
 
-    That is what a Binding without metadata.uid does, and one to the legacy resource `bindings`, where the apiserver
-    wipes the uid (endpoints/handlers/create.go: WipeObjectMetaSystemFields).
+    The latter is true of a Binding without metadata.uid, and of one to the legacy resource `bindings`, where the
+    apiserver removes the uid (endpoints/handlers/create.go: WipeObjectMetaSystemFields).
     """
     node: str
     user: str
@@ -69,7 +69,7 @@ class Attempt:
     line: int = 0
     """Its place in the audit log; 0 in histories that were saved before it was kept."""
     call: str = ""
-    """The number of the call to the harness's webhook that it led to, if it did."""
+    """The number of the call of the harness's webhook for it, if there was one."""
     legacy: bool = False
     """Whether it was posted to the namespace's `bindings`, and not to the pod's subresource."""
 
@@ -78,25 +78,25 @@ class Attempt:
         return self.code == HTTPStatus.CREATED
 
     def precedes(self, at: float) -> bool:
-        """Whether it was received before a moment of the run's clock, whatever the clock of its stamps may be off."""
+        """Whether it was received before a time of the run's clock, whatever the offset of its stamps."""
         return self.received < at - STEP
 
     @property
     def unanswered(self) -> bool:
-        """Whether its result is unknown: its client was gone before the answer. It may have been carried out."""
+        """Whether its result is unknown: its client disconnected before the response. It may have been carried out."""
         return self.code == HTTPStatus.GATEWAY_TIMEOUT
 
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """What a candidate has shown to have seen: nodes as of one revision, assigned pods as of another."""
+    """What a candidate is shown to have seen: nodes as of one revision, assigned pods as of another."""
 
     nodes: int
     pods: int
 
 
 class _OwnPods(Mapping[str, dict[str, Any]]):
-    """Those pods that have one of these schedulerNames; looked for where they are asked for."""
+    """The pods that have one of these schedulerNames; computed when requested."""
 
     def __init__(self, manifests: Mapping[str, dict[str, Any]], scheduler_names: Collection[str]) -> None:
         self._manifests, self._names = manifests, scheduler_names
@@ -134,7 +134,7 @@ class History:
 
     @property
     def ended_at(self) -> float:
-        """When the last record was made."""
+        """The time of the last record."""
         return self._index.records[self._end - 1].at
 
     @functools.cached_property
@@ -163,7 +163,7 @@ class History:
 
     @functools.cached_property
     def configuration(self) -> dict[str, Any]:
-        """The KubeSchedulerConfiguration that the candidate's scheduler was started with; empty where none was."""
+        """The KubeSchedulerConfiguration that the candidate's scheduler was started with; empty if there was none."""
         return next((record.document for record in self.of(Configured)), {})
 
     @functools.cached_property
@@ -175,7 +175,7 @@ class History:
         return tuple((begin, next((end for end in ends if end >= begin), math.inf)) for begin in begins)
 
     def kept(self, begin: float, end: float) -> dict[str, float]:
-        """For how many seconds which processes waited for a processor between two moments; at most 1 s on each side."""
+        """How many seconds which processes waited for a processor between two times; at most 1 s more on each side."""
         kept: dict[str, float] = {}
         for record in self.of(KeptWaiting):
             if record.at > begin and record.begun < end:
@@ -184,7 +184,7 @@ class History:
         return kept
 
     def of(self, kind: type[_Kind], case: str | None = None) -> Iterator[_Kind]:
-        """The records of a kind, and of a case where one is given."""
+        """The records of a kind, and of a case if one is given."""
         return self._index.of(kind, self._end, **({} if case is None else {"case": case}))
 
     def of_pod(self, kind: type[_Kind], pod: str) -> Iterator[_Kind]:
@@ -197,49 +197,49 @@ class History:
         return self._index.cases(self._end)
 
     def ended(self, case: str) -> bool:
-        """Whether its trial came to its end, the last time that it was tried."""
+        """Whether its last trial was completed."""
         return [record.phase for record in self.of(CasePhase, case)][-1:] == ["end"]
 
     def ended_early(self, case: str) -> bool:
-        """Whether the candidate missed a deadline, so that the rest of the stimulus was left out."""
+        """Whether the candidate missed a deadline, so that the rest of the stimulus was skipped."""
         return any(record.early for record in self.of(CasePhase, case))
 
     @property
     def over(self) -> bool:
-        """Whether the run came to its end."""
+        """Whether the run was completed."""
         return any(self.of(RunEnd))
 
     @property
     def shown_broken_by(self) -> str:
-        """The clause that showed that the candidate binds nothing, so that no more was tried; empty where none did."""
+        """The clause that showed that the candidate binds nothing, so that no more was tried; empty if none did."""
         return next((record.case for record in self.of(Broken) if not record.basic), "")
 
     @property
     def ignored_basics(self) -> frozenset[str]:
-        """The clauses that showed that the candidate ignores what they are about, and on which others stand."""
+        """The clauses that showed that the candidate ignores their subject, and on which others depend."""
         return frozenset(record.case for record in self.of(Broken) if record.basic)
 
     def up_to_end(self, case: str = "") -> History:
-        """As it was when a case ended; without one, when the run did.
+        """The history as of the end of a case; without a case, of the run.
 
-        What follows (cleaning up, other cases) is no part of it, and may have been recorded in part only.
+        What follows (cleaning up, other cases) is not part of it, and may have been recorded incompletely.
         """
         found = self._index.last(CasePhase, self._end, case=case) if case else self._index.last(RunEnd, self._end)
         return self if found is None else History(self._index, found + 1)
 
     def records_since(self, case: str) -> Sequence[Record]:
-        """What was recorded since a case began; all but the header where it did not. Nothing of it is older."""
+        """The records since a case began; all except the header if it did not."""
         begin = next(self._index.places(CasePhase, self._end, case=case), 1)
         return self._index.records[begin : self._end]
 
     def span(self, case: str) -> tuple[float, float]:
-        """When a case began and ended; an unfinished one ends with the last record."""
+        """When a case began and ended; an unfinished case ends with the last record."""
         begin = next((r.at for r in self.of(CasePhase, case) if r.phase == "begin"), 0.0)
         end = next((r.at for r in self.of(CasePhase, case) if r.phase == "end"), self.ended_at)
         return begin, end
 
     def test_pods(self, case: str | None = None, role: str = "") -> tuple[TestPod, ...]:
-        """What the harness created, for a case where one is given; of a role where one is given."""
+        """The pods that the harness created, for a case or with a role if given."""
         if case not in self._created:
             self._created[case] = tuple(
                 TestPod(r.case, r.pod, r.uid, r.role, r.at, r.phase) for r in self.of(PodCreated, case)
@@ -252,9 +252,9 @@ class History:
         return {}
 
     def fenced(self, case: str, rv: int) -> float:
-        """Of a case's fences up to a revision, when the last was begun: what is older had been decided on by then.
+        """Among a case's fences up to a revision, the latest begin: older pods had been decided on by then.
 
-        -inf where there was none.
+        -inf if there was none.
         """
         if case not in self._fences:
             sentinels = {pod.name: pod for pod in self.test_pods(case, "sentinel") if pod.uid in self.bindings}
@@ -269,9 +269,9 @@ class History:
         return {}
 
     def released(self, case: str) -> tuple[TestPod, ...]:
-        """The pods that had to wait, with the time from which on they could be placed, and the load of then.
+        """The pods that had to wait, with the time from which on they could be placed, and the load at that time.
 
-        They got a toleration then, or their Bindings were refused no more.
+        They got a toleration then, or their Bindings were no longer refused.
         """
         pods = {pod.uid: pod for pod in self.test_pods(case)}
         let_go: list[Tolerates | Accepted] = [*self.of(Tolerates, case), *self.of(Accepted, case)]
@@ -279,13 +279,14 @@ class History:
 
     @property
     def bindings(self) -> dict[str, Binding]:
-        """Pod uid to the first sight of it on a node, for pods that were created without one."""
+        """Pod uid to its first appearance on a node, for pods that were created without a node."""
         return self._pods.bindings
 
     def guards(self, first: int, last: int) -> list[dict[str, Any]]:
-        """Pods with anti-affinity that were on a node at some revision from `first` to `last`, as first seen there.
+        """Pods with anti-affinity that were on a node at some revision from `first` to `last`, in their first state
+        there.
 
-        They keep others off.
+                They repel other pods.
         """
         return [guard.manifest for guard in self._pods.guards.values() if guard.came <= last and guard.gone > first]
 
@@ -296,12 +297,12 @@ class History:
 
     @property
     def endings(self) -> dict[str, WatchEvent]:
-        """Pod uid to the first event that showed it being deleted, or gone."""
+        """Pod uid to the first event that showed its deletion, or that it is gone."""
         return self._pods.endings
 
     @property
     def manifests(self) -> dict[str, dict[str, Any]]:
-        """Pod uid to the last sight of it."""
+        """Pod uid to its last state."""
         return self._pods.manifests
 
     def own_pods(self) -> Mapping[str, dict[str, Any]]:
@@ -310,7 +311,7 @@ class History:
 
     @functools.cached_property
     def order(self) -> AuditOrder:
-        """What came before what, of requests and of what the harness did."""
+        """The order of requests and of the harness's actions."""
         return AuditOrder(list(self.of(AuditMark)), list(self.of(ApiRequest)))
 
     @functools.cached_property
@@ -341,7 +342,7 @@ class History:
         return found
 
     def _bearer(self, attempt: Attempt) -> str:
-        """The uid of the pod that bore the name when an attempt was answered; "" where that is not on record."""
+        """The uid of the pod that had the name when an attempt was answered; "" if that is not on record."""
         earlier = [uid for line, uid in self._incarnations.get(attempt.pod, ()) if line < attempt.line]
         return earlier[-1] if earlier else ""
 
@@ -358,11 +359,11 @@ class History:
         return self._candidate_attempts.get(pod, ())
 
     def attempts_on(self, pod: str, uid: str) -> list[Attempt]:
-        """The candidate's attempts to place this very pod, or whichever bore its name when it did."""
+        """The candidate's attempts to place this pod, by its uid or by its name while it existed."""
         return [a for a in self.attempts_at(pod) if a.uid == uid or (not a.uid and self._bearer(a) in ("", uid))]
 
     def seen_before(self, rv: int) -> Seen:
-        """The newest revisions that the candidate can be shown to have seen before revision `rv`."""
+        """The newest revisions that the candidate is shown to have seen before revision `rv`."""
         return Seen(*self._index.seen_before(rv, self._end))
 
     @functools.cached_property

@@ -16,10 +16,10 @@ _Kind = TypeVar("_Kind", bound=Record)
 
 
 class Index:
-    """Answers what the first records of a run have, for any number of first records.
+    """Answers queries about the first records of a run, for any number of first records.
 
     Args:
-        records: may grow, and does not change otherwise.
+            records: may grow, and does not change otherwise.
     """
 
     def __init__(self, records: Sequence[Record]) -> None:
@@ -31,7 +31,7 @@ class Index:
         self._shown = _Shown()
 
     def of(self, kind: type[_Kind], end: int, **attributes: str) -> Iterator[_Kind]:
-        """The records of a kind before a place, in order; with `case` or `pod` those of that one."""
+        """The records of a kind before a place, in order; with `case` or `pod`, of that case or pod."""
         for place in self.places(kind, end, **attributes):
             yield cast("_Kind", self.records[place])
 
@@ -41,13 +41,13 @@ class Index:
         return itertools.islice(places, bisect.bisect_left(places, end))
 
     def last(self, kind: type[Record], end: int, **attributes: str) -> int | None:
-        """The place of the last of them; None where there is none."""
+        """The place of the last of them; None if there is none."""
         places = self._up_to(end).get((kind, *attributes.items()), ())
         count = bisect.bisect_left(places, end)
         return places[count - 1] if count else None
 
     def cases(self, end: int) -> tuple[str, ...]:
-        """The clauses that were begun before a place, in order."""
+        """The clauses that began before a place, in order."""
         self._up_to(end)
         return tuple(itertools.takewhile(lambda case: self._begins[case] < end, self._begins))
 

@@ -1,4 +1,4 @@
-"""The records of what was seen: by the harness's own watch, in the audit log, at the taps, in logs, of processes."""
+"""Records of observations: by the harness's own watch, in the audit log, at the taps, in logs, of processes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from schedproof.history.record import Number, OfCase, Record
 
 CLIENT_LEFT = "the client ended the connection"
-"""The `error` of a request whose client has gone."""
+"""The `error` of a request whose client has disconnected."""
 
 
 class _Metadata(TypedDict):
@@ -26,7 +26,7 @@ class _Object(TypedDict):
 
 
 Manifest = Annotated[dict[str, Any], GetPydanticSchema(lambda _, handler: handler(_Object))]
-"""An object of Kubernetes, as the apiserver gives it."""
+"""A Kubernetes object, as the apiserver returns it."""
 
 
 class WatchEvent(Record, kind="object"):
@@ -43,7 +43,7 @@ class WatchEvent(Record, kind="object"):
     object: Manifest
 
     def tells_of(self, pod: str, uid: str) -> bool:
-        """Whether it is an Event about a pod (`namespace/name`); without a uid, about whichever bears that name."""
+        """Whether it is an Event about a pod (`namespace/name`); without a uid, about any pod of that name."""
         if self.resource != "events":
             return False
         about = self.object.get("involvedObject") or {}
@@ -61,51 +61,51 @@ class AuditLine(Record):
     line: int = 0
     """Its place in the log; lines that are not kept count. 0 in older histories."""
     received: float
-    """As the apiserver's wall clock has it, less the run's `epoch`: see `audit_order`."""
+    """By the apiserver's wall clock, minus the run's `epoch`: see `audit_order`."""
     completed: float
-    """Likewise."""
+    """As `received`."""
 
 
 class ApiRequest(AuditLine, kind="request"):
-    """Every request of the candidate, of others what changes pods and nodes, and what was answered with 401."""
+    """A request of the candidate, of another client that changes pods or nodes, or with the response 401."""
 
     user: str
-    """Empty where the request was not authenticated."""
+    """Empty if the request was not authenticated."""
     verb: str
     group: str | None = None
-    """Of the API; missing in older histories."""
+    """The API group; missing in older histories."""
     resource: str
-    """With the subresource: `pods/binding`; empty for a path that is none."""
+    """With the subresource: `pods/binding`; empty for a path that is no resource."""
     namespace: str
     name: str
     code: int
     body: dict[str, Any] | list[Any] | None = None
-    """What was sent; a list is a JSON patch."""
+    """The body of the request; a list is a JSON patch."""
     path: str = ""
-    """One that is no resource."""
+    """The path, if it is no resource."""
     uid: str = ""
-    """Of the pod that was created."""
+    """The uid of the created pod."""
     dry_run: bool = False
     impersonates: str = ""
-    """A user."""
+    """The impersonated user."""
     call: str = ""
-    """The number of the call to the harness's webhook that it led to: see `admission`."""
+    """The number of the call of the harness's webhook for it: see `admission`."""
     credential: str = ""
-    """Of the candidate's users at the first request by each of their tokens: its id. Missing in older histories."""
+    """The id of the token, at the first request with it by one of the candidate's users. Missing in older histories."""
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Of the object that was sent; empty where none was."""
+        """The uid of the sent object; empty if there was none."""
         return self.body if isinstance(self.body, dict) else {}
 
 
 class AuditMark(AuditLine, kind="mark"):
-    """A request of the harness's own, of which there is nothing else to say."""
+    """A request of the harness's own, which only marks a place in the audit log."""
 
     mark: int
     """Its number, from 1."""
     answered: float
-    """When it was, as `at` is when it was sent."""
+    """When it was received; `at` is when it was sent."""
     line: int
 
 
@@ -114,107 +114,107 @@ class Admission(OfCase, kind="admission"):
 
     pod: str
     uid: str
-    """Which the Binding names."""
+    """The uid in the Binding."""
     node: str
     user: str
     call: str = ""
     """The number of the call, also at its request."""
     code: int
-    """With which it was refused; 0: it passed."""
+    """The status with which it was refused; 0: it passed."""
     held: bool
-    """Whether it had to wait."""
+    """Whether the webhook held it."""
     effective: bool
-    """Whether it took effect, by a Binding of the harness, although it was answered with `code`."""
+    """Whether it took effect, by a Binding of the harness, although its response was `code`."""
 
 
 # -- what went through the taps
 
 
 class Tapped(Record):
-    """A request and its answer. Texts are decoded, where the request offered the coding."""
+    """A request and its response. Texts are decoded if the request offered the coding."""
 
     request: str
     status: int
-    """0: it was not answered."""
+    """0: no response."""
     answer: str
     seconds: Number
-    """From the request's end to the answer's."""
+    """From the end of the request to the end of the response."""
     bytes: int = 0
-    """Of path and both bodies, as they passed."""
+    """Bytes of path and both bodies, as transferred."""
     fault: str = ""
-    """What the tap did to it."""
+    """The fault that the tap injected."""
     broken: str = ""
-    """Why the answer did not come whole."""
+    """Why the response was not complete."""
     cut: bool = False
-    """Whether more passed than is kept."""
+    """Whether more was transferred than is kept."""
 
     @property
     def begun(self) -> float:
-        """When the request was complete, on the run's clock; it is on record once it is answered, or given up.
+        """When the request was complete, on the run's clock; it is recorded after its response, or its end without one.
 
-        What a case is charged with began in it: one that hangs may be recorded in the next.
+        A request belongs to the case in which it began; a hanging one may be recorded in the next case.
         """
         return self.at - self.seconds
 
 
 class PrometheusQuery(Tapped, kind="query"):
-    """What the candidate asked Prometheus: `request` is the query, or the path where there is none."""
+    """A request to Prometheus: `request` is the query, or the path if there is none."""
 
     path: str
 
 
 class ExtenderCall(Tapped, kind="extender"):
-    """What the extender was asked: `request` is the verb.
+    """A call of the extender: `request` is the verb.
 
-    Nodes, scores and error of the answer are those that kube-scheduler reads (`documents/extender_answers.py`).
+    Nodes, scores and error of the response are those that kube-scheduler reads (`documents/extender_answers.py`).
     """
 
     by: str = ""
     """`scheduler` or `harness`."""
     case: str | None = None
-    """Of calls of the harness; missing where kube-scheduler called, which it may do in any case."""
+    """For calls of the harness: the clause; missing for calls of kube-scheduler, which belong to no clause."""
     verb: str = ""
-    """Of calls of the harness: what it called."""
+    """For calls of the harness: what it sends, in words."""
     what: str = ""
-    """Of calls of the harness: what was sent."""
+    """For calls of the harness: the body."""
     pod: str
     asked: list[str] | None = None
-    """Names of nodes; null where there were none."""
+    """Names of the requested nodes; null if there were none."""
     answered: list[str] | None = None
-    """Names of nodes that passed a filter; null where there were none."""
+    """Names of nodes that passed a filter; null if there were none."""
     mode: str = ""
-    """How nodes were given: `names`, `nodes`, or empty."""
+    """The mode of the request: `names`, `nodes`, or empty."""
     answered_mode: str = ""
-    """Likewise."""
+    """The mode of the response."""
     scores: list[list[Any]] | None = None
-    """Hosts, each with its score; null where the answer is no HostPriorityList."""
+    """Hosts, each with its score; null if the response is no HostPriorityList."""
     failed: dict[str, str] | None = None
-    """Reasons, by the nodes that did not pass, in lower case; missing in older histories."""
+    """Reasons by node that did not pass, with lower-case keys; missing in older histories."""
     uid: str | None = None
-    """Of a bind: of the pod; missing in older histories."""
+    """For bind: the uid of the pod; missing in older histories."""
     node: str | None = None
-    """Of a bind: where to; missing in older histories."""
+    """For bind: the node; missing in older histories."""
     victims_asked: dict[str, list[str]] = Field(default_factory=dict)
-    """Of a preempt: the uids of the pods that were offered, by node."""
+    """For preempt: the uids of the victims in the request, by node."""
     victims_answered: dict[str, list[str]] = Field(default_factory=dict)
-    """Of a preempt: the uids of the victims that were answered, by node."""
+    """For preempt: the uids of the victims in the response, by node."""
     violations_asked: dict[str, int] = Field(default_factory=dict)
-    """Of a preempt: the NumPDBViolations that were offered, by node, where not 0; missing in older histories."""
+    """For preempt: the NumPDBViolations in the request, by node, if not 0; missing in older histories."""
     violations_answered: dict[str, int] = Field(default_factory=dict)
-    """Of a preempt: those that were answered, likewise."""
+    """For preempt: the NumPDBViolations in the response, likewise."""
     error: str = ""
-    """The answer's own."""
+    """The Error of the response."""
     is_json: bool = Field(False, validation_alias="json", serialization_alias="json")
-    """Whether the answer is."""
+    """Whether the response is complete."""
     unreadable: str | None = None
-    """Why kube-scheduler cannot read the answer, empty where it can; missing in older histories."""
+    """Why kube-scheduler cannot read the response, empty if it can; missing in older histories."""
 
 
 # -- what the candidate runs as, and says
 
 
 class Configured(Record, kind="configuration"):
-    """A scheduler is about to be started."""
+    """The harness is about to start a scheduler."""
 
     document: dict[str, Any]
     """The KubeSchedulerConfiguration."""
@@ -228,66 +228,66 @@ class StartFailed(Record, kind="start-failed"):
 
 
 class EndpointAnswer(OfCase, kind="endpoint"):
-    """A compiled scheduler was asked for a path that it serves."""
+    """The harness requested a path that a compiled scheduler serves."""
 
     path: str
     status: int
-    """0: it did not answer."""
+    """0: no response."""
     answer: str
-    """Its beginning; why there was none."""
+    """The beginning of the response, or why there was none."""
     counted: Number | None = None
-    """How many pods it has scheduled, by its metrics; null where they do not tell."""
+    """How many pods it has scheduled, by its metrics; null if they do not say."""
 
 
 class LeaseHolder(OfCase, kind="lease"):
-    """The holder of the Lease by which a compiled scheduler was to elect its leader."""
+    """The holder of the Lease by which a compiled scheduler elects its leader."""
 
     name: str
     """`namespace/name`"""
     holder: str
-    """Empty where there was none."""
+    """Empty if there was none."""
 
 
 class ProcessEvent(Record, kind="process"):
     """A process of the candidate started or ended.
 
-    With `descendant`: what such a process has forked, and only where it runs files of the candidate's.
+    With `descendant`: a process that such a process has forked, and only if it runs files of the candidate's.
     """
 
     name: str
     event: str
-    """`started`, `exited`, `stopped` (by the harness) or `stood-down` (as the instance that led before).
+    """`started`, `exited`, `stopped` (by the harness) or `stood-down` (as the previous leader).
 
-    Of descendants: `exited`; `replaced`: what had `pid` has been followed by another process with the same `argv`;
-    `listener-replaced`: what listened at the candidate's port has ended, and another process listens there;
+    Of descendants: `exited`; `replaced`: the process `pid` has been followed by another with the same `argv`;
+    `listener-replaced`: the process that listened at the candidate's port has ended, and another listens there;
     `unwatched`: the kernel lists no children.
     """
     code: int | None = None
-    """Of an exit; null where the kernel does not tell."""
+    """Of an exit; null if the kernel does not report it."""
     log: list[str] = Field(default_factory=list)
-    """Its last lines; of a descendant what was printed in the second before."""
+    """Its last log lines; of a descendant, those of the second before."""
     cause: str = ""
-    """Why it ended, as its log tells it; missing in older histories."""
+    """Why it ended, from its log; missing in older histories."""
     descendant: bool = False
     pid: int = 0
     argv: list[str] = Field(default_factory=list)
     lived: Number = 0.0
-    """Seconds at least; shorter lives are left out, but for the first with code 0."""
+    """The least number of seconds that it lived; shorter lives are left out, except the first with code 0."""
     forked: bool = False
     """Whether it is a copy of its parent, as a worker is."""
     by: int | None = None
-    """The pid of what has followed it."""
+    """The pid of its successor."""
     port: int = 0
-    """Of the listener that was replaced."""
+    """The port of the listener that was replaced."""
 
 
 class KeptWaiting(Record, kind="kept"):
-    """For how long processes that a Binding passes waited for a processor, where that was worth a word."""
+    """How long processes that a Binding depends on waited for a processor, if it was noticeable."""
 
     seconds: Number
-    """The stretch that ended then."""
+    """The seconds of the span that ended then."""
     kept: dict[str, Number]
-    """Seconds of it, by the processes' names."""
+    """The seconds of waiting, by the processes' names."""
 
     @property
     def begun(self) -> float:
@@ -299,7 +299,7 @@ class NodeScore(Record, kind="score"):
 
     pod: str
     scorer: str
-    """`total` for their sum."""
+    """The scoring plugin; `total` for the sum."""
     node: str
     score: Number
 

@@ -1,8 +1,8 @@
-"""What every record of a history is: a frozen model that checks its fields when it is made.
+"""The base of every record of a history: a frozen model that checks its fields when it is made.
 
-The models are pydantic's: its compiled checks cost no more than checks by hand, they record which fields
-were given, and the JSON Schema is derived. `acts` has the kinds of records in which the harness says what it did,
-`observations` those of what was seen of the candidate and the cluster.
+The models are pydantic's: its compiled checks cost no more than checks by hand, they record which fields were given,
+and the JSON Schema is derived. `acts` has the records of the harness's actions, `observations` those of what was seen
+of the candidate and the cluster.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from pydantic import (
 Number = Annotated[
     float, GetPydanticSchema(lambda _, handler: handler(int | float)), WithJsonSchema({"type": "number"})
 ]
-"""One that is shown as it was recorded: 98 does not become 98.0."""
+"""A number that is shown as it was recorded: 98 does not become 98.0."""
 
 
 class Model(BaseModel):
-    """What records are made of. Fields that this version does not have are skipped."""
+    """A part of a record. Fields that this version does not know are skipped."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -39,7 +39,7 @@ class Model(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _read(cls, fields: Any, read: ModelWrapValidatorHandler[Self]) -> Self:
-        """What may be missing may be null."""
+        """The schema of a field that may be missing: it may be null."""
         try:
             return read(fields)
         except ValidationError:
@@ -49,12 +49,12 @@ class Model(BaseModel):
 
 
 class Record(Model):
-    """One line of a history. As it is, a line of a kind that this version does not have."""
+    """One line of a history. The base class itself stands for a line of a kind that this version does not know."""
 
     kind: ClassVar[str] = ""
-    """What the line is about: its field `kind`."""
+    """The kind of the record: its field `kind`."""
     at: float = 0.0
-    """Seconds since the run began, on the monotonic clock; the recorder adds it where it is not given."""
+    """Seconds since the run began, on the monotonic clock; the recorder adds it if it is not given."""
 
     def __init_subclass__(cls, kind: str = "", **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -63,7 +63,7 @@ class Record(Model):
             KINDS[kind] = cls
 
     def as_dict(self) -> dict[str, Any]:
-        """What its line has: the fields that were given."""
+        """The fields of its line: those that were given."""
         return {"kind": self.kind, "at": self.at, **self.model_dump(by_alias=True, exclude_unset=True)}
 
 

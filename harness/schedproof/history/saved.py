@@ -28,12 +28,14 @@ _DAMAGED = "the file was changed after the run: judge an unchanged copy, or run 
 
 
 class DamagedRecordError(ValueError):
-    """A field of a record is missing, or is not what it should be."""
+    """A field of a record is missing, or has a wrong value."""
 
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """What is read stays: to look for garbage in it again and again would take longer than to read it."""
+    """Disables garbage collection while a history is read: its objects stay, and collections would take longer than
+    reading.
+    """
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -47,10 +49,10 @@ def _without_collector() -> Iterator[None]:
 def load_records(folder: Path) -> Sequence[Record]:
     """Read a saved history.
 
-    A last line that was cut off (the harness was killed) is dropped.
+    An incomplete last line (the harness was killed) is dropped.
 
     Raises:
-        UsageError: it is not a history, or of a schema that this version does not know.
+            UsageError: it is not a history, or of a schema that this version does not know.
     """
     path = folder / FILE
     try:
@@ -93,10 +95,10 @@ def _parse(line: bytes) -> dict[str, Any]:
 
 
 def read_record(fields: dict[str, Any]) -> Record:
-    """The record that a line has.
+    """The record of a line.
 
     Raises:
-        DamagedRecordError: it was not written by us, or not as it is now.
+            DamagedRecordError: the harness did not write it, or it was changed.
     """
     try:
         return KINDS.get(fields["kind"], Record).model_validate(fields)
@@ -105,7 +107,7 @@ def read_record(fields: dict[str, Any]) -> Record:
 
 
 def _check_candidate(candidate: acts.RunCandidate) -> None:
-    """Claims are what everything is judged by, and shown by: their types are checked to the last field."""
+    """Check all fields of the claims, by which everything is judged and shown."""
     within = ("candidate", "claims")
     try:
         read = Claims.from_dict(candidate.claims)
@@ -134,7 +136,7 @@ def _exclusions_adapter() -> TypeAdapter[tuple[Exclusion, ...]]:
 
 
 def _described(error: ValidationError, *, within: tuple[str, ...] = ()) -> str:
-    """Which field is wrong: the first one."""
+    """The sentence about the first wrong field."""
     problem = error.errors(include_url=False)[0]
     field = ".".join(map(str, (*within, *problem["loc"])))
     if problem["type"] == "missing":

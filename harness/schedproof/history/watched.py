@@ -1,7 +1,7 @@
-"""What the watches have shown in one run, read as its records come in.
+"""The state that the watches have shown in one run, updated as its records come in.
 
-Each clause is judged by the history up to the end of its trial. Read anew for each, a run would be read as often as it
-has clauses.
+Each clause is judged by the history up to the end of its trial. Without this, a run would be read as often as it has
+clauses.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ class Binding:
     rv: int
     at: float
     manifest: dict[str, Any]
-    """The pod as it was then."""
+    """The pod in its state at that time."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Guard:
-    """A pod with anti-affinity that came to a node: it keeps others off."""
+    """A pod with anti-affinity that came to a node: it repels other pods."""
 
     manifest: dict[str, Any]
-    """As it was first seen there."""
+    """The pod in its first state there."""
     came: int
-    """The revision of that."""
+    """The revision of that state."""
     gone: float = math.inf
     """The revision at which it was deleted."""
 
@@ -47,14 +47,14 @@ class PodSights:
 
     def __init__(self) -> None:
         self.manifests: dict[str, dict[str, Any]] = {}
-        """The last sight of each."""
+        """The last state of each."""
         self.bindings: dict[str, Binding] = {}
-        """The first sight of it on a node, for pods that were created without one."""
+        """The first appearance on a node, for pods that were created without a node."""
         self.guards: dict[str, Guard] = {}
         self.placements: dict[str, tuple[float, str]] = {}
         """When it came to which node, by any client's request; in order of time."""
         self.endings: dict[str, WatchEvent] = {}
-        """The first event that showed it being deleted, or gone."""
+        """The first event that showed its deletion, or that it is gone."""
         self._unbound: set[str] = set()
 
     def take(self, event: WatchEvent) -> None:
@@ -76,7 +76,7 @@ class PodSights:
             self.guards[uid] = dataclasses.replace(guard, gone=event.rv)
 
     def so_far(self) -> PodSights:
-        """As they are now, whatever is taken later."""
+        """A copy, which later events do not change."""
         then = copy.copy(self)
         for name, value in vars(self).items():
             setattr(then, name, copy.copy(value))
@@ -84,7 +84,7 @@ class PodSights:
 
 
 class WatchReader:
-    """What the watches have shown, read as it comes in."""
+    """What the watches have shown, updated as records come in."""
 
     def __init__(self) -> None:
         self._read = 0
@@ -93,7 +93,7 @@ class WatchReader:
         self._pods = PodSights()
 
     def read(self, records: Sequence[Record], end: int) -> tuple[World, PodSights]:
-        """What so many first records show. All are read anew where more of them were read before."""
+        """The state after so many records. All are read again if more had been read before."""
         if end < self._read:
             return WatchReader().read(records, end)
         for place in range(self._read, end):

@@ -1,7 +1,7 @@
-"""The world that a candidate decided in, replayed from the watches, revision by revision.
+"""The states of the world that a candidate may have decided in, replayed from the watches, revision by revision.
 
-A scheduler hears of nodes and of pods by separate watches (or polls), and one may be behind the other. So a view of
-the world is not one revision but two: nodes as of the one, pods as of the other.
+A scheduler learns of nodes and of pods by separate watches (or polls), and one may lag behind the other. So a view of
+the world is not one revision but two: nodes as of one, pods as of the other.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class State:
     nodes: Mapping[str, Manifest]
     pods: Mapping[str, Manifest]
     namespaces: Mapping[str, Mapping[str, str]] | None = None
-    """Their labels, by name; None in histories that were saved before they were kept."""
+    """Labels of namespaces, by name; None in histories that were saved before they were kept."""
     storage: Storage | None = None
-    """Claims and volumes; None where there were none."""
+    """Claims and volumes; None if there were none."""
     inventory: Inventory | None = None
-    """ResourceClaims and devices; None where there were none."""
+    """ResourceClaims and devices; None if there were none."""
 
 
 class World:
@@ -50,14 +50,16 @@ class World:
         self._nodes: dict[str, _Line] = {}
         self._companies: dict[str, _Replay] = {}
         self._last = dict.fromkeys(_REPLAYED, 0)
-        """Of each resource the last revision that was taken."""
+        """The last applied revision of each resource."""
         # Watches of different resources arrive interleaved at random; their revisions order them. What a
         # list showed has the list's own revision.
         for event in sorted((e for e in events if e.resource in _REPLAYED), key=lambda e: e.rv):
             self.take(event)
 
     def take(self, event: WatchEvent) -> bool:
-        """Go on by an event; whether that was possible. It is not for one older than the last of its resource."""
+        """Apply an event; returns whether that was possible. An event older than the last of its resource cannot be
+        applied.
+        """
         replay = self._replays.get(event.resource)
         if replay is None:
             return True
@@ -80,7 +82,7 @@ class World:
         return True
 
     def so_far(self) -> World:
-        """This world as it is now, whatever is taken later (but for the rest of a list). It shares what both know."""
+        """A copy, which later events do not change (except for the rest of a list). Both share their data."""
         then = copy.copy(self)
         then._last = dict(self._last)  # which nothing is asked for beyond
         return then
@@ -94,13 +96,13 @@ class World:
         )  # fmt: skip
 
     def storage(self, rv: int) -> Storage | None:
-        """Claims and volumes right after a revision; None where there were none in the whole run."""
+        """Claims and volumes right after a revision; None if there were none in the whole run."""
         if not any(self._known(resource) for resource in _STORAGE):
             return None
         return Storage(*(self._at(resource, rv) for resource in _STORAGE))
 
     def inventory(self, rv: int) -> Inventory | None:
-        """ResourceClaims and devices right after a revision; None where there were none in the whole run."""
+        """ResourceClaims and devices right after a revision; None if there were none in the whole run."""
         if not any(self._known(resource) for resource in _INVENTORY):
             return None
         return Inventory(*(self._at(resource, rv) for resource in _INVENTORY))
@@ -111,7 +113,7 @@ class World:
         return {name: found["metadata"].get("labels") or {} for name, found in self._at("namespaces", rv).items()}
 
     def _known(self, resource: str) -> bool:
-        """Whether there ever was an object of it."""
+        """Whether an object of the resource ever existed."""
         return self._last[resource] > 0
 
     def at(self, rv: int) -> State:
@@ -125,11 +127,11 @@ class World:
         return self._replays[resource].at(self._known_at(resource, rv))
 
     def _known_at(self, resource: str, rv: int) -> int:
-        """A revision, or the last one that was taken of a resource where that is earlier."""
+        """A revision, or the last applied revision of a resource if that is earlier."""
         return min(rv, self._last[resource])
 
     def revisions(self, resource: str, first: int, last: int) -> list[int]:
-        """The last revisions of each state that all `nodes`, or all `pods` on nodes, had from `first` to `last`.
+        """The last revision of each state that all `nodes`, or all `pods` on nodes, had from `first` to `last`.
 
         Newest first.
         """
@@ -137,9 +139,9 @@ class World:
         return _ends(replay.changes(first, self._known_at(resource, last)), last)
 
     def node_versions(self, name: str, first: int, last: int) -> list[tuple[int, Manifest | None]]:
-        """What a node was like from revision `first` to `last`, newest first; None while it did not exist.
+        """The states of a node from revision `first` to `last`, newest first; None while it did not exist.
 
-        Each with the last revision at which it was so.
+        Each with the last revision of that state.
         """
         line = self._nodes.get(name)
         versions = [] if line is None else line.versions(first, self._known_at("nodes", last))
@@ -151,13 +153,13 @@ class World:
         return company.at(self._known_at("pods", rv)) if company is not None else {}
 
     def company_changes(self, node: str, first: int, last: int) -> list[int]:
-        """The last revisions of each company that a node had from `first` to `last`, newest first."""
+        """The last revision of each set of pods that a node had from `first` to `last`, newest first."""
         company = self._companies.get(node)
         return _ends(company.changes(first, self._known_at("pods", last)) if company is not None else [], last)
 
 
 class _Line:
-    """What became of one object."""
+    """The revisions of one object."""
 
     def __init__(self) -> None:
         self._rvs: list[int] = []
@@ -178,16 +180,16 @@ class _Line:
 
 
 class _Replay:
-    """Objects that came, changed and went, and those there at the revision last asked for.
+    """Objects over all revisions, and those that exist at the last requested revision.
 
-    It goes from there to the next that is asked for, forwards or back: neighbours are asked for one after the other,
-    and most objects of a run are gone.
+    It moves from there to the next requested revision, forwards or back: neighboring revisions are requested one
+    after the other, and most objects of a run are gone.
     """
 
     def __init__(self) -> None:
         self._rvs: list[int] = []
         self._steps: list[tuple[str, Manifest | None, Manifest | None]] = []
-        """Of each revision the name, and what bore it before and after."""
+        """By revision, the name, and the object before and after."""
         self._latest: dict[str, Manifest] = {}
         self._taken = 0
         self._there: dict[str, Manifest] = {}
@@ -196,7 +198,7 @@ class _Replay:
         return self._latest.get(name)
 
     def add(self, rv: int, name: str, manifest: Manifest | None) -> None:
-        """None: it is gone."""
+        """None: deleted."""
         self._rvs.append(rv)
         self._steps.append((name, self._latest.get(name), manifest))
         _put(self._latest, name, manifest)
@@ -217,7 +219,7 @@ class _Replay:
 
 
 def _ends(changes: Sequence[int], last: int) -> list[int]:
-    """The last revision of each state between these changes, in order, and of that after them; newest first."""
+    """The last revision of each state between these changes, in order, and of the state after them; newest first."""
     return [last, *(rv - 1 for rv in reversed(changes))]
 
 
@@ -233,6 +235,6 @@ def _place(pod: Manifest | None) -> str:
 
 
 def key(manifest: Manifest) -> str:
-    """`namespace/name`, or the name of what has no namespace."""
+    """`namespace/name`, or the name of an object without a namespace."""
     metadata = manifest["metadata"]
     return f"{metadata['namespace']}/{metadata['name']}" if metadata.get("namespace") else str(metadata["name"])

@@ -1,1 +1,1 @@
-"""Clauses: what each guarantees, and its judge, a pure function of a history. No I/O, no clock, nothing that runs."""
+"""Clauses: the guarantee of each, and its judge, a pure function of a history. No I/O, no clock, nothing that runs."""

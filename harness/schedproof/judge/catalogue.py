@@ -1,4 +1,4 @@
-"""The catalogue of clauses, each of which lies beside its judge."""
+"""The catalogue of clauses; each clause is defined beside its judge."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from schedproof.judge.clauses.plugin import points, schedulers, serving, start
 from schedproof.judge.own import is_own, own_clause
 
 BINDS = "core/binds"
-"""The clause that is tried before all others: a candidate that binds nothing is not tried on them."""
+"""The clause that is tried first: a candidate that fails it binds nothing, and is not tried on the others."""
 
 _FAMILIES = (
     alive.CLAUSES,
@@ -77,7 +77,7 @@ _FAMILIES = (
 
 
 class _Catalogue(dict[str, Clause]):
-    """Clauses by their ids. Tests of the user's own are in it from when they are first named."""
+    """Clauses by their ids, including tests of the user's own from when they are first named."""
 
     def __contains__(self, clause: object) -> bool:
         return super().__contains__(clause) or is_own(clause)
@@ -94,7 +94,7 @@ CATALOGUE: dict[str, Clause] = _Catalogue(
         itertools.chain.from_iterable(_FAMILIES), key=lambda clause: PROFILES.index(profile_of(clause.id))
     )
 )
-"""In the order of reports."""
+"""All clauses in the order of reports."""
 
 BASICS = frozenset(basic for clause in CATALOGUE.values() for basic in clause.stands_on)
 """The clauses that others stand on: they are tried before these."""

@@ -1,4 +1,4 @@
-"""What a candidate can claim: what some clause judges, and nothing else."""
+"""What a candidate can claim: only what some clause judges."""
 
 from __future__ import annotations
 

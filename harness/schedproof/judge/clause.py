@@ -1,4 +1,4 @@
-"""What a clause is."""
+"""The definition of a clause."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ DEVICES = frozenset({"claimed-devices"})
 HOLD_BINDINGS = frozenset({"hold-bindings"})
 IDLE_NODES = frozenset({"idle-nodes"})
 PROCESSES = CUT_APISERVER
-"""Where the line can be cut, candidates are processes of this machine: what they serve can be asked for."""
+"""On clusters where the line can be cut, candidates are processes of this machine, and their endpoints can be
+requested.
+"""
 ADVANCE_VERSIONS = frozenset({"advance-versions"})
 SECOND_APISERVER = frozenset({"second-apiserver"})
 SEVERAL_NODES = frozenset({"several-nodes"})
@@ -27,11 +29,12 @@ SCRIPTED_METRICS = frozenset({"scripted-metrics"}) | SEVERAL_NODES
 
 # Clauses that others stand on.
 RETRIED = frozenset({"core/requeue-bind-refused"})
-"""Where a Binding is refused: if no other one follows, nothing else can be shown."""
+"""For clauses about a refused Binding: without another attempt, they can show nothing."""
 TRIED_AGAIN = frozenset({"core/requeue-label-changed"})
-"""Where a pod fits once something has changed: if it is not tried again, it is not after any other change either."""
+"""For clauses about a pod that fits after a change: if it is not tried again after this change, it is not after others.
+"""
 STEERED = frozenset({"core/node-selector"})
-"""Where pods are sent to a node by a selector: if that is ignored, nothing else can be shown."""
+"""For clauses that send pods to a node by a selector: if that is ignored, they can show nothing."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,32 +44,32 @@ class Clause:
     id: str
     guarantee: str
     source: str
-    """Where the guarantee comes from, not where we read it."""
+    """The origin of the guarantee: a specification or documentation, not the place where it was read."""
     judge: Callable[[History, str], Finding]
     """What the record shows of it; `judge.judge` adds the timeline and the logs of the case to the evidence."""
     level: Literal["required", "recommended"] = "required"
     features: frozenset[str] = frozenset()
-    """Only where the candidate claims all of these."""
+    """It applies only if the candidate claims all of these."""
     also: frozenset[str] = frozenset()
-    """Features of which it judges more where they are claimed; it is judged without them as well."""
+    """Features that extend what it judges; it is judged without them as well."""
     needs: frozenset[str] = frozenset()
     """Capabilities of the cluster without which it is skipped."""
     hint: str = ""
     """Where to look first when it fails; empty for a test of the user's own."""
     obstacle: Callable[[Claims, RunCluster], str] = lambda _claims, _cluster: ""
-    """Why this claim cannot be tried on this cluster (the `cluster` of a history's header); empty where it can."""
+    """Why this claim cannot be tried on this cluster (the `cluster` of a history's header); empty if it can."""
     unclaimed: Callable[[Claims], str] = lambda _claims: ""
-    """Why it is not claimed, beyond profile and features; empty where it is."""
+    """Why it is not claimed, beyond profile and features; empty if it is."""
     whole_run: bool = False
-    """Judged over all of a run, at its end."""
+    """Judged over the whole run, at its end."""
     always: bool = False
-    """Judged in every run, whatever is tested; over all of it."""
+    """Judged in every run, whatever clauses are tried; over the whole run."""
     stands_on: frozenset[str] = frozenset()
-    """Clauses without which it is not tried: where the candidate ignores what they are about, it fails by that."""
+    """Clauses without which it is not tried: a candidate that fails them would fail it for the same reason."""
     pooled: bool = False
-    """Judged over the requests of all instances of a candidate at once: what one does not do, another may."""
+    """Judged over the requests of all instances of a candidate together: each may use other rights."""
     at_start: bool = False
-    """About the start of the candidate: judged also where that fails."""
+    """About the start of the candidate: judged also if that fails."""
 
     @property
     def last(self) -> bool:
@@ -80,5 +83,5 @@ class Clause:
 
     @property
     def needs_bindings(self) -> bool:
-        """Whether a candidate that binds nothing cannot be tried on it."""
+        """Whether it cannot be tried on a candidate that binds nothing."""
         return not (self.last or self.at_start)

@@ -1,7 +1,7 @@
-"""What findings are about, in words that do not change: `code` in report.json, and the type of a failure in junit.xml.
+"""Codes of findings: stable words, the `code` in report.json and the type of a failure in junit.xml.
 
 A code says what was found; the outcome beside it says what that means for the clause. Codes are as stable as the ids of
-clauses: added or split, never renamed. The summary beside them is for people, and may be worded anew at any time.
+clauses: added or split, never renamed. The summary beside them is for people, and its wording may change at any time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 
 class Code(NamedTuple):
-    """What was found, and what its author does about it: a line each."""
+    """What was found, and what the candidate's author does about it: a line each."""
 
     meaning: str
     remedy: str
@@ -19,24 +19,24 @@ class Code(NamedTuple):
 
 CODES: Mapping[str, Code] = {
     "against-claimed-order": Code(
-        "a pod was bound before the one that is claimed to come first (claims.points.queue-sort)",
+        "a pod was bound before the pod that the claims put first (claims.points.queue-sort)",
         "sort the queue as claims.points.queue-sort says, or correct the claim",
     ),
     "against-on-missing": Code(
-        "a node without samples was treated otherwise than claimed (network.on-missing)",
-        "treat nodes without samples as network.on-missing says, or claim what it does",
+        "a node without samples was treated differently from the claim (network.on-missing)",
+        "treat nodes without samples as network.on-missing says, or claim the actual behavior",
     ),
     "answered-late": Code(
-        "the machine was so busy that answers came late: the candidate may have gone on without them",
-        "try again on a machine with less to do",
+        "the machine was so busy that responses came late: the candidate may have decided without them",
+        "try again on a less busy machine",
     ),
     "answers-differ": Code(
-        "the extender answered the same question differently",
-        "answer from the request and the readings alone: keep no state between calls",
+        "the extender responded to the same request differently",
+        "respond from the request and the readings alone: keep no state between calls",
     ),
     "arg-not-named": Code(
-        "a wrong arg ends the start, with an error that does not name it",
-        "name the arg, and what was expected of it, in the error",
+        "a wrong arg fails the start, with an error that does not name it",
+        "name the arg, and the expected value, in the error",
     ),
     "args-refused": Code(
         "the plugin does not accept the args of its own configuration",
@@ -47,12 +47,12 @@ CODES: Mapping[str, Code] = {
         "see the assertion below the finding",
     ),
     "backs-off-too-long": Code(
-        "its configuration lets a pod wait for longer than is claimed until it is tried again",
+        "its configuration lets a pod wait for longer than claimed until the next attempt",
         "lower podMaxBackoffSeconds, or claim a longer timing.requeue",
     ),
     "best-node-unchanged": Code(
-        "too few different nodes were the best one: a scheduler with a fixed choice would pass",
-        "use a cluster with more nodes that are alike",
+        "too few different nodes were the best node: a scheduler with a fixed choice would pass",
+        "use a cluster with more similar nodes",
     ),
     "bound-against-claim": Code(
         "a pod was bound although the candidate claims not to schedule such pods",
@@ -63,56 +63,56 @@ CODES: Mapping[str, Code] = {
         "post Bindings only while the Lease is held",
     ),
     "bound-during-outage": Code(
-        "a pod was bound while its readings or its extender were out of reach, and it had to wait",
-        "leave pods pending while the readings or the extender are out of reach, or claim `on-outage: schedule`",
+        "a pod was bound while its readings or its extender were unavailable, although it had to wait",
+        "leave pods pending while the readings or the extender are unavailable, or claim `on-outage: schedule`",
     ),
     "bound-without-binding": Code(
-        "a pod is on a node, and the candidate posted no Binding for it",
+        "a pod is bound, but the candidate posted no Binding for it",
         "bind pods by POST to pods/NAME/binding only",
     ),
     "burst-on-one-node": Code(
         "all pods of a burst were bound to one node",
-        "count the pods that were just placed until the readings show their traffic",
+        "count newly placed pods until the readings show their traffic",
     ),
     "call-failed": Code(
-        "the extender answered with an error, or with what kube-scheduler cannot read",
-        "see the call's status and body: a 200 with the JSON of extender/v1, in Go's field names",
+        "the extender responded with an error, or with a body that kube-scheduler cannot read",
+        "check the call's status and body: a 200 with the JSON of extender/v1, in Go's field names",
     ),
     "call-too-slow": Code(
-        "the extender answered after its httpTimeout",
-        "answer faster, or raise httpTimeout in spec.extender.config",
+        "the extender responded after its httpTimeout",
+        "respond faster, or raise httpTimeout in spec.extender.config",
     ),
     "call-unanswered": Code(
-        "the extender did not answer: the connection ended, or there was none",
-        "keep the server alive, and answer each call",
+        "the extender did not respond: the connection ended, or was refused",
+        "keep the server alive, and respond to each call",
     ),
     "capability-missing": Code(
         "the cluster lacks a capability that the clause needs",
         "run it on another cluster: --cluster embedded has most capabilities",
     ),
     "claim-contradicts-config": Code(
-        "the configuration is not in line with a claimed feature",
+        "the configuration contradicts a claimed feature",
         "make the configuration and spec.claims agree",
     ),
     "condition-removed": Code(
         "a condition that another controller had written to a pod is gone",
-        "patch the one condition of type PodScheduled, and leave the others as they are",
+        "patch only the condition of type PodScheduled, and keep the others",
     ),
     "config-version-not-served": Code(
-        "the configuration is of an API version that this Kubernetes does not serve",
+        "the configuration has an API version that this Kubernetes does not serve",
         "write the configuration as kubescheduler.config.k8s.io/v1: `schedproof migrate-config FILE` prints it",
     ),
     "control-inconclusive": Code(
         "the control did not show that a scheduler which ignores traffic fails",
-        "use nodes that are alike, so that traffic alone tells them apart",
+        "use similar nodes, so that they differ in their traffic only",
     ),
     "crash-without-args": Code(
-        "the plugin crashes where args are left out",
-        "return an error from the plugin's factory where args are missing, or use defaults",
+        "the plugin panics if args are left out",
+        "return an error from the plugin's factory if args are missing, or use defaults",
     ),
     "cut-short": Code(
         "the trial, or the run, ended before there was enough to judge",
-        "see why the run ended, and run it again",
+        "check why the run ended, and run it again",
     ),
     "dangerous-right": Code(
         "a right is declared that no scheduler needs",
@@ -123,31 +123,31 @@ CODES: Mapping[str, Code] = {
         "drop a pod from the queue when its deletionTimestamp is set, or it is deleted",
     ),
     "depends-on-failed": Code(
-        "the clause was not tried, because one that it depends on did not pass",
-        "mend the clause that it depends on, or use --keep-going",
+        "the clause was not tried, because a clause that it depends on did not pass",
+        "fix the clause that it depends on, or use --keep-going",
     ),
     "device-allocated-twice": Code(
-        "a device was allocated to two claims at a time",
-        "count the devices of all allocated claims, and of those that are being allocated",
+        "a device was allocated to two claims at the same time",
+        "count the devices of all claims that are allocated or being allocated",
     ),
     "does-not-start": Code(
         "the candidate does not start",
-        "see the last log lines, and try the command of candidate.yaml by hand",
+        "check the last log lines, and try the command of candidate.yaml by hand",
     ),
     "duplicate-node": Code(
-        "an answer of the extender has a node twice",
-        "answer with each node once",
+        "a response of the extender has a node twice",
+        "return each node once",
     ),
     "empty-answers": Code(
-        "no answer of the extender had a node, or a score, that could be judged",
-        "answer prioritize with a score for each node of the request",
+        "no response of the extender had a node, or a score, that could be judged",
+        "respond to prioritize with a score for each node of the request",
     ),
     "evicted-despite-budget": Code(
-        "a pod was evicted that a PodDisruptionBudget protects, and another would have done",
-        "choose victims whose PodDisruptionBudget allows it first",
+        "a pod was evicted that a PodDisruptionBudget protects, although another eviction would have sufficed",
+        "first choose victims whose PodDisruptionBudget allows it",
     ),
     "evicted-without-priority": Code(
-        "a pod was evicted, and no pod of a higher priority that may preempt was waiting",
+        "a pod was evicted, but no pod of a higher priority that may preempt was waiting",
         "evict only for a pending pod of higher priority whose preemptionPolicy is not Never",
     ),
     "example-differs": Code(
@@ -155,16 +155,16 @@ CODES: Mapping[str, Code] = {
         "correct the documentation's example, or the formula",
     ),
     "false-bind-success": Code(
-        "bind answered without an error, and the pod is not on the node of the call",
-        "answer bind without an error only after the apiserver has answered 201",
+        "bind responded without an error, but the pod is not on the node of the call",
+        "respond to bind without an error only after the apiserver has responded with 201",
     ),
     "forbidden-request": Code(
         "a request that the candidate needs was refused: its declared rights do not suffice",
         "add the verb and the resource that the finding names to spec.rbac",
     ),
     "foreign-pod": Code(
-        "a request, other than to read, concerned a pod of another scheduler",
-        "compare spec.schedulerName for equality before anything is done to a pod",
+        "a request, other than a read, concerned a pod of another scheduler",
+        "compare spec.schedulerName for equality before any action on a pod",
     ),
     "gated-pod-called-unschedulable": Code(
         "a pod's condition said Unschedulable while it had scheduling gates",
@@ -175,63 +175,63 @@ CODES: Mapping[str, Code] = {
         "leave pods with spec.schedulingGates alone until the list is empty",
     ),
     "groups-block-each-other": Code(
-        "groups of pods hold room that each other lacks, for longer than claimed",
-        "give back the room of a group that is not whole when its time is over",
+        "groups of pods hold room that the other group lacks, for longer than claimed",
+        "release the room of an incomplete group when its time is over",
     ),
     "harness-trouble": Code(
         "the harness, or the cluster, failed during the trial",
-        "see the error; the cluster's logs are in the run's folder",
+        "check the error; the cluster's logs are in the run's folder",
     ),
     "infeasible-node": Code(
         "a pod was bound to a node on which it cannot run",
-        "the decision's table says which rule keeps the pod off that node: apply it before a node is chosen",
+        "the decision's table says which rule excludes that node: apply it before choosing a node",
     ),
     "insecure-call-answered": Code(
-        "the extender answered over plain HTTP, or to a client without a certificate",
-        "serve TLS alone, and verify the client's certificate where tlsConfig has one",
+        "the extender responded over plain HTTP, or to a client without a certificate",
+        "serve TLS only, and verify the client's certificate if tlsConfig has one",
     ),
     "judge-raised": Code(
         "the judge of the clause raised an exception: a bug of schedproof, to be reported with the record",
         "report it to schedproof, with the folder of the run",
     ),
     "lease-not-taken": Code(
-        "pods were scheduled with leader election, and its Lease was not taken",
-        "take the Lease before the first pod is scheduled, where leaderElect is true",
+        "pods were scheduled with leader election, but its Lease was not acquired",
+        "acquire the Lease before the first pod is scheduled, if leaderElect is true",
     ),
     "load-not-distinct": Code(
         "the nodes' traffic did not differ by more than the claimed resolution",
-        "repeat the run; on a cluster of others, see whether other traffic runs over the nodes",
+        "repeat the run; on an existing cluster, check for other traffic on the nodes",
     ),
     "load-not-shown": Code(
         "Prometheus did not show the traffic that the trial is about",
-        "see the expression that the finding names, and whether Prometheus scrapes the nodes",
+        "check the expression that the finding names, and whether Prometheus scrapes the nodes",
     ),
     "lost-violations": Code(
-        "preempt answered with other numbers of violated PodDisruptionBudgets than it was asked about",
-        "pass on the numPDBViolations of each node that preempt was asked about",
+        "preempt changed the numbers of violated PodDisruptionBudgets of the request",
+        "return the numPDBViolations of each node of the request",
     ),
     "lower-priority-first": Code(
-        "a pod was bound while one of a higher priority waited for the same room",
+        "a pod was bound while a pod of higher priority waited for the same room",
         "sort the queue by spec.priority, highest first, then by time",
     ),
     "machine-too-busy": Code(
         "candidate and control plane were kept from running for so long that a wait in vain says nothing",
-        "run it again on a machine that has less to do, or with fewer clusters at once",
+        "run it again on a less busy machine, or with fewer clusters at once",
     ),
     "malformed-call-accepted": Code(
-        "malformed input was answered as if it were valid",
-        "answer input that is no ExtenderArgs with a status of 400 or an error",
+        "a malformed request got a response as if it were valid",
+        "respond to a request that is not an ExtenderArgs with status 400 or an error",
     ),
     "metrics-refused": Code(
-        "the metrics were refused, or not answered, to a client that may read them",
-        "let those read /metrics that RBAC allows to (nonResourceURLs), and answer 200",
+        "a client that may read the metrics was refused, or got no response",
+        "allow clients with the right in RBAC (nonResourceURLs) to read /metrics, and respond with 200",
     ),
     "needless-eviction": Code(
         "a pod was evicted that could have stayed",
-        "give victims back, from the highest priority down, while the pod still fits",
+        "add victims back, from the highest priority down, while the pod still fits",
     ),
     "no-binding-held": Code(
-        "no Binding was under way at the moment that the clause is about",
+        "no Binding was in flight at the time that the clause is about",
         "run it again; the candidate has to post a Binding for the clause to be tried",
     ),
     "no-binding-refused": Code(
@@ -252,30 +252,30 @@ CODES: Mapping[str, Code] = {
     ),
     "no-outage": Code(
         "the outage that the clause is about did not happen, or not while pods waited",
-        "run it again; the candidate has to ask while the outage lasts",
+        "run it again; the candidate has to send requests while the outage lasts",
     ),
     "no-request": Code(
         "the candidate made no request to the apiserver",
-        "nothing to mend, where it needs nothing of the apiserver: do not declare rights then",
+        "nothing to fix if it needs nothing from the apiserver: then declare no rights",
     ),
     "no-samples-seen": Code(
-        "the candidate asked Prometheus for nothing, or for nothing that has a value",
-        "ask Prometheus at {prometheus} for the claimed metric of the nodes of the cluster",
+        "the candidate sent no query to Prometheus, or none that returns a value",
+        "query Prometheus at {prometheus} for the claimed metric of the nodes of the cluster",
     ),
     "no-scores": Code(
-        "no case of a property test was answered with scores",
-        "see why no answer had scores: the calls are in the evidence",
+        "no case of a property test got scores",
+        "check why no response had scores: the calls are in the evidence",
     ),
     "no-takeover": Code(
         "the second instance was not seen to take over",
-        "claim a longer timing.takeover, or take an expired Lease over",
+        "claim a longer timing.takeover, or take over an expired Lease",
     ),
     "node-left-out": Code(
-        "prioritize left out a node that deserves a score",
-        "answer prioritize with a score for each node of the request",
+        "prioritize left out a node whose score is above 0",
+        "respond to prioritize with a score for each node of the request",
     ),
     "node-name-written": Code(
-        "a pod's spec.nodeName was to be set by an update or a patch",
+        "an update or a patch tried to set a pod's spec.nodeName",
         "bind pods by POST to pods/NAME/binding: spec.nodeName cannot be set by an update",
     ),
     "not-all-nodes-scored": Code(
@@ -287,20 +287,20 @@ CODES: Mapping[str, Code] = {
         "nothing to mend",
     ),
     "not-bound-during-outage": Code(
-        "a pod waited for the end of an outage during which pods are claimed to be scheduled",
-        "go on without the preference during an outage, or claim `on-outage: wait`",
+        "a pod waited for the end of an outage although pods are claimed to be scheduled during it",
+        "schedule without the preference during an outage, or claim `on-outage: wait`",
     ),
     "not-bound-in-time": Code(
         "a pod that fits on a node was not bound within its deadline",
-        "see the timeline: whether the pod was tried, and what the candidate waited for",
+        "check the timeline: whether the pod was tried, and what the candidate waited for",
     ),
     "not-called": Code(
         "kube-scheduler did not call the extender as the clause needs it",
-        "compare the verbs in spec.extender.config with what the server answers",
+        "compare the verbs in spec.extender.config with the paths that the server serves",
     ),
     "not-claimed": Code(
         "the candidate does not claim the profile, the feature or the value that the clause is about",
-        "claim it in candidate.yaml, to be held to it",
+        "claim it in candidate.yaml to have it judged",
     ),
     "not-configured": Code(
         "a claimed feature is not configured",
@@ -308,15 +308,15 @@ CODES: Mapping[str, Code] = {
     ),
     "not-decided-on": Code(
         "it could not be shown that the candidate had decided on a pod",
-        "write the condition PodScheduled=False for pods that fit nowhere: it shows the decision",
+        "write the condition PodScheduled=False for pods that fit on no node: it shows the decision",
     ),
     "not-healthy": Code(
-        "a path that tells whether the candidate is healthy was not answered positively",
-        "answer 200 on the path that the finding names once the candidate can work",
+        "a health path of the candidate did not respond with success",
+        "respond with 200 on the path that the finding names when the candidate can work",
     ),
     "not-possible-here": Code(
         "this claim cannot be tried on this cluster",
-        "the finding says which claim it is: try it on another cluster",
+        "the finding names the claim: try it on another cluster",
     ),
     "not-tried": Code(
         "what the clause is about did not happen in this trial",
@@ -328,7 +328,7 @@ CODES: Mapping[str, Code] = {
     ),
     "nothing-evicted": Code(
         "no pod had to be evicted",
-        "see why the pod found room: the candidate has to preempt for the clause to be tried",
+        "check why the pod found room: the candidate has to preempt for the clause to be tried",
     ),
     "nothing-expected": Code(
         "the test created pods, or none, and expects nothing of them",
@@ -336,18 +336,18 @@ CODES: Mapping[str, Code] = {
     ),
     "nothing-started": Code(
         "no process of the candidate was started",
-        "see the start's error: a process has to run to be judged",
+        "check the start's error: a process has to run to be judged",
     ),
     "old-readings-used": Code(
         "pods followed readings that were older than the claimed window",
-        "query a window as long as claimed, and do not keep samples beyond it",
+        "query a window as long as claimed, and keep no samples beyond it",
     ),
     "oracle-gap": Code(
         "pods or nodes use something that the oracle does not model",
         "report what the finding names to schedproof: it cannot judge that yet",
     ),
     "outdated-binding": Code(
-        "a pod was bound by a Binding that was decided on for another pod of its name",
+        "a pod was bound by a Binding that was decided on for an earlier pod of the same name",
         "send metadata.uid with each Binding",
     ),
     "outdated-exclusion": Code(
@@ -360,14 +360,14 @@ CODES: Mapping[str, Code] = {
     ),
     "outweighed": Code(
         "kube-scheduler's plugins outweighed the candidate's scores: nodes differ in more than their traffic",
-        "give the extender more weight, or use nodes that are alike",
+        "give the extender more weight, or use similar nodes",
     ),
     "partial-group-bound": Code(
-        "a pod of a group stayed bound, and the group was not bound whole",
-        "bind a group's members only once all fit, and release them at its time-out",
+        "a pod of a group stayed bound although the group was incomplete",
+        "bind a group's members only when all fit, and release them at its timeout",
     ),
     "pending-without-event": Code(
-        "a pod that fits nowhere has no event, and events are claimed",
+        "a pod that fits on no node has no event, but events are claimed",
         "record an Event FailedScheduling, or do not claim events",
     ),
     "pending-without-reason": Code(
@@ -388,10 +388,10 @@ CODES: Mapping[str, Code] = {
     ),
     "pod-created-with-node": Code(
         "the candidate created a pod with spec.nodeName set",
-        "bind the pod that is there, instead of creating another",
+        "bind the existing pod, instead of creating another",
     ),
     "pod-removed": Code(
-        "the candidate deleted or evicted a pod, and none of higher priority could need its place",
+        "the candidate deleted or evicted a pod although no pod of higher priority could need its place",
         "delete only victims of preemption",
     ),
     "pods-not-counted": Code(
@@ -399,15 +399,15 @@ CODES: Mapping[str, Code] = {
         "count each scheduled pod in scheduler_schedule_attempts_total",
     ),
     "prebound-pod-touched": Code(
-        "a request, other than to read, concerned a pod that was created with its node set",
+        "a request, other than a read, concerned a pod that was created with spec.nodeName set",
         "skip pods whose spec.nodeName is set",
     ),
     "preemptor-not-bound": Code(
-        "a pod was not bound in the place of pods of lower priority",
-        "bind the preemptor to its nominated node once its victims are gone",
+        "a pod was not bound although pods of lower priority could be evicted for it",
+        "bind the preemptor to its nominated node when its victims are gone",
     ),
     "preference-ignored": Code(
-        "a pod was bound to a node while another one meets its preferences better",
+        "a pod was bound to a node although its preferences are matched better on another",
         "enable the plugin of that preference, or score by it",
     ),
     "probe-not-on-quietest": Code(
@@ -416,15 +416,15 @@ CODES: Mapping[str, Code] = {
     ),
     "process-exited": Code(
         "a process of the candidate ended before the harness ended it",
-        "catch errors around each pod; the last log lines have the panic or the exit",
+        "catch errors per pod; the last log lines show the panic or the exit",
     ),
     "process-restarted": Code(
-        "a process of the candidate ended, and its own supervisor started it again",
-        "catch errors around each pod; the last log lines have the panic or the exit",
+        "a process of the candidate ended, and its own supervisor restarted it",
+        "catch errors per pod; the last log lines show the panic or the exit",
     ),
     "queries-grow-with-nodes": Code(
-        "a decision takes more queries the more nodes there are",
-        "ask for all nodes in one query",
+        "the number of queries for a decision grows with the number of nodes",
+        "send one query for all nodes",
     ),
     "queue-sorts-differ": Code(
         "the profiles of the configuration do not share one queueSort plugin",
@@ -439,28 +439,28 @@ CODES: Mapping[str, Code] = {
         "run the candidate again with this version",
     ),
     "score-not-integer": Code(
-        "prioritize answered with a score that is no integer",
-        "round scores to integers before they are answered",
+        "the response to prioritize has a score that is not an integer",
+        "round scores to integers",
     ),
     "score-out-of-range": Code(
-        "prioritize answered with a score that is no integer from 0 to 10",
+        "the response to prioritize has a score that is not an integer from 0 to 10",
         "map scores to 0..10",
     ),
     "second-binding": Code(
-        "a Binding was posted for a pod that was bound, which the candidate could have seen",
-        "drop a pod once its Binding is posted, and put it back only where that failed",
+        "a Binding was posted for a bound pod although the candidate could have seen that",
+        "drop a pod when its Binding is posted, and requeue it only if that failed",
     ),
     "surfaces-differ": Code(
         "the same readings have different scores on two surfaces",
-        "let all surfaces call one function for scores",
+        "let all surfaces call the same scoring function",
     ),
     "ties-not-spread": Code(
         "pods were not spread over equally quiet nodes",
-        "choose among equals at random or in turn, or do not claim tie-spread",
+        "choose among equal nodes at random or in turn, or do not claim tie-spread",
     ),
     "token-not-read-again": Code(
-        "requests bore a token that was not valid any more, long after another one was put in its file",
-        "read the file again at least every five minutes, or once a request is answered with 401",
+        "requests had an expired token long after a new token was written to its file",
+        "read the file again at least every five minutes, or after a response of 401",
     ),
     "too-few": Code(
         "there were too few pods, nodes or changes to prove anything",
@@ -471,56 +471,56 @@ CODES: Mapping[str, Code] = {
         "wait for a change, or back off, before a request is repeated",
     ),
     "unallocated-resource-claim": Code(
-        "a pod was bound before a ResourceClaim of its was allocated",
+        "a pod was bound before one of its ResourceClaims was allocated",
         "allocate each ResourceClaim before the pod is bound (plugin DynamicResources)",
     ),
     "unasked-node": Code(
-        "the extender answered with a node that it was not asked about",
-        "answer with nodes of the request alone",
+        "a response of the extender has a node that the request does not have",
+        "return only nodes of the request",
     ),
     "unbound-volume-claim": Code(
-        "a pod was bound before a claim of its had a volume",
+        "a pod was bound before one of its claims had a volume",
         "bind or provision volumes before the pod is bound (plugin VolumeBinding)",
     ),
     "unmanaged-pod-asked": Code(
-        "kube-scheduler asked the extender about a pod that uses none of its managed resources",
-        "name all its resources in managedResources, and no others",
+        "kube-scheduler called the extender for a pod that uses none of its managed resources",
+        "list all its resources in managedResources, and no others",
     ),
     "unreserved-resource-claim": Code(
-        "a pod was bound before a ResourceClaim of its was reserved for it",
+        "a pod was bound before one of its ResourceClaims was reserved for it",
         "add the pod to status.reservedFor before it is bound (plugin DynamicResources)",
     ),
     "unusable-victims": Code(
         "preempt answered with victims that kube-scheduler cannot evict for the pod",
-        "answer preempt with pods of the request's nodes, by uid",
+        "respond to preempt with pods of the request's nodes, by uid",
     ),
     "unused-right": Code(
         "a right is declared that was not used in this run",
         "remove the right from spec.rbac",
     ),
     "view-not-shown": Code(
-        "it could not be shown that the candidate had seen a change of the world",
-        "run it again; where it stays so, the candidate does not follow nodes and pods",
+        "it could not be shown that the candidate had seen a change of the cluster",
+        "run it again; if it happens again, the candidate does not follow nodes and pods",
     ),
     "worse-victims": Code(
-        "pods were evicted on another node than the one that kube-scheduler's order prefers",
+        "pods were evicted on another node than the node that kube-scheduler's order prefers",
         "compare victims as the clause says, or claim `preemption: {choice: any}`",
     ),
     "wrong-allocation": Code(
-        "a pod was bound whose ResourceClaim had devices that it does not ask for, or elsewhere",
+        "a pod was bound whose ResourceClaim had devices that do not match its request, or are on other nodes",
         "allocate devices of the request's class and selectors, on the pod's node",
     ),
     "wrong-arg-accepted": Code(
         "the scheduler starts with an arg that is unknown, or of another type",
-        "decode args strictly, and refuse what is unknown or of another type",
+        "decode args strictly, and reject unknown args and args of another type",
     ),
     "wrong-cache-mode": Code(
-        "the extender answered with names where nodes were due, or the other way round",
-        "answer nodeNames where nodeCacheCapable is true, and nodes where it is not",
+        "the extender responded with names instead of nodes, or the reverse",
+        "return nodeNames if nodeCacheCapable is true, and nodes otherwise",
     ),
     "wrong-expectation": Code(
-        "what the test expects of a pod is not possible, as the oracle sees it",
-        "see the oracle's reason in the table, and correct the test",
+        "the test expects of a pod what is impossible according to the oracle",
+        "check the oracle's reason in the table, and correct the test",
     ),
     "wrong-scores": Code(
         "scores break the rule that the clause states",

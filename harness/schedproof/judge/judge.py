@@ -23,7 +23,7 @@ from schedproof.judge.verdict import JUDGE_RAISED, Finding, Verdict, invalid
 
 
 def applies(clause: Clause, claims: Claims, cluster: RunCluster) -> Verdict | None:
-    """The verdict that needs no trial: not claimed, or not possible on this cluster. None where it must be tried."""
+    """The verdict that needs no trial: not claimed, or impossible on this cluster. None if it must be tried."""
     if unclaimed := why_unclaimed(clause, claims):
         return Verdict(clause.id, clause.level, "not-claimed", unclaimed, code="not-claimed")
     if lacking := sorted(clause.needs - set(cluster.capabilities)):
@@ -35,17 +35,17 @@ def applies(clause: Clause, claims: Claims, cluster: RunCluster) -> Verdict | No
 
 
 def dependent(clause: Clause, cause: str) -> Verdict:
-    """The verdict on a clause that was not tried, because it would fail by what another one has shown."""
-    summary = f"not tried: it waits for {cause}, which did not pass"
+    """The verdict on a clause that was not tried, because it would fail as another clause has."""
+    summary = f"not tried: it depends on {cause}, which did not pass"
     return Verdict(clause.id, clause.level, "skipped", summary, code="depends-on-failed", depends_on=cause)
 
 
 def left_out_by(clause: Clause, broken_by: str, ignored: AbstractSet[str]) -> str:
-    """The clause because of which another one is not tried; "" where there is none.
+    """The clause because of which another clause is not tried; "" if there is none.
 
     Args:
-        clause: the one that may not be tried.
-        broken_by: the clause that has shown that the candidate binds nothing; "" where none has.
+        clause: the clause that may not be tried.
+        broken_by: the clause that has shown that the candidate binds nothing; "" if none has.
         ignored: clauses that have shown that the candidate ignores what they are about.
     """
     if broken_by and clause.needs_bindings:
@@ -54,7 +54,7 @@ def left_out_by(clause: Clause, broken_by: str, ignored: AbstractSet[str]) -> st
 
 
 def why_unclaimed(clause: Clause, claims: Claims) -> str:
-    """Why a candidate with these claims is not held to a clause; empty where it is."""
+    """Why a clause does not apply to a candidate with these claims; empty if it does."""
     profile = profile_of(clause.id)
     if profile not in (*claims.profiles, OWN):
         return f"the profile {profile} is not claimed"
@@ -64,7 +64,7 @@ def why_unclaimed(clause: Clause, claims: Claims) -> str:
 
 
 def judge(history: History, clause_id: str) -> Verdict:
-    """The verdict on one clause that was tried in this history. What it quotes is fit to be shown."""
+    """The verdict on one clause that was tried in this history. Its quotes have secrets removed."""
     verdict = _judge(history, clause_id)
     return dataclasses.replace(verdict, summary=visible(verdict.summary), evidence=visible_in(verdict.evidence))
 
@@ -82,7 +82,9 @@ def _judge(history: History, clause_id: str) -> Verdict:
     finding = _safely(clause, history.up_to_end("" if clause.last else clause_id))
     if finding.outcome == "passed" and not clause.last and history.ended_early(clause_id):
         # The judge must find what was missed. Where it does not, its record is not all that was to be tried.
-        finding = invalid("cut-short", "a deadline was missed, and the rest of the trial left out", **finding.evidence)
+        finding = invalid(
+            "cut-short", "a deadline was missed, and the rest of the trial was skipped", **finding.evidence
+        )
     if finding.outcome == "invalid" and cause and cause != clause_id:
         return dependent(clause, cause)
     verdict = Verdict(clause.id, clause.level, finding.outcome, finding.summary, finding.evidence, finding.code)
@@ -99,7 +101,7 @@ def _judge(history: History, clause_id: str) -> Verdict:
 
 
 def _safely(clause: Clause, history: History) -> Finding:
-    """What a clause's judge finds. A judge that raises leaves its own clause unproved, and the others are judged."""
+    """The finding of a clause's judge. If a judge raises, only its own clause is unproved."""
     try:
         finding = clause.judge(history, clause.id)
         if not clause.last:  # of a whole run, its judge knows which case to show
@@ -121,19 +123,23 @@ def _safely(clause: Clause, history: History) -> Finding:
 
 
 def _unfinished(history: History, clause: Clause) -> Finding | None:
-    """Why there is not enough of a record to judge."""
+    """Why the record is not enough for a verdict."""
     if clause.last:
         # Watch and audit log arrive apart: only where both were read to the end does the one account for the other.
-        return None if history.over else invalid("cut-short", "is judged over a whole run, and this run was cut off")
+        return (
+            None
+            if history.over
+            else invalid("cut-short", "it is judged over a whole run, and this run was interrupted")
+        )
     if clause.id not in history.cases:
-        return invalid("cut-short", "was not tried: the run ended before its turn")
+        return invalid("cut-short", "it was not tried: the run ended before")
     if (trouble := next(history.of(Trouble, clause.id), None)) is not None:
         return invalid("harness-trouble", trouble.text)
-    return None if history.ended(clause.id) else invalid("cut-short", "was cut off in the middle of its trial")
+    return None if history.ended(clause.id) else invalid("cut-short", "it was interrupted in the middle of its trial")
 
 
 def judge_all(histories: Mapping[int, History]) -> list[Verdict]:
-    """Verdicts on everything that a run was to try of a candidate, in its order.
+    """Verdicts on all clauses that a run was to try on a candidate, in its order.
 
     Args:
         histories: by instance; see `Verdict`.
@@ -163,7 +169,7 @@ def _judge_together(histories: Mapping[int, History], clause_id: str) -> Verdict
 
 
 def pool(histories: Sequence[History]) -> History:
-    """The first history, and the requests of all: for clauses that are `pooled`."""
+    """The first history, with the requests of all: for clauses that are `pooled`."""
     first, *others = histories
     return History(
         [first.run, *(record for history in others for record in history.of(ApiRequest)), *first.records[1:]]

@@ -1,4 +1,4 @@
-"""Clauses of a user's own: a test that takes the fixture `case`, and names no clause of the catalogue."""
+"""Clauses of a user's own: a test that has the fixture `case`, and names no clause of the catalogue."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def is_own(clause: object) -> bool:
 
 
 def own_clause(clause: str, guarantee: str = "") -> Clause:
-    """The clause of a test; what it guarantees is the first sentence of its docstring."""
+    """The clause of a test; its guarantee is the first sentence of the test's docstring."""
     return Clause(clause, guarantee or "What a test of your own asserts.", "a test of your own", judge_own)
 
 
 def judge_own(history: History, case: str) -> Finding:
-    """Every pod is placed where it can run, what is expected comes to pass, and every assertion holds."""
+    """Every pod is placed where it can run, every expectation is met, and every assertion holds."""
     placed = judge_placement(history, case)
     broken = next(history.of(Asserted, case), None)
     if broken is not None and placed.outcome != "failed":

@@ -13,15 +13,15 @@ OF_ANY_CLAUSE = frozenset({
     "capability-missing", "cut-short", "depends-on-failed", "harness-trouble", "judge-raised", "not-claimed",
     "not-possible-here", "outdated-exclusion",
 })  # fmt: skip
-"""Given before or instead of what the judge of a clause finds."""
+"""Codes that a finding can have regardless of the clause's judge."""
 
 
 @functools.cache
 def codes_of(judge: Callable[..., object]) -> tuple[str, ...]:
     """The codes that a judge can give besides those of any clause, sorted.
 
-    They are the codes that are written in it, and in the functions and constants of its package to which it refers. A
-    code of a function that it shares with others is listed as well, though it may never be given for this clause.
+    They are the codes that stand in it, and in the functions and constants of its package to which it refers. A code of
+    a function that it shares with others is listed as well, even if this clause never gives it.
     """
     return tuple(sorted({*_texts(judge, set())} & CODES.keys() - OF_ANY_CLAUSE))
 
@@ -50,7 +50,7 @@ def _texts(part: object, seen: set[int]) -> Iterator[str]:
 
 
 def _referred(function: types.FunctionType) -> Iterator[object]:
-    """The constants and defaults of a function, and what the names in it stand for, also behind a module's name."""
+    """The constants and defaults of a function, and the objects of its names, also in an imported module."""
     yield from (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     for cell in function.__closure__ or ():
         yield cell.cell_contents

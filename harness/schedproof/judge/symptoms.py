@@ -1,8 +1,8 @@
-"""What was seen beside a finding that may be its cause.
+"""Faults on record beside a finding that may be its cause.
 
-One fault breaks many guarantees: a process that ends binds nothing, whatever is tried. A finding says which guarantee
-was broken; its symptoms are the faults that the record of its case shows, of those that lead to such a finding.
-Findings with the same symptom have one cause (`schedproof.run.causes`).
+One fault breaks many guarantees: a process that has ended binds nothing, whatever is tried. A finding says which
+guarantee was broken; its symptoms are the faults in the record of its case that can lead to such a finding. Findings
+with the same symptom have one cause (`schedproof.run.causes`).
 """
 
 from __future__ import annotations
@@ -29,46 +29,46 @@ from schedproof.judge.verdict import JUDGE_RAISED, Finding, Symptom
 KINDS: Mapping[str, Code] = {
     "process-ended": Code(
         "a process of the candidate ends by itself",
-        "catch the error where one pod is handled, and go on with the next one",
+        "catch errors per pod, and continue with the next pod",
     ),
     "request-refused": Code(
         "the apiserver refuses a request of the candidate",
-        "grant the verb and the resource in spec.rbac (403), or correct what is sent (400, 415, 422)",
+        "grant the verb and the resource in spec.rbac (403), or correct the request (400, 415, 422)",
     ),
     "call-unanswered": Code(
-        "the extender does not answer a call as kube-scheduler needs it",
-        "answer 200 with the JSON of extender/v1, in Go's field names, within httpTimeout",
+        "the extender's response to a call is not usable for kube-scheduler",
+        "respond with 200 and the JSON of extender/v1, in Go's field names, within httpTimeout",
     ),
     "query-refused": Code(
         "Prometheus refuses the candidate's query",
-        "correct the query or its parameters: the error beside it is Prometheus' own",
+        "correct the query or its parameters: the quoted error is Prometheus' own",
     ),
     "query-without-result": Code(
         "the candidate's query finds no series",
         "compare the names and labels of the query with those that Prometheus has",
     ),
     "weight-overflows": Code(
-        "scores times the extender's weight are beyond int64, and wrap around",
-        "give it a weight that outweighs the other scorers and no more: 200 outweighs all default plugins",
+        "scores times the extender's weight exceed int64, and overflow",
+        "set a weight that outweighs the other scorers and no more: 200 outweighs all default plugins",
     ),
     "needs-readings": Code(
         "pods are not bound while Prometheus has no readings",
-        "catch what a query can fail with, and do what is claimed: go on without the preference (schedule), or wait",
+        "catch the errors of a query, and do what is claimed: schedule without the preference, or wait",
     ),
     "rule-ignored": Code(
         "pods are bound to nodes where they cannot run, against one rule",
-        "apply that rule to each node before one is chosen: the table names what the chosen node lacks",
+        "check that rule for each node before choosing: the table names what the chosen node lacks",
     ),
     "never-retried": Code(
         "a pod that could not be bound at first is not tried again",
-        "keep such pods in a queue, and try them again after a back-off and when nodes or pods change",
+        "keep such pods in a queue, and retry them after a back-off and when nodes or pods change",
     ),
     "preference": Code(
         "pods do not go to the quietest node",
         "compare traffic and scores in the table: ignored, inverted, or by totals instead of rates",
     ),
 }  # fmt: skip
-"""In the order in which they are mended: what comes first hides what follows."""
+"""Kinds of faults, in the order in which to fix them: an earlier one hides later ones."""
 
 _UNBOUND = frozenset({"not-bound-in-time", "nothing-bound", "nothing-started", "preemptor-not-bound"})
 _CHOSEN = frozenset({
@@ -93,22 +93,22 @@ _EXPLAINED: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 """Codes of findings that a fault can lead to."""
 _STRICT = frozenset({"weight-overflows", "needs-readings", "rule-ignored", "never-retried", "preference"})
-"""Faults that leave nothing unproved; each of the others may be why something is `invalid`, whatever its code."""
+"""Faults that leave nothing unproved; each of the others may be the reason for `invalid`, whatever its code."""
 
 _EXCEPTION = re.compile(r"(?<=Error)\b|(?<=Exit)\b|(?<=Exception)\b")
-"""Where the name of a Python exception ends: what follows differs from case to case."""
+"""The end of the name of a Python exception: what follows differs from case to case."""
 _QUOTED = 160
-"""Characters of an answer."""
+"""The largest number of characters of a quoted response."""
 
 
 def symptoms(history: History, case: str, finding: Finding, *, whole_run: bool) -> list[Symptom]:
-    """Those that explain a finding which did not pass, in the order of `KINDS`.
+    """The faults that explain a finding which did not pass, in the order of `KINDS`.
 
     Args:
         history: up to the end of the case.
         case: the clause.
         finding: on it.
-        whole_run: whether it is judged over all of the run.
+        whole_run: whether it is judged over the whole run.
     """
     if finding.code == JUDGE_RAISED:
         return []
@@ -152,13 +152,13 @@ def _after(history: History, event: ProcessEvent) -> str:
     for request in history.of(ApiRequest):
         if request.user in history.candidate_users and history.order.times(request)[1] <= event.at:
             last = request
-    return f", after {last.verb} {last.resource} was answered with {last.code}" if last is not None else ""
+    return f", after {last.verb} {last.resource} got the response {last.code}" if last is not None else ""
 
 
 def _refused(history: History, begin: float, end: float, finding: Finding) -> Iterator[Symptom]:
-    """The request that was refused most often; one to read only where it was repeated, or the finding is about rights.
+    """The request that was refused most often; a read only if it was repeated, or if the finding is about rights.
 
-    A client may try out whether it may read something, and do without.
+    A client may try whether it may read something, and continue without it.
     """
     times: collections.Counter[tuple[str, str, int]] = collections.Counter(
         (request.verb, request.resource or request.path, request.code)
@@ -184,7 +184,9 @@ def _unanswered(history: History, begin: float, end: float) -> Iterator[Symptom]
         if wrong:
             status = str(call.status or "not at all")
             yield Symptom(
-                "call-unanswered", f"{call.request}: {status}", f"{call.request} answers {status}: {_quoted(wrong)}"
+                "call-unanswered",
+                f"{call.request}: {status}",
+                f"{call.request} responds with {status}: {_quoted(wrong)}",
             )
             return
 
@@ -194,7 +196,7 @@ def _queries(history: History, case: str) -> Iterator[Symptom]:
     for query in asked:
         if query.status >= HTTPStatus.BAD_REQUEST:
             error = _error_of(query.answer)
-            text = f"Prometheus answers {query.status} to {_quoted(query.request)}: {error}"
+            text = f"Prometheus responds with {query.status} to {_quoted(query.request)}: {error}"
             yield Symptom("query-refused", str(query.status), text)
             return
     if asked and not any(map(found_something, asked)):
@@ -203,23 +205,23 @@ def _queries(history: History, case: str) -> Iterator[Symptom]:
 
 
 def _staged(history: History, case: str, at: float) -> str:
-    """The outage of Prometheus, staged by the harness, that lasts at a moment; "" where there is none."""
+    """The outage of Prometheus, caused by the harness, at a given time; "" if there is none."""
     faults = [fault for fault in history.of(LineFault, case) if fault.line == "prometheus" and fault.at <= at]
     return faults[-1].fault if faults and faults[-1].on else ""
 
 
 def _outage(history: History, case: str) -> Iterator[Symptom]:
-    """A pod that was not bound, although it fitted, by the end of its time in an outage of Prometheus."""
+    """A pod that fits and was not bound by the end of its time in an outage of Prometheus."""
     for expectation, pod in _unmet(history, case):
         if staged := _staged(history, case, expectation.at):
             what = STAGED.get(staged, staged)
-            text = f"{pod.name} was not bound during an outage of Prometheus that the harness had staged: {what}"
+            text = f"{pod.name} was not bound during an outage of Prometheus that the harness caused: {what}"
             yield Symptom("needs-readings", "", text)
         return
 
 
 def _error_of(answer: str) -> str:
-    """What Prometheus says that is wrong."""
+    """The error in Prometheus' response."""
     try:
         return str(json.loads(answer)["error"])[:_QUOTED]
     except (ValueError, KeyError, TypeError):
@@ -230,7 +232,7 @@ def _overflow(history: History) -> Iterator[Symptom]:
     config = configuration(history)
     weight = config.get("weight") or 1
     if config.get("prioritizeVerb") and weighed_beyond_int64(weight):
-        yield Symptom("weight-overflows", "", f"a score of 10, times its weight {weight}, times 10 is beyond 2^63-1")
+        yield Symptom("weight-overflows", "", f"a score of 10, times its weight {weight}, times 10 exceeds 2^63-1")
 
 
 def _rules(finding: Finding) -> Iterator[Symptom]:
@@ -248,7 +250,7 @@ def _broken(finding: Finding, rule: str) -> str:
 
 
 def _untried(history: History, case: str) -> Iterator[Symptom]:
-    """A pod that was refused, or found to fit nowhere, and had no further attempt in its time."""
+    """A pod that was refused, or reported as unschedulable, and had no further attempt in its time."""
     for expectation, pod in _unmet(history, case):
         if text := _why_again(history, pod, expectation):
             yield Symptom("never-retried", "", text)
@@ -256,7 +258,7 @@ def _untried(history: History, case: str) -> Iterator[Symptom]:
 
 
 def _unmet(history: History, case: str) -> Iterator[tuple[Expect, TestPod]]:
-    """The pods that were to be bound by a moment, and were not."""
+    """The pods that were expected to be bound by a given time, and were not."""
     pods = {pod.uid: pod for pod in history.test_pods(case)}
     for expectation in history.of(Expect, case):
         pod = pods.get(expectation.uid)
@@ -269,10 +271,10 @@ def _unmet(history: History, case: str) -> Iterator[tuple[Expect, TestPod]]:
 def _why_again(history: History, pod: TestPod, expectation: Expect) -> str:
     attempts = history.attempts_on(pod.name, pod.uid)
     if attempts and not attempts[-1].succeeded:
-        return f"the Binding of {pod.name} was answered with {attempts[-1].code}, and none followed"
+        return f"the Binding of {pod.name} got the response {attempts[-1].code}, and no other followed"
     waited = any(one.uid == pod.uid and one.outcome == "pending" for one in history.of(Expect, pod.case))
     if not attempts and (waited or expectation.deadline == "requeue"):
-        return f"{pod.name} fits since something changed, and no Binding of it followed"
+        return f"{pod.name} fits after a change, but no Binding of it followed"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""What a judge says."""
+"""Findings and verdicts: the results of judging."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 JUDGE_RAISED = "judge-raised"
-"""The code of what a bug of a judge leaves unproved."""
+"""The code of a clause that a bug of its judge leaves unproved."""
 
 Outcome = Literal["passed", "failed", "excluded", "not-claimed", "skipped", "invalid"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Later:
-    """Evidence that is made where it is shown, which it is not of what passed."""
+    """Evidence that is computed when it is shown; evidence of passed findings is not shown."""
 
     make: Callable[[], Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What the record shows of one guarantee, before claims and exclusions are considered.
+    """What the record shows about one guarantee, before claims and exclusions are considered.
 
-    `evidence` is JSON, once what is made `Later` has been: `decisions` (each with the table of all nodes), `timeline`,
+    `evidence` is JSON, after `Later` parts are computed: `decisions` (each with the table of all nodes), `timeline`,
     `logs`, `measured`.
     """
 
@@ -32,10 +32,10 @@ class Finding:
     summary: str
     evidence: dict[str, Any] = dataclasses.field(default_factory=dict)
     code: str = ""
-    """What was wrong, in one word of `judge.codes.CODES`; empty where it passed."""
+    """The code of what was wrong, from `judge.codes.CODES`; empty if it passed."""
 
     def shown(self) -> dict[str, Any]:
-        """Its evidence, complete where it did not pass."""
+        """The evidence, with `Later` parts computed if it did not pass."""
         return {
             name: value.make() if isinstance(value, Later) else value
             for name, value in self.evidence.items()
@@ -57,7 +57,7 @@ def invalid(code: str, summary: str, **evidence: Any) -> Finding:
 
 
 def not_claimed(summary: str) -> Finding:
-    """What the guarantee is about is not there, as the trial has shown."""
+    """The trial has shown that the candidate lacks what the guarantee is about."""
     return Finding("not-claimed", summary, code="not-applicable")
 
 
@@ -68,9 +68,9 @@ class Symptom:
     kind: str
     """One of `judge.symptoms.KINDS`."""
     about: str
-    """What it is about, in words that are the same wherever it is seen: a process, a request, a rule."""
+    """Its subject, in the same words wherever it is seen: a process, a request, a rule."""
     text: str
-    """The same as a sentence, with what was seen in this case."""
+    """The fault as a sentence, with what was seen in this case."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,10 +78,10 @@ class Verdict:
     """The judgement of one clause.
 
     Attributes:
-        code: what was wrong, in one word of `judge.codes.CODES`; empty where it passed.
+        code: what was wrong, from `judge.codes.CODES`; empty if it passed.
         stale: marks an exclusion whose clause holds after all: the run fails until it is removed.
-        instance: of the candidate, from 1; 0 where there is but one, or where the verdict is about all of them.
-        depends_on: the clause that failed, without which this one could not be tried (`skipped`); else empty.
+        instance: of the candidate, from 1; 0 if there is only one, or if the verdict is about all of them.
+        depends_on: the failed clause without which this clause could not be tried (`skipped`); otherwise empty.
     """
 
     clause: str
@@ -109,7 +109,7 @@ class Verdict:
 
     @property
     def symptoms(self) -> list[Symptom]:
-        """What was seen beside the finding that may be its cause; none in reports of earlier versions."""
+        """Faults beside the finding that may be its cause; none in reports of earlier versions."""
         return [Symptom(**symptom) for symptom in self.evidence.get("symptoms", ())]
 
     def as_dict(self) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class Verdict:
         return result
 
     def as_json(self) -> str:
-        """What is sent from the process that judged to the one that reports."""
+        """The form in which the process that judged sends it to the process that reports."""
         return json.dumps(self.as_dict(), default=str)
 
     @classmethod

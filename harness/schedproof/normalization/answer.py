@@ -1,4 +1,4 @@
-"""What a scorer is asked, and what it answers. Plain data, as a history keeps it."""
+"""The questions to a scorer and its answers. Plain data, as a history keeps it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 Readings = tuple[tuple[str, float | None], ...]
-"""Node and bytes per second, in the order in which nodes are asked about. None: the node has no sample."""
+"""Node and bytes per second, in the order in which the question has the nodes. None: the node has no sample."""
 
 Case = tuple[Readings, ...]
 """Questions, asked one after the other; most cases have one."""
@@ -18,11 +18,11 @@ Case = tuple[Readings, ...]
 class Answer:
     """The scores for one question, or why there are none.
 
-    `scores`: (node, score) as answered, in that order; duplicates and nodes that were not asked about are kept.
-    `crash`: last words of a scorer that the question ended (a panic, an exit, an exception that was not caught).
-    `refusal`: an error in place of scores, from a scorer that lives on.
-    `filtered`: nodes that it refuses to consider, before any scoring.
-    `raw`: what was normalized, where the surface shows it.
+    `scores`: (node, score) as answered, in that order; duplicates and unknown nodes are kept.
+    `crash`: the last log lines of a scorer that the question ended (a panic, an exit, an uncaught exception).
+    `refusal`: an error instead of scores, from a scorer that keeps running.
+    `filtered`: nodes that it excludes before any scoring.
+    `raw`: the scores before normalization, if the surface shows them.
     """
 
     scores: tuple[tuple[str, float], ...] = ()
@@ -56,8 +56,8 @@ class Surface(Protocol):
     """A way to put questions to a candidate's scoring.
 
     `fewest` and `most` are the numbers of nodes that one question may have. `nodes` are the names to use, in order;
-    empty where any names will do. `waited` is for how many seconds it has waited for answers so far: for the scorer,
-    and for what brings it the question.
+    empty if any names will do. `waited`: the seconds spent so far waiting for answers, and for the scorer to get the
+    readings.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Which rules apply to a scorer, by its kind and its claims."""
+"""The promises of a scorer, by its kind and its claims: they decide which rules apply."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from schedproof.candidate.claims import Claims, OnMissing, OnOutage
 
 NORMALIZE_SCORE = "normalize-score"
-"""The surface on which NormalizeScore is asked alone, with raw scores in the place of readings."""
+"""The surface on which NormalizeScore is called alone, with raw scores instead of readings."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""The properties of scores: pure functions of questions and answers that return what is wrong, "" where they hold.
+"""The properties of scores: pure functions of questions and answers that return what is wrong, "" if they hold.
 
-Readings are bytes per second. Which score a reading should have is not defined: properties compare the scores of
-one answer, or of two that must be the same. `rules.py` says which clause asks for which.
+Readings are bytes per second. The right score of a reading is not defined: properties compare the scores of one answer,
+or of two that must be the same. `rules.py` assigns them to clauses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HUGE = 2.0**31
 """Bytes per second from which readings are huge: 17 Gbit/s, where int32 ends."""
 
 _LEAST = 1.0
-"""Bytes per second below which a difference is noise: a reading of less is the noise of a clock."""
+"""Bytes per second below which a difference is noise of the clock."""
 
 
 def unanswered(answer: Answer) -> str:
@@ -35,7 +35,7 @@ def unanswered(answer: Answer) -> str:
 
 
 def _scores(answer: Answer) -> Mapping[str, float]:
-    """As kube-scheduler takes them: scores that one node is given twice add up."""
+    """The scores as kube-scheduler counts them: several scores of one node add up."""
     scores: dict[str, float] = {}
     for node, score in answer.scores:
         scores[node] = scores.get(node, 0) + score
@@ -53,7 +53,7 @@ def _known(readings: Readings, answer: Answer) -> list[tuple[float, str, float]]
 
 
 def _differ(less: float, more: float, resolution: float) -> bool:
-    """Whether the claimed resolution tells these two readings apart; a hair beyond it, for the rounding of either."""
+    """Whether the claimed resolution distinguishes these two readings; slightly more, for the rounding of either."""
     return more > less * (1 + resolution) * (1 + 1e-9) and more - less >= _LEAST
 
 
@@ -62,7 +62,7 @@ def _pairs(case: Case, answers: Sequence[Answer]) -> Iterator[tuple[Readings, An
 
 
 def inversion(readings: Readings, answer: Answer) -> tuple[float, str]:
-    """The worst ordering error: by how many points a node with more traffic is ahead (0: of none), and both."""
+    """The worst ordering error: by how many points a node with more traffic is ahead (0: of none), and both nodes."""
     worst, text, best = 0.0, "", (-math.inf, "", 0.0)
     louder = known = list(reversed(_known(readings, answer)))
     # From the loudest on: the best score of all that carry more than the present node, by more than rounding.
@@ -76,8 +76,8 @@ def inversion(readings: Readings, answer: Answer) -> tuple[float, str]:
         if ahead - score > worst:
             worst = ahead - score
             text = (
-                f"node {node} carries less traffic than {other} ({_rate(reading)} to {_rate(traffic)}), "
-                f"and scores lower ({_number(score)} to {_number(ahead)})"
+                f"node {node} has less traffic than {other} ({_rate(reading)} and {_rate(traffic)}), but scores lower "
+                f"({_number(score)} and {_number(ahead)})"
             )
     return worst, text
 
@@ -89,7 +89,7 @@ def in_range(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
     for _, answer in _pairs(case, answers):
         for node, score in answer.scores:
             if not isinstance(score, int):
-                return f"node {node} scores {score}, which is no integer"
+                return f"node {node} scores {score}, which is not an integer"
             if not 0 <= score <= promises.highest:
                 return f"node {node} scores {score}, which is outside 0 to {promises.highest}"
     return ""
@@ -107,7 +107,7 @@ def strict(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
             if _differ(less, reading, promises.resolution):
                 return (
                     f"nodes {other} and {node} differ by more than the claimed {promises.resolution:.0%} "
-                    f"({_rate(less)} and {_rate(reading)}), and both score {_number(score)}"
+                    f"({_rate(less)} and {_rate(reading)}), but both score {_number(score)}"
                 )
     return ""
 
@@ -119,7 +119,7 @@ def best_is_top(case: Case, answers: Sequence[Answer], _promises: Promises) -> s
             score, node = max((one[2], one[1]) for one in known if one[0] * (1 - _ROUNDING) <= least)
             top, best = max((one[2], one[1]) for one in known)
             if top > score:
-                return f"node {node} is the quietest ({_rate(least)}), and {best} scores higher: {_shown(score, top)}"
+                return f"node {node} is the quietest ({_rate(least)}), but {best} scores higher: {_shown(score, top)}"
     return ""
 
 
@@ -129,7 +129,7 @@ def best_is_max(case: Case, answers: Sequence[Answer], promises: Promises) -> st
         if _all_known(readings) and (known := _known(readings, answer)):
             (reading, node, score), (loudest, *_) = known[0], known[-1]
             if _differ(reading, loudest, promises.resolution) and score != promises.highest:
-                return f"node {node} is the quietest ({_rate(reading)}), and scores {score}, not {promises.highest}"
+                return f"node {node} is the quietest ({_rate(reading)}), but scores {score}, not {promises.highest}"
     return ""
 
 
@@ -138,7 +138,7 @@ def worst_is_min(case: Case, answers: Sequence[Answer], promises: Promises) -> s
         if _all_known(readings) and (known := _known(readings, answer)):
             (least, *_), (reading, node, score) = known[0], known[-1]
             if _differ(least, reading, promises.resolution) and score != 0:
-                return f"node {node} is the loudest ({_rate(reading)}), and scores {_number(score)}, not 0"
+                return f"node {node} is the busiest ({_rate(reading)}), but scores {_number(score)}, not 0"
     return ""
 
 
@@ -149,19 +149,19 @@ def equal(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
             for _, other, its_score in others:
                 if its_score != score:
                     both = "have one raw score" if promises.about == "values" else f"both carry {_rate(reading)}"
-                    return f"nodes {node} and {other} {both}, and score {_shown(score, its_score)}"
+                    return f"nodes {node} and {other} {both}, but score {_shown(score, its_score)}"
     return ""
 
 
 def same_scores(what: str) -> Callable[[Case, Sequence[Answer], Promises], str]:
-    """Judges that a question is answered as an earlier one is, whose readings were these but for `what`."""
+    """A judge that requires the same answer to a question as to an earlier one whose readings differ only by `what`."""
 
     def judge(_case: Case, answers: Sequence[Answer], _promises: Promises) -> str:
         first = _scores(answers[0])
         for answer in answers[1:]:
             for node, score in _scores(answer).items():
                 if node in first and first[node] != score:
-                    return f"node {node} scores {_shown(first[node], score)}, and only {what} has changed"
+                    return f"node {node} scores {_shown(first[node], score)}, although only {what} has changed"
         return ""
 
     return judge
@@ -175,13 +175,14 @@ def repeat(case: Case, answers: Sequence[Answer], _promises: Promises) -> str:
         for node, score in scores.items():
             if before.get(node, score) != score:
                 return (
-                    f"node {node} scores {_shown(before[node], score)} for the same readings, asked as number {number}"
+                    f"node {node} scores {_shown(before[node], score)} for the same readings, asked as question "
+                    f"{number}"
                 )
     return ""
 
 
 def same_nodes(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    """Of several nodes, some of which have traffic: other clauses are about the others."""
+    """For several nodes, some of which have traffic: other clauses are about the others."""
     return _first(
         _answered(readings, answer, promises)
         for readings, answer in _pairs(case, answers)
@@ -190,21 +191,21 @@ def same_nodes(case: Case, answers: Sequence[Answer], promises: Promises) -> str
 
 
 def _answered(readings: Readings, answer: Answer, promises: Promises) -> str:
-    """Whether every node that was asked about has one score, and no other has one."""
+    """Every node of the question has one score, and no other node has any."""
     if why := unanswered(answer):
         return "" if not answer.crash and may_refuse(readings, promises) else why
     may_be_filtered = may_skip(readings, promises)
     for node in answer.filtered:
         if node not in may_be_filtered:
-            return f"node {node} was asked about, and is not considered"
+            return f"node {node} is in the question, but is excluded"
     asked = {node: 0 for node, _ in readings if node not in answer.filtered}
     for node, _ in answer.scores:
         if node not in asked:
-            return f"node {node} was not asked about, and has a score"
+            return f"node {node} is not in the question, but has a score"
         asked[node] += 1
     for node, times in asked.items():
         if times != 1:
-            return f"node {node} was asked about, and has {f'{times} scores, which add up' if times else 'no score'}"
+            return f"node {node} is in the question, but has {f'{times} scores, which add up' if times else 'no score'}"
     return ""
 
 
@@ -213,7 +214,7 @@ def zero(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
 
 
 def sound(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-    """All nodes are answered for, within the range."""
+    """All nodes have scores, within the range."""
     wrong = _first(_answered(readings, answer, promises) for readings, answer in _pairs(case, answers))
     return wrong or in_range(case, answers, promises)
 
@@ -233,7 +234,7 @@ def nonfinite(case: Case, answers: Sequence[Answer], promises: Promises) -> str:
 
 
 def _missing(readings: Readings, answer: Answer, promises: Promises) -> str:
-    """The claimed policy, where some nodes have a sample and others have none, and no reading is odd."""
+    """The claimed policy holds if some nodes have a sample and others have none, and no reading is abnormal."""
     scores = _scores(answer)
     if not all(reading is None or is_reading(reading) for _, reading in readings):
         return ""
@@ -243,7 +244,7 @@ def _missing(readings: Readings, answer: Answer, promises: Promises) -> str:
         if judged and known and reading is None and node in scores and (wrong := judged(scores[node], known)):
             lowest, highest = min(its for _, its in known), max(its for _, its in known)
             return (
-                f"node {node} has no sample, {wrong} ({_number(scores[node])}; those known score "
+                f"node {node} has no sample, {wrong} ({_number(scores[node])}; nodes with samples score "
                 f"{_number(lowest)} to {_number(highest)})"
             )
     return ""

@@ -1,4 +1,4 @@
-"""What must hold of scores: a rule for each `normalize/*` clause."""
+"""The rules about scores: one for each `normalize/*` clause."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from schedproof.normalization.promises import Promises
 OF_NORMALIZE_SCORE = frozenset(
     f"normalize/{name}" for name in ("range", "permutation", "equal", "same-nodes", "zero", "huge")
 )
-"""The clauses that say anything of it (CATALOGUE.md): it knows no direction, and no readings."""
+"""The clauses that apply to NormalizeScore alone (CATALOGUE.md): it knows no direction, and no readings."""
 
 Shape = Literal["any", "zeros", "one-node", "huge", "unusual", "two-orders", "two-units", "again"]
-"""What the questions of a rule look like; `cases.py` has them."""
+"""The shape of the questions of a rule; `cases.py` has them."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """One clause.
+    """The rule of one clause.
 
-    `judge` returns what is wrong, in the clause's own words; "" where it holds. It is given answers that have scores,
-    unless `answers` says that having some is what the clause is about.
+    `judge` returns what is wrong, in the clause's own words; "" if it holds. It gets answers that have scores,
+    unless `answers` says that having scores is what the clause is about.
     """
 
     clause: str
@@ -36,7 +36,7 @@ class Rule:
     feature: str = ""
 
     def wrong(self, case: Case, answers: Sequence[Answer], promises: Promises) -> str:
-        """What is wrong with these answers; "" where the clause holds, or says nothing of them."""
+        """What is wrong with these answers; "" if the clause holds, or does not apply to them."""
         if not self.answers and any(properties.unanswered(answer) for answer in answers):
             return ""  # that is for normalize/same-nodes, zero, single, huge and nonfinite to say
         return self.judge(case, answers, promises)
@@ -114,4 +114,6 @@ RULES: Mapping[str, Rule] = {
         ),
     )
 }  # fmt: skip
-"""By clause, in the order in which they are tried: what remembers something is asked first whether it does."""
+"""By clause, in the order in which they are tried: `repeat` first, because a scorer with a memory may fail the others
+too.
+"""

@@ -1,7 +1,7 @@
-"""Searches for a case that breaks a rule: the corner cases first, then hypothesis, which shrinks what it finds.
+"""Searches for a case that breaks a rule: the corner cases first, then hypothesis, which shrinks a failing case.
 
 With one seed all rules of a shape ask a scorer the same cases. `Searches` asks them once: while one rule is searched,
-the others are judged by the same answers, and what no case has broken is not asked again.
+the others are judged by the same answers, and rules that no case has broken are not searched again.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from schedproof.normalization.rules import Rule, rules_for
 
 @dataclasses.dataclass(frozen=True)
 class Failing:
-    """The smallest case that was found to break a rule.
+    """The smallest case that breaks a rule.
 
-    `steady`: whether it broke it every time that it was asked. A scorer that keeps something between questions, or
-    draws lots, may answer otherwise the next time.
+    `steady`: whether it broke the rule each time. A scorer that keeps state between questions, or draws at random,
+    may answer differently the next time.
     """
 
     case: Case
@@ -34,18 +34,18 @@ class Failing:
 
 @dataclasses.dataclass(frozen=True)
 class Searched:
-    """What a search found: how many cases were asked, and the smallest that failed; None: none did."""
+    """The result of a search: how many cases were asked, and the smallest that failed; None: none did."""
 
     cases: int
     failing: Failing | None = None
     shown: tuple[Case, tuple[Answer, ...]] | None = None
-    """The last case that was answered, or else the last of all: a sample, where none failed."""
+    """The last case that was answered, or else the last of all: a sample if none failed."""
     questions: int = 0
-    """How many were asked, of which a case has one or more. 0: those of another rule's search were judged."""
+    """The number of questions; a case has one or more. 0: the answers of another rule's search were judged."""
     seconds: float = 0.0
-    """How long all of it took: making cases, asking, waiting for answers, judging them."""
+    """Seconds in all: making cases, asking, waiting for answers, judging them."""
     waited: float = 0.0
-    """For how much of that answers were awaited."""
+    """The part of them that was spent waiting for answers."""
     also: frozenset[str] = frozenset()
     """Clauses of other rules that none of the cases has broken."""
 
@@ -55,7 +55,7 @@ class _Found(Exception):  # noqa: N818 - no error: hypothesis is told so that th
 
 
 class Searches:
-    """The searches of one run, which share what they ask."""
+    """The searches of one run, which share their answers."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[object, ...], Searched] = {}
@@ -63,7 +63,7 @@ class Searches:
     def search(
         self, rule: Rule, surface: Surface, promises: Promises, *, cases: int, seed: int, known: Sequence[Case] = ()
     ) -> Searched:
-        """As the function `search`, which is not asked where its cases were, and the rule held in all of them."""
+        """As the function `search`; a rule that held in all cases of an earlier search is not searched again."""
 
         def key(clause: str) -> tuple[object, ...]:
             return (clause, surface.name, surface.nodes, promises, cases, seed)
@@ -146,11 +146,11 @@ class _Asked:
         return Failing(case, answers, text) if text else None
 
     def first_failing(self, cases: Iterable[Case]) -> Failing | None:
-        """Ask one after the other, up to the first that breaks the rule."""
+        """Ask one after the other, up to the first case that breaks the rule."""
         return next(filter(None, map(self.ask, cases)), None)
 
     def ordering_error(self) -> float:
-        """In points, of the last case: what a search is drawn towards."""
+        """The ordering error of the last case, in points: the target of the search."""
         assert self.last is not None
         pairs = zip(*self.last, strict=True)
         return max(0.0 if unanswered(answer) else inversion(readings, answer)[0] for readings, answer in pairs)

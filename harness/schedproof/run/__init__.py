@@ -1,1 +1,1 @@
-"""A run: its options and clusters, which cluster tries which clause, and what came of it, as typed results."""
+"""A run: its options and clusters, which cluster tries which clause, and its results, as types."""

@@ -1,7 +1,7 @@
-"""What is behind the findings of a candidate: few causes for many failures, in the order in which to fix them.
+"""The causes of a candidate's findings: few causes for many failures, in the order in which to fix them.
 
-Findings have one cause where the record shows the same fault beside them (`schedproof.judge.symptoms`), or, where it
-shows none, where they have the same code.
+Findings have one cause if the record shows the same fault beside them (`schedproof.judge.symptoms`), or, if it shows
+none, if they have the same code.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _CONFIGURATION = (
     "config-version-not-served", "plugin-not-registered", "plugin-name-taken", "plugin-not-enabled", "args-refused",
     "queue-sorts-differ", "claim-contradicts-config", "not-configured", "does-not-start",
 )  # fmt: skip
-"""Codes of what is wrong before anything is scheduled, the most telling first. All else may follow from them."""
+"""Codes of faults before anything is scheduled, the most informative first. All other failures may follow from them."""
 
 _PREFERENCES: Mapping[str, str] = {
-    "inverted": "pods go to the loudest node: the preference is inverted",
+    "inverted": "pods go to the busiest node: the preference is inverted",
     "totals": "pods do not go to the node with the lowest rate: totals are compared instead of rates",
-    "one-node": "pods go to one node, whichever is the quietest: the choice does not follow traffic",
+    "one-node": "pods go to the same node, whichever is the quietest: the choice does not follow traffic",
     "ignored": "pods go to the quietest node as often as by chance: traffic has no effect on the choice",
-    "partly": "pods go to the quietest node now and then: traffic is read in part, late, or too coarsely",
-    "outweighed": "something else counts more than traffic, which is claimed to come first (network.priority)",
+    "partly": "pods go to the quietest node sometimes: traffic is read in part, late, or too coarsely",
+    "outweighed": "another criterion counts more than traffic, which is claimed to come first (network.priority)",
 }
 _OUTWEIGHED = "outweighed"
 _RULES: Mapping[str, tuple[str, str]] = {
@@ -38,7 +38,7 @@ _RULES: Mapping[str, tuple[str, str]] = {
         "nodeSelector or node affinity is ignored: pods are bound to nodes that they do not select",
         "core/node-selector",
     ),
-    "resources": ("requests are ignored: pods are bound to nodes that have too little room", "core/fit-cpu"),
+    "resources": ("requests are ignored: pods are bound to nodes with too little room", "core/fit-cpu"),
     "taints": (
         "taints are ignored: pods are bound to nodes with taints that they do not tolerate", "core/taint-noschedule",
     ),
@@ -51,19 +51,19 @@ _RULES: Mapping[str, tuple[str, str]] = {
     ),
     "topology-spread": ("topology spread constraints are ignored or miscounted", "core/topology-spread"),
     "volumes": (
-        "volumes are ignored: pods are bound to nodes where their volume cannot be used", "core/volume-node-affinity",
+        "volumes are ignored: pods are bound to nodes where their volumes are unusable", "core/volume-node-affinity",
     ),
     "devices": ("devices are ignored: pods are bound to nodes without the devices that they claim", "core/dra"),
 }  # fmt: skip
-"""What it means that a rule of the oracle is ignored, and the clause that is about nothing else.
+"""The headline for an ignored rule of the oracle, and the clause that is about that rule alone.
 
-In the order in which to fix them: what other clauses stand on, what every pod is subject to, what a pod asks for.
+In the order in which to fix them: what other clauses depend on, what concerns every pod, what a pod requests.
 """
 _NO_DECISION = frozenset(KINDS) - {"preference", "rule-ignored"}
 """Kinds of causes for which no decision is shown."""
 _KINDS = tuple(KINDS)
 _BY_TOTALS = "network/rate-not-total"
-"""The clause that a scheduler fails that compares totals: a node that was busy long ago stays the loudest."""
+"""The clause that a scheduler fails if it compares totals: a node that was busy long ago stays the busiest."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,15 +73,15 @@ class Cause:
     kind: str
     """One of `judge.symptoms.KINDS`, or a code of `judge.codes.CODES`."""
     about: str
-    """Which of that kind, such as the rule that is ignored; "" where there is but one."""
+    """What distinguishes it among causes of its kind, such as the ignored rule; "" if there is only one."""
     text: str
-    """What was seen in the case that shows it best."""
+    """The fault as the most informative case shows it."""
     verdicts: tuple[Verdict, ...]
-    """Those that follow from it; a verdict can follow from several causes."""
+    """The verdicts that follow from it; a verdict can follow from several causes."""
 
     @property
     def title(self) -> str:
-        """One line."""
+        """The headline."""
         if self.kind == "preference":
             return _PREFERENCES[self.about]
         if self.kind == "rule-ignored":
@@ -92,7 +92,7 @@ class Cause:
 
     @property
     def remedy(self) -> str:
-        """What to do about it."""
+        """How to fix it."""
         if self.kind == "rule-ignored":
             return CATALOGUE[_RULES[self.about][1]].hint or self._entry.remedy
         if self.kind == "preference" and len(hints := {CATALOGUE[clause].hint for clause in self.clauses}) == 1:
@@ -105,12 +105,12 @@ class Cause:
 
     @property
     def guarantee(self) -> str:
-        """The guarantee of the clause that shows the cause best."""
+        """The guarantee of the most informative clause."""
         return CATALOGUE[self.shown_by.clause].guarantee
 
     @functools.cached_property
     def shown_by(self) -> Verdict:
-        """The verdict that shows it best: it can be tried again by itself, is about nothing else, has a decision."""
+        """The most informative verdict: it can be tried alone, is about nothing else, has a decision."""
 
         def turn(verdict: Verdict) -> tuple[object, ...]:
             rules = verdict.evidence.get("rules", []) if self.kind == "rule-ignored" else [self.about]
@@ -125,7 +125,7 @@ class Cause:
 
     @property
     def decision(self) -> dict[str, Any] | None:
-        """The decision that shows it, as `judge.evidence.decision_table` has it."""
+        """The decision that shows it, in the form of `judge.evidence.decision_table`."""
         return self._decision_of(self.shown_by)
 
     def _decision_of(self, verdict: Verdict) -> dict[str, Any] | None:
@@ -145,10 +145,11 @@ def _broken_by(decision: Mapping[str, Any]) -> set[str]:
 
 
 def causes_of(verdicts: Sequence[Verdict]) -> list[Cause]:
-    """The causes of what did not pass, in the order in which to fix them: what hides others comes first.
+    """The causes of the verdicts that did not pass, in the order in which to fix them: causes that hide others come
+    first.
 
     Args:
-        verdicts: of one candidate.
+            verdicts: of one candidate.
     """
     found: dict[tuple[str, str], list[Verdict]] = {}
     for verdict in verdicts:
@@ -163,7 +164,7 @@ def causes_of(verdicts: Sequence[Verdict]) -> list[Cause]:
 
 
 def _keys(verdict: Verdict) -> list[tuple[str, str]]:
-    """The causes that a verdict follows from: all rules that were ignored, or the first other fault, or its code."""
+    """The causes of a verdict: all ignored rules, or the first other fault, or its code."""
     seen = [(symptom.kind, symptom.about) for symptom in verdict.symptoms]
     if verdict.code in _CONFIGURATION:
         return [(verdict.code, "")]
@@ -173,7 +174,7 @@ def _keys(verdict: Verdict) -> list[tuple[str, str]]:
 
 
 def _join_starts(found: dict[tuple[str, str], list[Verdict]]) -> None:
-    """A candidate does not start because of its configuration where that is known to be wrong."""
+    """If the configuration is known to be wrong, it is the cause of a candidate that does not start."""
     does_not_start = found.get(("does-not-start", ""))
     why = next((code for code in _CONFIGURATION[:-1] if (code, "") in found), "")
     if does_not_start and why:
@@ -181,7 +182,7 @@ def _join_starts(found: dict[tuple[str, str], list[Verdict]]) -> None:
 
 
 def _join_preferences(found: dict[tuple[str, str], list[Verdict]]) -> None:
-    """A preference that is not met is one cause, whatever its failures look like in each clause."""
+    """A missed preference is one cause, whatever its failures look like in each clause."""
     patterns = {about: found.pop(("preference", about)) for kind, about in list(found) if kind == "preference"}
     if not patterns:
         return
@@ -205,15 +206,15 @@ def _cause(kind: str, about: str, verdicts: tuple[Verdict, ...]) -> Cause:
 
 
 def _turn(cause: Cause, waiting: Mapping[str, int], places: Mapping[str, int]) -> tuple[int, ...]:
-    """Where its turn is: by what hides others, then by how much follows from it, with what was not tried because of it.
+    """The sort key: first causes that hide others, then by the number of affected clauses, including those not tried.
 
-    Of the causes that come first, kinds and rules have a fixed order: how many clauses follow from each differs from
-    run to run where nodes are chosen at random.
+    Among the first causes, kinds and rules have a fixed order: how many clauses follow from each differs between
+    runs if nodes are chosen at random.
 
     Args:
-        cause: one of a candidate's.
-        waiting: how many clauses were not tried because of a clause.
-        places: of clauses in the catalogue.
+            cause: one of a candidate's.
+            waiting: how many clauses were not tried because of a clause.
+            places: of clauses in the catalogue.
     """
     first = min(places[clause] for clause in cause.clauses)
     if cause.kind in _CONFIGURATION:
@@ -228,11 +229,11 @@ def _turn(cause: Cause, waiting: Mapping[str, int], places: Mapping[str, int]) -
 
 
 def _is_basic(cause: Cause, waiting: Mapping[str, int]) -> bool:
-    """Whether it concerns any pod.
+    """Whether it affects any pod.
 
-    A rule that is ignored does where the clause fails that is about nothing else. Whether it also keeps a plain pod
-    from a node where that can run is chance. A process that ends does where so little was left that no more was tried,
-    whichever clause showed that.
+    An ignored rule does if the clause about that rule alone fails. Whether it also keeps a plain pod from a
+    feasible node depends on chance. A process that ends does if the rest of the trial was given up, whichever clause
+    showed it.
     """
     if cause.kind == "process-ended" and waiting.keys() - BASICS:
         return True

@@ -1,4 +1,4 @@
-"""Which test a worker runs next. A worker has one cluster, and one candidate attached to it at a time."""
+"""Chooses the next test of a worker. A worker has one cluster, and one candidate attached to it at a time."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import dataclasses
 from collections.abc import Iterable
 
 SCHEDULES_NOTHING = "schedproof-schedules-nothing"
-"""The property of a test after which the candidate is known to schedule no pods."""
+"""The property of a test that has shown that the candidate schedules no pods."""
 
 IGNORED = "schedproof-ignored"
-"""The property of a test after which the candidate is known to ignore what the test is about."""
+"""The property of a test that has shown that the candidate ignores what the test is about."""
 
 ATTACHING = 10.0
-"""Seconds that one more instance of a candidate costs: its start, and the clauses that every instance ends with."""
+"""Seconds that one more instance of a candidate costs: its start, and the clauses at the end of every instance."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Task:
         index: in the collection.
         candidate: the candidate's name; empty for a test of no clause.
         first: whether the candidate's other tests depend on it: it is tried before them, and alone.
-        last: whether every instance of the candidate ends with it: what it judges is all that the instance did.
+        last: whether every instance of the candidate ends with it: it judges the instance as a whole.
         seconds: how long it is expected to take.
         fresh: whether it needs a cluster on which little has happened.
         stands_on: the indices of tests of the candidate that may show that it need not be tried.
@@ -40,10 +40,12 @@ class Task:
 
 
 class Dispatcher:
-    """Hands out tests: of each candidate the longest first, and its last ones to every worker that had any of it.
+    """Hands out tests: for each candidate the longest first, and its last tests to every worker that had any of its
+    tests.
 
-    Those that need a fresh cluster come before, and candidates that have some are a new worker's first. So do those on
-    which others stand: these are held back from other workers until it is known whether they need to be tried.
+    Tests that need a fresh cluster come before, and a new worker starts with candidates that have some. So do tests
+    that others depend on: the dependent tests are held back from other workers until it is known whether they need to
+    be tried.
     """
 
     def __init__(self, tests: Iterable[Task]) -> None:
@@ -58,9 +60,9 @@ class Dispatcher:
                 key=lambda test: (not test.first, not test.fresh, test.index not in self._basics, -test.seconds)
             )
         self._trying: dict[int, str] = {}
-        """The basics that were given out and are not known to hold, and to which worker."""
+        """The first tests that were given out and have not passed yet, and to which worker."""
         self._ignored: set[int] = set()
-        """Those that the candidate was seen to ignore."""
+        """The tests whose subject the candidate ignores."""
         self._trying_first: dict[str, str] = {}
         self._alone: set[str] = set()
         self._instances: collections.Counter[str] = collections.Counter()
@@ -75,7 +77,7 @@ class Dispatcher:
             waiting.clear()
 
     def may_have_more(self, worker: str) -> bool:
-        """Whether there can be a test for a worker later that is held back now: other workers try what it waits for."""
+        """Whether a worker may get a test later that is held back now, because other workers try what it depends on."""
         trying = {*self._trying_first.values(), *(self._trying[basic] for basic in self._trying.keys() - self._ignored)}
         return bool(trying - {worker})
 
@@ -93,7 +95,7 @@ class Dispatcher:
             self._alone.add(candidate)
 
     def next_index(self, worker: str) -> int | None:
-        """The index of the worker's next test; None where there is none for it now."""
+        """The index of the worker's next test; None if there is none now."""
         while not self._ending.get(worker):
             if worker not in self._candidates and not self._join(worker):
                 return None
@@ -119,16 +121,16 @@ class Dispatcher:
         return test
 
     def _others(self, test: Task, worker: str) -> set[int]:
-        """What a test stands on that another worker tries, or has seen to be ignored."""
+        """The dependencies of a test that another worker tries, or that the candidate ignores."""
         return {basic for basic in test.stands_on if self._trying.get(basic, worker) != worker}
 
     def _is_held_back(self, test: Task, worker: str) -> bool:
-        """Whether it may become a test for this worker."""
+        """Whether the test may be given to this worker."""
         others = self._others(test, worker)
         return bool(others) and not others & self._ignored
 
     def _join(self, worker: str) -> bool:
-        """Give a worker the candidate that has the most left to do for each instance; whether one more pays."""
+        """Give a worker the candidate with the most remaining work per instance; return whether another pays."""
         if self._stopped:
             return False
         share = {

@@ -1,4 +1,4 @@
-"""What report.json holds (`schedproof.report/v1`), as models. Later versions may add fields. Durations: seconds."""
+"""report.json (`schedproof.report/v1`), as models. Later versions may add fields. Durations: seconds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCHEMA: Final = "schedproof.report/v1"
 
 
 class _Part(pydantic.BaseModel):
-    """What of it is not given is not written."""
+    """A part of the document; fields without a value are not written."""
 
     model_config = pydantic.ConfigDict(frozen=True, extra="ignore", use_attribute_docstrings=True)
 
@@ -26,30 +26,30 @@ class ClauseReport(_Part):
     summary: str
     """For people: its wording may change."""
     evidence: dict[str, Any]
-    """`decisions`, `timeline` (not of what passed), `logs`, `measured`, `scorings`, `world`, `symptoms`."""
+    """`decisions`, `timeline` (not if passed), `logs`, `measured`, `scorings`, `world`, `symptoms`."""
     code: str = ""
-    """What was found, in a word that does not change; none if it passed."""
+    """The code of the finding, which does not change; none if it passed."""
     stale: bool = False
     """An exclusion whose clause holds after all."""
     instance: int = pydantic.Field(0, ge=1)
-    """Of the candidate, where there are several."""
+    """The instance of the candidate, if there are several."""
     depends_on: str = ""
-    """The clause that failed, without which this one is not tried."""
+    """The failed clause without which this clause is not tried."""
 
 
 class CauseReport(_Part):
     kind: str
-    """What was seen, in a word that does not change: `process-ended`, `rule-ignored`, ..., or a finding's code."""
+    """The kind of fault, which does not change: `process-ended`, `rule-ignored`, ..., or a finding's code."""
     about: str = ""
-    """Which of that kind, such as the rule that is ignored."""
+    """What distinguishes it among causes of its kind, such as the ignored rule."""
     title: str
     """For people, as `text` and `remedy`: their wording may change."""
     text: str
     remedy: str
     clauses: list[str]
-    """Those that follow from it. A clause can follow from several causes."""
+    """The clauses that follow from it. A clause can follow from several causes."""
     shown_by: str
-    """The clause that shows it best."""
+    """The most informative clause."""
     reproduce: str
     """The command that tries that clause again."""
 
@@ -58,7 +58,7 @@ class ProfileReport(_Part):
     result: Literal["success", "partial", "failure"]
     """`success`: every required clause passed; `failure`: one failed."""
     statistics: dict[Outcome, int]
-    """How many clauses have an outcome."""
+    """The number of clauses by outcome."""
 
 
 class Window(_Part):
@@ -70,28 +70,28 @@ class CandidateReport(_Part):
     name: str
     kind: CandidateKind
     window: Window | None = None
-    """Where another window was tried than is claimed."""
+    """The window that was tried, if it is not the claimed window."""
     profiles: dict[str, ProfileReport]
     causes: list[CauseReport] = pydantic.Field(default_factory=list)
-    """Of what did not pass, in the order in which to fix them."""
+    """The causes of what did not pass, in the order in which to fix them."""
     clauses: list[ClauseReport]
     error: str = ""
-    """Why it could not be brought up."""
+    """Why it could not be started."""
 
 
 class RunReport(_Part):
     seed: int
-    """What the cases drew from."""
+    """The seed of all random choices."""
     cluster: str
     jobs: int
-    """How many clusters there were side by side."""
+    """The number of clusters side by side."""
     versions: dict[str, str]
     started: str = pydantic.Field("", json_schema_extra={"format": "date-time"})
     seconds: float | None = None
     timings: dict[str, float]
     """By `CANDIDATE CLAUSE`."""
     exit_code: int = pydantic.Field(ge=0, le=3)
-    """As that of `schedproof run`."""
+    """The exit code, as of `schedproof run`."""
     error: str = ""
 
 
@@ -101,7 +101,7 @@ class Report(_Part):
     candidates: list[CandidateReport]
 
     def as_dict(self) -> dict[str, Any]:
-        """The document as it is written: the fields that were given."""
+        """The document as it is written: the fields that have a value."""
         return self.model_dump(by_alias=True, exclude_unset=True)
 
 

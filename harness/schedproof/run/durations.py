@@ -1,4 +1,4 @@
-"""How long clauses take: measured before on this machine, else estimated."""
+"""How long clauses take: measured on this machine before, otherwise estimated."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from schedproof.normalization.rules import RULES, Shape
 
 _FILE = "durations.json"
 _KEPT = 5_000
-"""Entries: some fifty candidates'. The oldest are dropped."""
+"""The largest number of entries, for some fifty candidates. The oldest are dropped."""
 _USUAL = 2.0
 _USUAL_NETWORK = 6.0
 _WINDOWS = {"network/real-traffic": 3.0, "network/flip": 2.0, "network/window": 3.0}
-"""How many times the claimed look-back a clause waits for; one time where it is not named."""
+"""How many times the claimed look-back a clause waits for; once if it is not listed."""
 _APART = 12
-"""Probes of the preference in a clause, each of which waits until no placement before it counts any more."""
+"""Probes of the preference in a clause, each of which waits until earlier placements no longer count."""
 _NONE_APART = frozenset(
     {"network/feasible-first", "network/herd", "network/query-cost", "network/tie", "network/zero-traffic"}
 )
 """Clauses whose pods follow each other at once, whatever the candidate claims."""
 _WORLDS = "core/random-worlds"
 _LARGE_WORLDS, _GENERATED_WORLDS, _A_WORLD = 4.0, 60.0, 0.5
-"""Seconds: of the two large worlds, of those that are generated, and of one of them where `--worlds` says how many."""
+"""Seconds: of the two large worlds, of the generated worlds, and of each generated world if `--worlds` says how many.
+"""
 _CORNERS = 10
-"""Cases by hand that are asked besides those that are generated, more or less."""
+"""The approximate number of cases by hand that are asked besides the generated cases."""
 _QUESTIONS: dict[Shape, int] = {"two-orders": 2, "two-units": 2, "again": 5}
-"""How many questions a case has; one where its shape is not named."""
+"""The number of questions in a case; one if its shape is not listed."""
 
 
 class Durations:
-    """Seconds by candidate and clause, kept in the cache. What cannot be read or kept there is done without.
+    """Seconds by candidate and clause, kept in the cache. Entries that cannot be read or kept are ignored.
 
     Args:
         effort: how many cases property tests of scores try.
@@ -52,7 +53,7 @@ class Durations:
             self._seen = {str(key): float(seconds) for key, seconds in json.loads(self._path.read_text()).items()}
 
     def expected(self, candidate: Candidate, clause: Clause) -> float:
-        """Seconds that a clause will take."""
+        """The expected seconds of a clause."""
         if why_unclaimed(clause, candidate.claims):
             return 0.0
         seen = self._seen.get(self._key(candidate, clause.id))
@@ -67,9 +68,9 @@ class Durations:
         return _USUAL_NETWORK + _WINDOWS.get(clause.id, 1.0) * network.look_back + apart
 
     def apart_seconds(self, candidate: Candidate, clause: Clause) -> float:
-        """Of those, how long a clause waits until no placement counts, where the candidate counts its own.
+        """The part of them that a clause waits until no placement counts, if the candidate counts its own.
 
-        Scores are asked about apart where a question may be taken for a placement, as an extender has to.
+        Score requests are spaced out if a request may be taken for a placement, as an extender has to.
         """
         network = candidate.claims.network
         if network is None or network.own_placements != "counted":
@@ -80,15 +81,15 @@ class Durations:
         return _APART * network.counting if preference or clause.id.startswith("core/prefer-") else 0.0
 
     def polled_seconds(self, candidate: Candidate, clause: Clause) -> float:
-        """Of those, how long a clause about scores waits for a claimed `refresh`, which it does at each question.
+        """The part of them that a clause about scores waits for a claimed `refresh`, which it does at each question.
 
-        Rules of one shape are judged by the answers to the same questions, so the first of them waits for all.
+        Rules of one shape are judged by the answers to the same questions, so only the first of them waits.
         """
         network = candidate.claims.network
         return self._questions(candidate, clause) * network.staleness if network is not None else 0.0
 
     def _questions(self, candidate: Candidate, clause: Clause) -> int:
-        """How many questions a clause about scores asks the candidate, where each of them has to wait."""
+        """The number of questions of a clause about scores, if each of them has to wait."""
         rule = RULES.get(clause.id)
         if rule is None or candidate.kind == "controller" or why_unclaimed(clause, candidate.claims):
             return 0
@@ -110,7 +111,7 @@ class Durations:
             draft.replace(self._path)
 
     def _key(self, candidate: Candidate, clause: str) -> str:
-        """Claims of another window, or of counted placements, make another duration, and so do more cases."""
+        """The key of a duration: another window, counted placements, or more cases make another duration."""
         network, effort = candidate.claims.network, self._effort.profile
         cases = f" {effort}" if clause in RULES and effort != Effort().profile else ""
         if clause == _WORLDS and self._effort.worlds is not None:

@@ -1,4 +1,4 @@
-"""What pytest is handed of a run that was read before it started: by the command line, or by a worker's controller."""
+"""The run that pytest gets from its caller, read before it started: the command line, or a worker's controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several instances of a run's candidates showed, each in a process and a cluster of its own, as one result."""
+"""Merges the results of several instances of a run's candidates, each in a process and a cluster of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schedproof.run.result import CandidateResult, RunResult
 
 
 def dump_result(result: RunResult) -> str:
-    """What a process that tries clauses found beside its verdicts."""
+    """The results of a process that tries clauses, except its verdicts."""
     errors = {name: _error(one.error) for name, one in result.candidates.items() if one.error is not None}
     return json.dumps(
         {
@@ -44,7 +44,7 @@ class Instances:
         self._verdicts[candidate, verdict.clause][verdict.instance] = verdict
 
     def add_result(self, text: str) -> None:
-        """What `dump_result` wrote. Instances start side by side: the slowest is the one that takes time."""
+        """Add the output of `dump_result`. Instances start side by side: the slowest start counts."""
         told: Mapping[str, Any] = json.loads(text)
         self._result.versions |= told["versions"]
         for name, seconds in told["timings"].items():

@@ -1,4 +1,4 @@
-"""What the command line or pytest's options say of a cluster, and the cluster that they mean."""
+"""From options to a cluster: the settings of a cluster, their checks, and the start of the cluster."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from schedproof.foundation.redaction import SECRETS
 from schedproof.normalization.effort import Effort
 
 CLUSTERS = ("embedded", "kind", "existing")
-"""What `--cluster` takes."""
+"""The values of `--cluster`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What the command line or pytest's options say. Fields of a cluster that are not set are left to it."""
+    """The options of a run. A field of a cluster that is not set gets the cluster's default."""
 
     report: Path
     cluster: str = "embedded"
@@ -53,21 +53,21 @@ class Settings:
     seed: int = dataclasses.field(default_factory=lambda: secrets.randbelow(1_000_000))
     binaries: Mapping[str, Path] = dataclasses.field(default_factory=dict)
     effort: Effort = dataclasses.field(default_factory=Effort)
-    """Of the property tests of scores."""
+    """The effort of the property tests of scores."""
     options: tuple[str, ...] = ()
-    """What to type beside a candidate, a clause and the seed to have the same again."""
+    """The options that, beside a candidate, a clause and the seed, repeat a trial."""
     allow_skipped: bool = False
     """Whether clauses that the cluster cannot try may stay untried."""
     keep_going: bool = False
     """Whether a candidate that binds nothing is tried on all clauses."""
     fail_fast: bool = False
-    """Whether nothing more is tried once a clause failed or could not be proved."""
+    """Whether the run stops after a clause failed or could not be proved."""
     cluster_number: int = 0
-    """Of one of several clusters of a run that are there side by side, from 1; 0 where there is but one."""
+    """The number of this cluster among the clusters side by side, from 1; 0 if there is only one."""
 
     @property
     def cluster_logs(self) -> Path:
-        """Where the logs of the cluster go."""
+        """The folder for the logs of the cluster."""
         home = self.report / "cluster"
         return home / str(self.cluster_number) if self.cluster_number > 1 else home
 
@@ -83,7 +83,7 @@ _FOR = {
         ("existing",),
     ),
 }  # fmt: skip
-"""Which options concern which clusters; all others concern every one."""
+"""The clusters that an option concerns; all others concern every cluster."""
 
 _PREFIX = re.compile(r"[a-z]([-a-z0-9]{0,28}[a-z0-9])?")
 
@@ -101,7 +101,7 @@ def check(settings: Settings) -> None:
     for field, clusters in _FOR.items():
         if getattr(settings, field) not in (None, False) and settings.cluster not in clusters:
             raise UsageError(
-                f"{_flag(field)} does not go with --cluster {settings.cluster}",
+                f"{_flag(field)} is not supported with --cluster {settings.cluster}",
                 remedy=f"leave it out, or choose --cluster {' or '.join(clusters)}",
             )
     if settings.kubernetes is not None:
@@ -129,7 +129,7 @@ def _check_existing(settings: Settings) -> None:
             raise UsageError(f"--cluster existing needs {_flag(field)}", remedy=f"{_flag(field)} {what}")
     if settings.audit_log is not None and not settings.audit_log.is_file():
         raise UsageError(
-            f"--audit-log {settings.audit_log}: there is no such file",
+            f"--audit-log {settings.audit_log}: the file does not exist",
             remedy="name the file that the apiserver writes, or leave it out: clauses that need it are skipped",
         )
     if settings.namespace_prefix is not None and not _PREFIX.fullmatch(settings.namespace_prefix):
@@ -149,7 +149,7 @@ def _check_callback(address: str) -> None:
     except (OSError, ValueError) as error:
         raise UsageError(
             f"--callback-address {address}: this machine cannot listen there: {error}",
-            remedy="one of this machine's IP addresses, at which the apiserver reaches it; or leave it out",
+            remedy="name one of this machine's IP addresses, at which the apiserver reaches it; or leave it out",
         ) from error
 
 
@@ -158,15 +158,15 @@ def _flag(field: str) -> str:
 
 
 def launch(settings: Settings, progress: Progress, *, readings: bool = True) -> Cluster:
-    """Start the cluster, or take hold of it.
+    """Start the cluster, or connect to it.
 
     Args:
-        settings: which cluster, and with what.
-        progress: hears of steps that take more than a moment.
+        settings: which cluster, and its options.
+        progress: is called for steps that take noticeable time.
         readings: whether any candidate needs readings of the nodes' traffic; an embedded cluster then has a Prometheus.
 
     Raises:
-        SchedproofError: it cannot be had; nothing is left behind.
+        SchedproofError: it is not available; nothing is left behind.
     """
     if settings.cluster == "embedded":
         return launch_embedded(settings, progress, settings.cluster_logs, readings=readings)

@@ -14,14 +14,12 @@ CANDIDATE_HELP = "a candidate.yaml, its folder, or the name of a shipped candida
 def folder_name(text: str) -> Path:
     """The type of an option that names a folder."""
     if not text:
-        raise argparse.ArgumentTypeError(
-            "the name of the folder is empty\n  fix: name a folder, or leave the option out"
-        )
+        raise argparse.ArgumentTypeError("the name of the folder is empty\\n  fix: name a folder, or omit the option")
     return Path(text)
 
 
 def seed(text: str) -> int:
-    """The type of an option that seeds what is drawn; seeds are parts of names, too."""
+    """The type of an option that is a seed; seeds are parts of names, too."""
     if not text.isascii() or not text.isdecimal():
         raise argparse.ArgumentTypeError(
             f"expected a whole number from 0, found {text}\n  fix: use the seed that a report shows"
@@ -30,7 +28,7 @@ def seed(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """The type of an option that says how many: one at least."""
+    """The type of an option that is a number of at least one."""
     if not text.isascii() or not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"expected a whole number from 1, found {text}\n  fix: write one such as 4")
     return int(text)
@@ -46,7 +44,7 @@ class Option:
     type: Callable[[str], Any] = str
     repeated: bool = False
     flag: bool = False
-    """Whether it takes no value: given or not."""
+    """Whether it is a flag without a value."""
     default: Any = None
 
 
@@ -85,7 +83,7 @@ CLUSTER_OPTIONS = (
     Option("audit-log", "FILE", "existing: the apiserver's audit log, a file that this machine can read", Path),
     Option("callback-address", "ADDRESS", "existing: an address of this machine that the apiserver can reach"),
 )
-"""What `Settings` has a field for, of the same name."""
+"""The options for which `Settings` has a field of the same name."""
 
 OPTIONS = (
     *CLUSTER_OPTIONS,
@@ -125,18 +123,18 @@ JOBS = Option(
     "number of clusters side by side (default: as many as shorten the run on embedded clusters, else 1)",
     count,
 )
-"""Of the command line alone: for pytest that is `-n` of pytest-xdist."""
+"""For the command line only: with pytest use `-n` of pytest-xdist."""
 
 WATCH = Option(
     "watch", "", "repeat the failed clauses on the same cluster whenever a file changes", flag=True, default=False
 )
-"""Of the command line alone."""
+"""For the command line only."""
 
 SINCE = Option("since", "REPORT", "also list failures that are fixed, new, or still there since this earlier run", Path)
-"""Of the command line alone."""
+"""For the command line only."""
 
 REPEAT = Option("repeat", "N", "number of runs, each on new clusters; ends with a count of failures", count, default=1)
-"""Of the command line alone."""
+"""For the command line only."""
 
 BENCH_OPTIONS = (
     Option(
@@ -177,13 +175,13 @@ BENCH_OPTIONS = (
         repeated=True,
     ),
 )
-"""Of `schedproof bench`, and of pytest on suites/benchmark."""
+"""Options of `schedproof bench`, and of pytest on suites/benchmark."""
 
 
 def add_options(
     add: Callable[..., object], *, prefix: str, only: Collection[str] = (), options: Sequence[Option] = OPTIONS
 ) -> None:
-    """Declare all options, or `only` some, with argparse's, or pytest's, way of adding one."""
+    """Declare all options, or `only` some, by argparse's or pytest's function that adds an option."""
     for option in options:
         if only and option.name not in only:
             continue
@@ -210,7 +208,7 @@ def given(
         value_of: an option's value, by its name.
         prefix: as for `add_options`.
         without: names to leave out.
-        options: which were declared.
+        options: the declared options.
     """
     values = {option: value_of(option.name) for option in options if option.name not in without}
     return [

@@ -1,4 +1,4 @@
-"""How many clusters a run is worth, and how long it takes, before it starts."""
+"""Plans a run before it starts: how many clusters it uses, and how long it takes."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ from schedproof.run.durations import Durations
 INSTANCE_MEMORY = 1 << 30
 """Bytes that a cluster and the process that tries clauses on it take at their peak (measured: 0.75 GiB)."""
 _LEAST_JOBS = 2
-"""Also on one core: clauses wait for half of their time."""
+"""Allowed on one core too: clauses wait for half of their time."""
 _WORTH = 15.0
 """Seconds of clauses for which one more cluster pays."""
 _STARTING = 8.0
 """Seconds from the command to the first clause."""
 _NOTEWORTHY = 30.0
 _LONG = 180.0
-"""Seconds of a run that more clusters may be worth."""
+"""Seconds of a run from which more clusters may pay."""
 _IDLE = 0.6
-"""Share of the processors: with less, further clusters would slow each other down."""
+"""Share of the processors that must be idle: with less, further clusters would slow each other down."""
 
 
 def is_selected(clause_id: str, clauses: Collection[str], profiles: Collection[str]) -> bool:
-    """Whether a clause is judged where these clauses and profiles are asked for. What holds in every run always is."""
+    """Whether a clause is judged if these clauses and profiles are requested. Invariants of every run always are."""
     if CATALOGUE[clause_id].always or not (clauses or profiles):
         return True
     return clause_id in clauses or profile_of(clause_id) in profiles
 
 
 def as_tried(candidates: Iterable[Candidate], window: str | None) -> list[Candidate]:
-    """Candidates as they are tried: with another window than they claim, where the user says so.
+    """Candidates as they are tried: with the user's window instead of the claimed window, if given.
 
     Raises:
-        UsageError: it is no duration, or a candidate does not take it.
+        UsageError: it is no duration, or a candidate does not accept one.
     """
     if window is None:
         return list(candidates)
     try:
         seconds = parse_duration(window)
     except ValueError as error:
-        raise UsageError(f"--window {window}: {error}", remedy="such as --window 2s") from error
+        raise UsageError(f"--window {window}: {error}", remedy="write for example --window 2s") from error
     if seconds <= 0:
-        raise UsageError(f"--window {window}: expected more than 0 s", remedy="such as --window 2s")
+        raise UsageError(f"--window {window}: expected more than 0 s", remedy="write for example --window 2s")
     return [candidate.with_window(seconds) for candidate in candidates]
 
 
@@ -62,7 +62,7 @@ class Expectation:
     claims: tuple[str, ...]
 
     def seconds(self, jobs: int) -> float:
-        """From the command to the report, with so many clusters."""
+        """Seconds from the command to the report, with so many clusters."""
         if not self.clauses:
             return _STARTING
         return _STARTING + ATTACHING + max(*self.clauses, sum(self.clauses) / jobs)
@@ -98,7 +98,7 @@ def expect(trials: Iterable[tuple[Candidate, str]], durations: Durations) -> Exp
 
 
 def fitting_jobs() -> int:
-    """How many clusters this machine can carry."""
+    """The number of clusters that this machine can run."""
     memory = available_memory()
     fitting = max(_LEAST_JOBS, cores())
     return max(1, fitting if memory is None else min(fitting, memory // INSTANCE_MEMORY))
@@ -107,19 +107,19 @@ def fitting_jobs() -> int:
 def choose_jobs(
     candidates: Sequence[Candidate], clauses: Collection[str], profiles: Collection[str], durations: Durations
 ) -> int:
-    """How many clusters are worth starting for a run of these candidates."""
+    """The number of clusters that shorten a run of these candidates."""
     selected = [clause for clause in CATALOGUE if is_selected(clause, clauses, profiles)]
     expectation = expect(((candidate, clause) for candidate in candidates for clause in selected), durations)
     return max(1, min(fitting_jobs(), math.ceil(sum(expectation.clauses) / _WORTH)))
 
 
 def more_jobs(jobs: int, seconds: float, idle: float | None) -> str:
-    """What to say of a run that mostly waited for its candidate; "" where more clusters would not have helped.
+    """The advice for a run that mostly waited for its candidate; "" if more clusters would not have helped.
 
     Args:
         jobs: how many clusters there were.
         seconds: how long it took.
-        idle: the share of the processors that was idle meanwhile; None where that is not known.
+        idle: the share of the processors that was idle meanwhile; None if unknown.
     """
     memory = available_memory()
     fitting = jobs if memory is None else jobs + int(memory // INSTANCE_MEMORY)

@@ -1,1 +1,1 @@
-"""Small worlds of nodes and pods: how they are drawn, made smaller and written down. Nothing here runs anything."""
+"""Small worlds of nodes and pods: generated, shrunk, and written as text or YAML. Nothing here runs anything."""

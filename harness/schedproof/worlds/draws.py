@@ -1,4 +1,4 @@
-"""Worlds at random: of what a world is, in which order things happen in it, and what its nodes have room for.
+"""Generates random worlds: their subjects, the order of their steps, and how much room their nodes have.
 
 Nodes and pods are drawn in `parts`.
 """
@@ -23,13 +23,13 @@ _STEPS = 24
 _LIKELY = {
     "room": 0.5, "labels": 0.3, "taints": 0.3, "ports": 0.25, "pod-affinity": 0.35, "topology-spread": 0.3,
 }  # fmt: skip
-"""Of what a world is, each by itself, so that most are about a few subjects.
+"""The probability of each subject of a world, so that most worlds have a few subjects.
 
-Where all rules are in play, most nodes have several reasons against a pod, and to ignore one changes nothing (Groce et
-al., Swarm Testing, ISSTA 2012).
+If all rules are in play, most nodes have several reasons against a pod, and ignoring one changes nothing (Groce et al.,
+Swarm Testing, ISSTA 2012).
 """
 _WEIGHED = ("cpu", *RESOURCES[:2], *RESOURCES)
-"""Most of what is asked for is CPU and memory."""
+"""The probability of each resource: mostly CPU and memory."""
 _CHANGES = {
     "labels": ("changed",),
     "taints": ("changed",),
@@ -38,19 +38,19 @@ _CHANGES = {
     "pod-affinity": ("there", "there", "labelled", "labelled", "ended", "deleted", "changed"),
     "topology-spread": ("there", "there", "labelled", "labelled", "ended", "deleted", "changed"),
 }
-"""Subjects, and the kinds of steps that matter to each besides pods that come."""
+"""Subjects, and the kinds of steps that matter to each, besides new pods."""
 
 
 def worlds(features: Collection[str] = (), *, ports: bool = True, ends: bool = True) -> SearchStrategy[World]:
     """Worlds of up to 4 nodes and about 24 steps, by numbers that hypothesis draws.
 
-    Drawn choice by choice they would resemble each other: hypothesis repeats parts of what it drew before, and reaches
-    fewer of the combinations by which wrong schedulers differ. (It does not make them smaller: see `smaller`.)
+    If hypothesis drew each choice, worlds would resemble each other: it repeats parts of earlier draws, and reaches
+    fewer of the combinations by which wrong schedulers differ. (It does not shrink them: see `smaller`.)
 
     Args:
-        features: what the candidate claims: rules about other pods are drawn for `pod-affinity`, `topology-spread`.
-        ports: whether some pods open ports of their node.
-        ends: whether pods end, or linger when they are deleted.
+            features: what the candidate claims: rules about other pods are drawn for `pod-affinity`, `topology-spread`.
+            ports: whether some pods open ports of their node.
+            ends: whether pods end, or linger when they are deleted.
     """
     # Not above: it takes as long to load as all the rest, in every process of every run.
     from hypothesis import strategies
@@ -65,9 +65,9 @@ def worlds(features: Collection[str] = (), *, ports: bool = True, ends: bool = T
 
 
 def corners(source: random.Random, *, ports: bool = True) -> list[World]:
-    """Two large worlds: 36 pods that are particular about four nodes, and 24 of several containers that fill up one.
+    """Two large worlds: 36 pods with requirements for four nodes, and 24 pods of several containers that fill one node.
 
-    Of the 24 every fourth is of another scheduler, in another namespace.
+    Every fourth of the 24 is of another scheduler, in another namespace.
     """
     draws = RandomDraws(source)
     parts = Parts(draws, ("labels", "taints"))
@@ -120,7 +120,7 @@ class _Drawing:
 
     @property
     def _pods(self) -> list[Manifest]:
-        """The steps so far by which pods come, or are there."""
+        """The steps so far that add pods."""
         return [step for step in self._steps if {"comes", "there"} & step.keys()]
 
     @property
@@ -128,7 +128,7 @@ class _Drawing:
         return f"pod-{len(self._steps) + 1}"
 
     def _change(self) -> list[Manifest]:
-        """A step before the next pods come; none where there are no pods that it could be about."""
+        """A step before the next pods come; none if there are no pods that it could be about."""
         draws = self._draws
         kinds = [kind for subject in _CHANGES if subject in self._about for kind in _CHANGES[subject]]
         kind, node = draws.pick(kinds), draws.pick(self._nodes)["name"]
@@ -168,7 +168,7 @@ class _Drawing:
         return step
 
     def _fit(self, pods: Sequence[Manifest]) -> None:
-        """Have some nodes offer what a few pods ask for together, or a little less: there a wrong sum shows."""
+        """Have some nodes offer what a few pods request together, or a little less: wrong sums show there."""
         draws = self._draws
         for node in self._nodes:
             if "room" not in self._about or draws.chance(0.2):
@@ -189,7 +189,7 @@ def _pod_of(step: Manifest) -> Manifest:
 
 
 def _defaulted(pod: Manifest) -> Manifest:
-    """A pod as the apiserver completes it: a limit without a request is one."""
+    """A pod as the apiserver completes it: a limit without a request becomes the request."""
     spec = pod_spec(pod, "")
     for container in (*spec.get("containers", ()), *spec.get("initContainers", ())):
         resources = container["resources"]

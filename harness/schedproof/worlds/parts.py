@@ -1,8 +1,8 @@
-"""Nodes and pods of random worlds: values are drawn where rules bend.
+"""Draws nodes and pods of random worlds, with values at the edges of rules.
 
-Labels that look like numbers or are empty, hostnames that are no names, taints and tolerations that nearly match,
-expressions about labels that a node lacks, quantities in every notation, requests of every kind of container, pods that
-keep to others or off them.
+Labels that look like numbers or are empty, hostnames that differ from node names, taints and tolerations that nearly
+match, expressions about labels that a node lacks, quantities in every notation, requests of every kind of container,
+pods that attract or repel other pods.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _OFFERED = {
     "pods": ("1", "2", "3"),
 }
 RESOURCES = tuple(_OFFERED)
-"""Of which pods ask for some, and nodes offer little."""
+"""Resources of which some pods request some, and nodes offer little."""
 _LIMITS = {"cpu": "2", "memory": "2Gi", "ephemeral-storage": "3Gi"}
-"""More than any request; what an extended resource's limit is, it asks for."""
+"""More than any request; an extended resource's limit equals its request."""
 _PORTS = ((8080, "TCP"), (8080, "UDP"), (9090, "TCP"))
 _HOST_IPS = ("", "", "127.0.0.1", "0.0.0.0")  # noqa: S104 - of what a pod asks for
 _APPS = ("web", "web", "db")
@@ -48,7 +48,7 @@ _TOPOLOGIES = ("kubernetes.io/hostname", f"{PREFIX}zone")
 
 
 class RandomDraws:
-    """Choices by a source of random numbers: the same ones give the same worlds."""
+    """Choices by a source of random numbers: the same numbers give the same worlds."""
 
     def __init__(self, source: random.Random) -> None:
         self._random = source
@@ -60,7 +60,7 @@ class RandomDraws:
         return self._random.choice(values)
 
     def some(self, values: Sequence[Any], least: int, most: int) -> list[Any]:
-        """Different ones, `least` to `most`."""
+        """Different items, `least` to `most`."""
         return self._random.sample(values, self._random.randint(least, min(most, len(values))))
 
 
@@ -68,21 +68,21 @@ class Parts:
     """Draws nodes and pods of one world.
 
     Args:
-        draws: where choices come from.
-        about: some of `labels`, `taints`, `room`, `ports`, `pod-affinity`, `topology-spread`. Of the others there is
-            nothing in the world.
-        resources: some of `RESOURCES`, of which the same holds.
+        draws: the source of choices.
+        about: some of `labels`, `taints`, `room`, `ports`, `pod-affinity`, `topology-spread`. The world has nothing
+            of the other subjects.
+        resources: some of `RESOURCES`; the world has none of the others.
     """
 
     def __init__(self, draws: RandomDraws, about: Collection[str], resources: Collection[str] = RESOURCES) -> None:
         self._draws, self._about, self._resources = draws, frozenset(about), resources
         self._taints: list[Manifest] = []
-        """Of all nodes so far."""
+        """The labels of all nodes so far."""
 
     # -- nodes
 
     def node(self, name: str, *, evicting: bool = True) -> Manifest:
-        """`evicting`: whether a taint may evict pods. That takes its time, so no node changes into such a one."""
+        """`evicting`: whether a taint may evict pods. That takes time, so no node changes into such a node."""
         draws, about = self._draws, self._about
         likely = dict.fromkeys(_KEYS, 0.5 if "labels" in about else 0.0)
         if about & RULES_OF_PODS:
@@ -131,7 +131,7 @@ class Parts:
         return {"labels": self.app(), "spec": spec}
 
     def app(self) -> dict[str, str]:
-        """Labels, by which rules about other pods mean some."""
+        """Labels that rules about other pods select."""
         return {"app": self._draws.pick(_APPS)} if self._draws.chance(0.8) else {}
 
     def _about_pods(self) -> Manifest:
@@ -172,9 +172,9 @@ class Parts:
     # -- pods that are particular about their node
 
     def particular(self) -> Manifest:
-        """A pod's nodeSelector, required node affinity and tolerations; it asks for no resources.
+        """A pod's nodeSelector, required node affinity and tolerations; it requests no resources.
 
-        Every pod keeps to the pool: by its selector, or by each term of its affinity.
+        Every pod stays in the pool: by its selector, or by each term of its affinity.
         """
         draws = self._draws
         by_labels = "labels" in self._about
@@ -209,7 +209,7 @@ class Parts:
         return {"key": f"{PREFIX}{key}", "operator": operator, **values}
 
     def _toleration(self) -> Manifest:
-        """Often one of a taint that there is, but for a part of it."""
+        """A toleration, often of an existing taint, except for a part of it."""
         draws = self._draws
         if draws.chance(0.1):
             return {"operator": "Exists"}
@@ -233,7 +233,7 @@ class Parts:
     # -- pods that ask for resources
 
     def demanding(self) -> Manifest:
-        """A pod's containers, init containers and sidecars, with what they ask for and the ports that they open."""
+        """A pod's containers, init containers and sidecars, with their requests and the ports that they open."""
         draws = self._draws
         # The apiserver takes a port of the node once in a pod.
         ports = draws.some(_PORTS, len(_PORTS), len(_PORTS)) if "ports" in self._about else []

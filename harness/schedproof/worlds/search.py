@@ -1,4 +1,4 @@
-"""A search for a world in which the candidate goes wrong: known ones, large ones, then generated ones; made smaller."""
+"""Searches for a world in which the candidate fails: known worlds, large worlds, then generated ones; shrinks it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Wrong:
-    """What went wrong in a world. `step`: the first step by which it shows, from 0."""
+    """A failure in a world. `step`: the first step by which it shows, from 0."""
 
     text: str
     step: int
@@ -26,7 +26,7 @@ class Wrong:
 
 @dataclasses.dataclass(frozen=True)
 class Bounds:
-    """How long to search: so many generated worlds, begun within so many seconds; likewise to make one smaller."""
+    """The bounds of a search: so many generated worlds, begun within so many seconds; likewise for shrinking."""
 
     worlds: int
     seconds: float
@@ -39,11 +39,11 @@ class _Enough(Exception):  # noqa: N818 - no error: it ends the drawing
 
 
 class Search:
-    """Runs worlds. What it has found so far is there also where a run has raised.
+    """Runs worlds. Its attributes hold the results so far, even if a run has raised.
 
     Args:
-        run: has the candidate schedule the pods of a world; what went wrong, or None. `hurried`: what is to be bound
-            gets less time than the candidate claims, and nothing is on record.
+        run: has the candidate schedule the pods of a world; returns the failure, or None. `hurried`: pods get less
+            time to be bound than the candidate claims, and nothing is recorded.
         bounds: how long.
         clock: seconds.
     """
@@ -56,21 +56,21 @@ class Search:
     ) -> None:
         self._run, self._bounds, self._clock = run, bounds, clock
         self.count = 0
-        """Of worlds that were tried, before one was made smaller."""
+        """The number of worlds that were tried before shrinking."""
         self.tries = 0
-        """To make it smaller."""
+        """The number of worlds that were tried for shrinking."""
         self.world: World | None = None
-        """The smallest in which something went wrong."""
+        """The smallest world with a failure."""
         self.wrong: Wrong | None = None
         self.steady = True
-        """Whether it goes wrong in it each time."""
+        """Whether it fails each time."""
 
     def first_wrong(self, worlds: Iterable[World]) -> bool:
-        """Try these, up to the first in which something goes wrong; whether there is one."""
+        """Try these, up to the first failure; returns whether there is one."""
         return any(map(self._goes_wrong, worlds))
 
     def generated(self, strategy: SearchStrategy[World], seed: int) -> bool:
-        """Try generated ones, up to the first in which something goes wrong, or until the bounds are reached."""
+        """Try generated worlds, up to the first failure, or until the bounds are reached."""
         end = self._clock() + self._bounds.seconds
         raised: list[Exception] = []
         tried: set[str] = set()
@@ -99,9 +99,9 @@ class Search:
         return self.wrong is not None
 
     def make_smaller(self) -> None:
-        """Make the world smaller in which something went wrong, hurried, and try the smallest once more, unhurried.
+        """Shrink the failing world, hurried, and try the smallest once more, unhurried.
 
-        Where all is right then, it is left at the one that was found, which is tried once more as well.
+        If that passes, the world that was found is kept, and tried once more as well.
         """
         assert self.world is not None
         assert self.wrong is not None

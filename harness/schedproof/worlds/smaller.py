@@ -1,8 +1,8 @@
-"""Makes a world smaller in which something goes wrong, for as long as it still does.
+"""Shrinks a world as long as it still fails.
 
-Hypothesis would make smaller what it has drawn itself, in some hundred tries; here each costs part of a second. That
-nothing after a wrong step has a part in it, hypothesis does not know, and worlds that it has not drawn are made smaller
-here as well: those of an earlier run, and the large ones.
+Hypothesis would shrink what it has drawn itself, in some hundred tries; here each try costs part of a second.
+Hypothesis does not know that the steps after a failing step do not matter, and worlds that it has not drawn are shrunk
+here as well: those of an earlier run, and the large worlds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from schedproof.worlds.world import DEVICE, World, acceptable, tidy
 
 _KEPT = frozenset({"name", "comes", "there", "node", "deleted", "ended", "phase", "labelled", "changed"})
-"""Fields that a step or a node is not without."""
+"""Fields that every step or node has."""
 
 
 _SIMPLE: Mapping[str, Sequence[Any]] = {
@@ -25,10 +25,10 @@ _SIMPLE: Mapping[str, Sequence[Any]] = {
 
 
 def smaller(world: World, failing_step: Callable[[World], int | None]) -> World:
-    """The smallest world that still fails: without any of its steps, nodes or fields it does not, or is none.
+    """The smallest world that still fails: without any of its steps, nodes or fields it passes, or is not valid.
 
-    `failing_step`: the first step by which a world fails, None where it does not. It is asked once of each world; to
-    end early, let it say None. Nothing after that step has a part in it.
+    `failing_step`: the first step by which a world fails, None if it does not fail. It is called once for each
+    world; to end early, it returns None. Nothing after that step matters.
     """
     tried = {world.key}
     while True:
@@ -58,7 +58,7 @@ def _greedily(
 
 
 def _fewer_steps(world: World) -> Iterator[World]:
-    """The last step alone, which is the wrong one; else without half of the steps before it, a quarter, or one."""
+    """The last step alone, which is the failing step; otherwise without half of the earlier ones, a quarter, or one."""
     steps = list(world.steps)
     size = len(steps) - 1
     while size >= 1:
@@ -73,7 +73,7 @@ def _fewer_nodes(world: World) -> Iterator[World]:
 
 
 def _fewer_fields(world: World) -> Iterator[World]:
-    """Without one field or item, those first that hold the most; of a container, a resource in requests and limits."""
+    """Without one field or item, the largest first; for a container, a resource in requests and limits."""
     document = world.as_json()
     paths = sorted(_paths(document), key=lambda path: -_size(_at(document, path)))
     for path in paths:
@@ -86,7 +86,7 @@ def _fewer_fields(world: World) -> Iterator[World]:
 
 
 def _simpler_values(world: World) -> Iterator[World]:
-    """With one value that is simpler; of a container in requests and limits."""
+    """With one value that is simpler; for a container in requests and limits."""
     document = world.as_json()
     for path in _paths(document):
         for value in _SIMPLE.get(str(path[-1]), ()):
@@ -103,7 +103,7 @@ def _simpler_values(world: World) -> Iterator[World]:
 
 
 def _paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    """Of what may be left out, below the nodes and the steps themselves."""
+    """The paths that may be left out, below the nodes and the steps themselves."""
     if isinstance(value, dict):
         items: list[tuple[str | int, Any]] = list(value.items())
     elif isinstance(value, list):
@@ -123,6 +123,6 @@ def _at(value: Any, path: tuple[str | int, ...]) -> Any:
 
 
 def _size(value: Any) -> int:
-    """How many fields and items are in it, itself among them."""
+    """How many fields and items it contains, including itself."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return 1 + sum(map(_size, inner))

@@ -1,4 +1,4 @@
-"""A world as a person would say it, and as files that kubectl takes."""
+"""Describes a world in a sentence, and writes it as files that kubectl accepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BESIDES = {
 
 
 def in_words(world: World) -> str:
-    """`1 node, 1 pod: NODE; POD comes`, each with what is special about it."""
+    """`1 node, 1 pod: NODE; POD comes`, each with its special properties."""
     counts = f"{counted(len(world.nodes), 'node')}, {counted(len(world.pods), 'pod')}"
     return f"{counts}: {'; '.join([*map(_node, world.nodes), *map(_step, world.steps)])}"
 
@@ -45,7 +45,7 @@ def _step(step: Manifest) -> str:
 
 
 def _besides(step: Manifest) -> Iterator[str]:
-    """What a pod that is there is besides."""
+    """The special properties of a pod that exists before."""
     if elsewhere := step.get("elsewhere"):
         name = f" with the name of {step['namesake']}" if "namesake" in step else ""
         yield f"in namespace {elsewhere}{name}"
@@ -80,7 +80,7 @@ def _short(value: Any) -> str:
 
 
 def yaml_text(world: World, text: str, scheduler_name: str) -> str:
-    """What `kubectl apply -f` takes: nodes and pods in their order; what else happens between is in comments."""
+    """YAML for `kubectl apply -f`: nodes and pods in their order; the steps between are in comments."""
     lines = [f"# {line}" for line in (text, in_words(world))]
     lines.append("# What a node offers is its status: `kubectl apply --server-side --subresource=status` sets that.")
     for said, manifest in _documents(world, scheduler_name):
@@ -91,7 +91,7 @@ def yaml_text(world: World, text: str, scheduler_name: str) -> str:
 
 
 def manifests(world: World, scheduler_name: str) -> list[Manifest]:
-    """Of its nodes and pods, in order."""
+    """The manifests of its nodes and pods, in order."""
     return [manifest for _, manifest in _documents(world, scheduler_name) if manifest is not None]
 
 

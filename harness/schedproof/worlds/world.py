@@ -30,10 +30,10 @@ PREFIX = "schedproof.dev/"
 POOL = {f"{PREFIX}pool": "worlds"}
 """The label of the nodes of a world, to which its pods keep: by their selector, or by each term of their affinity."""
 BESIDE, SYSTEM = "beside", "kube-system"
-"""Namespaces other than that of the candidate's pods. The first has a name of its own in each run."""
+"""Namespaces other than that of the candidate's pods. The first has another name in each run."""
 NODES = tuple(f"node-world-{number}" for number in range(4))
 DEVICE = f"{PREFIX}device"
-"""An extended resource, which a node offers where its world says so."""
+"""An extended resource, which a node offers if its world says so."""
 USUAL: Mapping[str, str | None] = {
     "cpu": "4", "memory": "4Gi", "ephemeral-storage": "10Gi", "pods": "110", DEVICE: None,
 }  # fmt: skip
@@ -42,7 +42,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _ABOUT_PODS = ("deleted", "ended", "labelled")
 """Kinds of steps that change an earlier pod."""
 _MEAN_ALL = ("labelSelector", "namespaceSelector")
-"""Fields that mean something else where they are empty than where they are not there."""
+"""Fields that have another meaning if they are empty than if they are absent."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,16 +61,16 @@ class World:
 
     @property
     def key(self) -> str:
-        """The same for worlds that are the same."""
+        """A key that is equal for equal worlds."""
         return json.dumps(self.as_json(), sort_keys=True)
 
     @property
     def pods(self) -> list[Manifest]:
-        """Those that come and those that are there, in order."""
+        """New pods and existing pods, in order."""
         return [pod for step in self.steps for kind in ("comes", "there") if (pod := step.get(kind))]
 
     def up_to(self, step: int) -> World:
-        """Without what follows a step."""
+        """The world without the steps after a step."""
         return World(self.nodes, self.steps[: step + 1])
 
 
@@ -84,7 +84,7 @@ def pod_spec(pod: Manifest, image: str) -> Manifest:
 
 
 def tidy(world: World) -> World:
-    """Without fields that have nothing in them, and without steps about nodes and pods that there are not."""
+    """The world without empty fields, and without steps about nodes and pods that do not exist."""
     nodes = [_without_empty(node) for node in world.nodes]
     names, steps = {node["name"] for node in nodes}, []
     pods: set[str | None] = set()
@@ -109,7 +109,7 @@ def _without_empty(value: Any, field: str = "") -> Any:
 
 
 def acceptable(world: World) -> bool:
-    """Whether the apiserver takes it, something is tried in it, and its pods keep to its nodes."""
+    """Whether the apiserver accepts it, something is tried in it, and its pods stay on its nodes."""
     nodes = [*world.nodes, *(step["changed"] for step in world.steps if "changed" in step)]
     return (
         bool(world.nodes)
@@ -122,7 +122,7 @@ def acceptable(world: World) -> bool:
 
 
 def _are_names(steps: Sequence[Manifest]) -> bool:
-    """A namesake is in another namespace, once in each."""
+    """Whether each namesake is in another namespace, once in each."""
     namesakes = [(step.get("elsewhere"), step["namesake"]) for step in steps if "namesake" in step]
     places = {step["elsewhere"] for step in steps if "elsewhere" in step}
     return (
@@ -133,7 +133,7 @@ def _are_names(steps: Sequence[Manifest]) -> bool:
 
 
 def _are_taints(taints: Sequence[Manifest]) -> bool:
-    """The apiserver takes a key once for each effect."""
+    """Whether each key stands once for each effect, as the apiserver requires."""
     whole = all({"key", "effect"} <= taint.keys() for taint in taints)
     return whole and len({(taint["key"], taint["effect"]) for taint in taints}) == len(taints)
 

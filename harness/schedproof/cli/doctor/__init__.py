@@ -1,1 +1,1 @@
-"""`schedproof doctor`: what this machine has, what is missing, and how to get it."""
+"""`schedproof doctor`: what this machine has, what it lacks, and how to get it."""

@@ -9,7 +9,7 @@ GIB = 1 << 30
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """`remedy` is empty where there is nothing to do."""
+    """`remedy` is empty if there is nothing to do."""
 
     name: str
     ok: bool

@@ -1,4 +1,4 @@
-"""Says what this machine has, what it lacks, and how to get it. Changes nothing, and downloads nothing."""
+"""Reports what this machine has, what it lacks, and how to get it. Changes nothing, and downloads nothing."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _FORBIDDING = (
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What a diagnosis needs of a machine; a value, so that a test can diagnose any machine."""
+    """The facts about a machine that a diagnosis needs; a value, so that a test can diagnose any machine."""
 
     system: str
     python: tuple[int, int, int]
@@ -93,15 +93,15 @@ def diagnose(
     host: Machine | None = None,
     kind_host: KindHost | None = None,
 ) -> list[Check]:
-    """Check everything that a cluster of schedproof's needs, in the order in which to repair it.
+    """Check everything that a schedproof cluster needs, in the order in which to repair it.
 
     Args:
         cluster: `embedded` or `kind`.
         kubernetes: the minor version whose binaries are looked for.
         explicit: binaries named by the caller, as for `resolve`.
-        sandbox_probe: really makes the namespaces of a cluster; None when that works, else what is wrong.
+        sandbox_probe: makes the namespaces of a cluster; returns None when that works, otherwise what is wrong.
             Without it only the settings that forbid user namespaces are read.
-        servers_probe: tells which release servers cannot be reached, and why; asked only where a binary is missing.
+        servers_probe: returns which release servers cannot be reached, and why; called only if a binary is missing.
         host: the machine; this one unless given.
         kind_host: its Docker; this one's unless given.
 
@@ -167,9 +167,9 @@ class Source:
     """Where a missing binary will come from.
 
     Attributes:
-        build: what makes it.
-        asset: its release, where that will be downloaded.
-        why_not: why none will be, where there is one.
+        build: the module that it is built from.
+        asset: its release, if that will be downloaded.
+        why_not: why it will not be downloaded, if there is a reason.
         forbidden: whether it may not be built either.
     """
 
@@ -251,7 +251,7 @@ def _ip(host: Machine) -> Check:
 
 
 def _sandbox(host: Machine, probe: Callable[[], str | None] | None) -> Check:
-    """The probe's word counts; the settings explain it, and stand in for it where there is none."""
+    """The probe decides; the settings explain its result, and replace it if there is no probe."""
     forbidding = [] if host.root else [row for row in _FORBIDDING if host.sysctls.get(row[0]) == row[1]]
     settings = "; ".join(f"{name} is {value}" for name, value, _ in forbidding)
     wrong = probe() if probe is not None else settings or None
@@ -306,7 +306,7 @@ def _sysctl(name: str) -> str | None:
 
 
 def _existing(folder: Path) -> Path:
-    """The folder, or where it will be made."""
+    """The folder, or the existing folder in which it will be made."""
     while not os.access(folder, os.F_OK):
         folder = folder.parent
     return folder

@@ -17,7 +17,7 @@ _DISK = 5 * GIB  # 1 for the images, and some 0.6 for each node
 
 @dataclasses.dataclass(frozen=True)
 class KindHost:
-    """What a diagnosis needs of a machine's Docker; a value, so that a test can diagnose any machine."""
+    """The facts about a machine's Docker that a diagnosis needs; a value, so that a test can diagnose any machine."""
 
     docker: DockerInfo | HostError
     """Docker's version and cgroups, or why it cannot be used."""

@@ -1,4 +1,4 @@
-"""`schedproof doctor`: a table of what this machine has and lacks, and below it how to get what is missing."""
+"""`schedproof doctor`: a table of what this machine has and lacks, followed by how to get what is missing."""
 
 from __future__ import annotations
 

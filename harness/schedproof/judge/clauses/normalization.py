@@ -1,8 +1,8 @@
-"""Scores: what was asked on each surface that a candidate offers, and what was answered, held to the rules.
+"""Scores: the questions and answers on each surface that a candidate offers, held to the rules.
 
-A record `surfaces` names those where it can be asked. A record `scoring` is a search on one of them: how many cases
-were asked, and the one that shows most: the smallest that failed, or else the last. What is judged is that one, from
-its questions and answers alone.
+A record `surfaces` names the surfaces that can be asked. A record `scoring` is a search on one surface: how many cases
+were asked, and the most informative case: the smallest that failed, or else the last. That case is judged, from its
+questions and answers alone.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ def judge_scores(history: History, case: str) -> Finding:
         questions, answers = _asked(search)
         promises = Promises.of(kind, history.claims, search.surface)
         if text := rule.wrong(questions, answers, promises):
-            now_and_then = "" if search.steady else " (not every time that this is asked)"
+            now_and_then = "" if search.steady else " (not each time it is asked)"
             wrong.append(f"{search.surface}: {text}{now_and_then}")
             told_of.add(search.surface)
         elif not rule.answers and (why := next(filter(None, map(unanswered, answers)), "")):
-            unproved.append(f"{search.surface}: no case was answered; {why}")
+            unproved.append(f"{search.surface}: no case got an answer; {why}")
     if wrong:
         return failed("wrong-scores", "; ".join(wrong), **_shown(history, case, told_of))
     if unproved:
         return invalid("no-scores", "; ".join(unproved), **_shown(history, case))
     counts = ", ".join(f"{search.surface} {search.cases}" for search in searches)
-    return passed(f"holds in all cases that were asked ({counts})", **_shown(history, case))
+    return passed(f"holds in all cases ({counts})", **_shown(history, case))
 
 
 def judge_surfaces_agree(history: History, case: str) -> Finding:
-    """The same questions, asked on every surface."""
+    """The same questions got the same answers on every surface."""
     if (finding := _untried(history, case)) is not None:
         return finding
     searches = list(history.of(ScoringSearch, case))
@@ -67,7 +67,7 @@ def judge_surfaces_agree(history: History, case: str) -> Finding:
 
 
 def judge_documented(history: History, case: str) -> Finding:
-    """The worked examples that are claimed."""
+    """The worked examples of the candidate's claims hold."""
     if (finding := _untried(history, case)) is not None:
         return finding
     searches = list(history.of(ScoringSearch, case))
@@ -79,31 +79,31 @@ def judge_documented(history: History, case: str) -> Finding:
 
 
 def no_examples(claims: Claims) -> str:
-    """Why there is nothing documented; "" where there is."""
+    """Why there is nothing documented; "" if there is."""
     return "" if claims.examples else "no worked examples are claimed"
 
 
 def no_readings(claims: Claims) -> str:
-    """Why its scores are of no readings; "" where they are."""
-    return "" if claims.network else "claims.network is missing, which would state the readings that scores depend on"
+    """Why its scores depend on no readings; "" if they do."""
+    return "" if claims.network else "claims.network is missing, which states the readings that scores depend on"
 
 
 def no_readings_for(rule: Rule) -> Callable[[Claims], str]:
-    """The same, for a rule that may be about scores alone."""
+    """As `_no_readings`, for a rule that may be about scores alone."""
     return no_readings if rule.about != "nothing" else lambda _claims: ""
 
 
 def _untried(history: History, case: str) -> Finding | None:
-    """Where it cannot be asked, or was not."""
+    """The finding if a surface cannot be asked, or was not."""
     surfaces = next((record.names for record in history.of(Surfaces, case)), None)
     if surfaces is None:
-        return invalid("not-tried", "the trial did not look for surfaces on which scores can be asked for")
+        return invalid("not-tried", "the trial did not look for scoring surfaces")
     if not surfaces:
-        return not_claimed(
-            "it offers no surface on which scores can be asked for: no function, no prioritize verb, no plugin"
-        )
+        return not_claimed("it offers no scoring surface: no function, no prioritize verb, no plugin")
     missing = set(surfaces) - {search.surface for search in history.of(ScoringSearch, case)}
-    return invalid("not-tried", f"it was not asked on the surface {', '.join(sorted(missing))}") if missing else None
+    return (
+        invalid("not-tried", f"no question was asked on the surface {', '.join(sorted(missing))}") if missing else None
+    )
 
 
 def _asked(search: ScoringSearch) -> tuple[tuple[Readings, ...], tuple[Answer, ...]]:
@@ -112,11 +112,11 @@ def _asked(search: ScoringSearch) -> tuple[tuple[Readings, ...], tuple[Answer, .
 
 
 def _shown(history: History, case: str, wrong: Collection[str] = ()) -> dict[str, Any]:
-    """`scorings`: on each surface the questions of one case, the readings and scores of their first nodes.
+    """`scorings`: on each surface the questions of one case, with the readings and scores of their first nodes.
 
-    Also how many questions were `asked`, the `seconds` that this took, and for how many of them answers were awaited
-    (`waited`); all 0 where the answers were those of another clause's search. Surfaces on which something is `wrong`
-    come first; on the others the clause `holds`.
+    Also how many questions were `asked`, how many `seconds` that took, and for how many of them answers were awaited
+    (`waited`); all 0 if the answers are those of another clause's search. Surfaces with something `wrong` come first;
+    on the others the clause `holds`.
     """
     searches = sorted(history.of(ScoringSearch, case), key=lambda search: search.surface not in wrong)
     scorings = [
@@ -140,7 +140,7 @@ def _shown(history: History, case: str, wrong: Collection[str] = ()) -> dict[str
 
 
 def _given(search: ScoringSearch, readings: Readings, answer: Answer) -> Readings:
-    """What the scorer was given: NormalizeScore no values that Score does not give."""
+    """The input of the scorer; of NormalizeScore, only values that Score gives."""
     return answer.raw or readings if search.surface == NORMALIZE_SCORE else readings
 
 
@@ -181,7 +181,7 @@ CLAUSES = (
     Clause(
         "normalize/surfaces-agree", "The same readings get the same scores on every surface.",
         _SCORES, judge_surfaces_agree, unclaimed=no_readings,
-        hint="Use one function on every surface; look for rounding on one of them.",
+        hint="Use the same function on every surface; look for rounding on one of them.",
     ),
     Clause(
         "normalize/documented", "The worked examples of the candidate's documentation hold.",

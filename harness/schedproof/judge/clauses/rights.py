@@ -1,4 +1,4 @@
-"""What a candidate may do in the cluster: whether that suffices, is dangerous, and is no more than it uses."""
+"""The RBAC rules of a candidate: whether they suffice, are dangerous, or exceed what it uses."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ _DANGEROUS: Mapping[tuple[str, str], str] = {
 
 @dataclasses.dataclass(frozen=True)
 class _Right:
-    """One verb on one resource of one API group, or on one path that is no resource."""
+    """One verb on one resource of one API group, or on one non-resource URL."""
 
     verb: str
     group: str
     resource: str
     names: tuple[str, ...] = ()
-    """resourceNames: only these objects; all where there are none."""
+    """resourceNames: only these objects; all objects if empty."""
     path: str = ""
-    """Of nonResourceURLs; a * at its end stands for anything."""
+    """A nonResourceURL; a * at its end matches any suffix."""
 
     @classmethod
     def of(cls, rules: Iterable[Mapping[str, Any]]) -> Iterator[_Right]:
@@ -77,7 +77,7 @@ class _Right:
         )
 
     def covers(self, other: _Right) -> bool:
-        """Whether it grants all that another does."""
+        """Whether it grants everything that another right grants."""
         if self.verb not in ("*", other.verb) or bool(self.path) != bool(other.path):
             return False
         if self.path:
@@ -90,7 +90,7 @@ class _Right:
 
     @property
     def danger(self) -> str:
-        """Why no scheduler needs it; empty where one might."""
+        """Why no scheduler needs it; empty if a scheduler might."""
         if "*" in (self.verb, self.resource, self.path) or self.path == "/*" or "*" in self.resource.split("/"):
             return "list what it needs, resource by resource and verb by verb"
         if self.group in _CORE and self.resource == "nodes/proxy":
@@ -120,12 +120,12 @@ def _path_matches(pattern: str, path: str) -> bool:
 
 
 def judge_rbac_sufficient(history: History, case: str) -> Finding:
-    """It was refused nothing that it needs.
+    """No request that the candidate needs was refused.
 
-    That is: no change of an object, and no reading that it asked for again. A reading that it asks for once after each
-    start, and then does without, is one that it tries out (as client-go's discovery does, or an optional feature). A
-    change that it then makes by another request, which is granted (an eviction for a deletion, an update for a patch,
-    an event of the other API group, a Binding to the pod for one to the namespace), is no missing right.
+    A request is needed if it changes an object, or is a read that is repeated. A read that is sent once after each
+    start and then omitted is optional (as in client-go's discovery). A change that is then made by another request,
+    which is granted (an eviction for a deletion, an update for a patch, an event of the other API group, a Binding of
+    the pod for one of the namespace), lacks no right.
     """
     requests = _requests(history)
     if not requests:
@@ -140,18 +140,18 @@ def judge_rbac_sufficient(history: History, case: str) -> Finding:
         others = sorted({" ".join(_kind(request)) for request in needed} - {f"{verb} {about}"})
         return failed(
             "forbidden-request",
-            f"it was refused to {verb} {about}: {_field(history, needed[0])} does not grant that "
-            f"({len(needed)} requests" + (f"; also {', '.join(others)})" if others else ")"),
+            f"it was refused to {verb} {about}: {_field(history, needed[0])} does not grant that ({len(needed)} "
+            "requests" + (f"; also {', '.join(others)})" if others else ")"),
             timeline=[f"{' '.join(_kind(request))} {request.name}: 403" for request in needed[:20]],
             logs=log_tails(history, case),
         )
     if _never_called(history):
         return _no_request(history)
-    return passed(f"{len({_kind(request) for request in requests})} kinds of requests, none refused that it needs")
+    return passed(f"{len({_kind(request) for request in requests})} kinds of requests, none of the needed ones refused")
 
 
 def judge_rbac_dangerous(history: History, _case: str) -> Finding:
-    """It declares no right that no scheduler needs, whether or not it used it."""
+    """The candidate declares no right that no scheduler needs, used or not."""
     rights = history.run.rbac
     if rights is None:
         return invalid("rights-not-recorded", "its rights are not on record")
@@ -168,9 +168,10 @@ def judge_rbac_dangerous(history: History, _case: str) -> Finding:
 
 
 def judge_rbac_minimal(history: History, _case: str) -> Finding:
-    """It declares no right that it did not use in this run, beyond those that Kubernetes grants to schedulers.
+    """The candidate declares no right that it did not use in this run, except those that Kubernetes grants to
+    schedulers.
 
-    Recommended only: what a run does not provoke is not used in it.
+    Recommended only: a run does not provoke every use.
     """
     rights = history.run.rbac
     if rights is None:
@@ -189,34 +190,34 @@ def judge_rbac_minimal(history: History, _case: str) -> Finding:
     if unused:
         return failed(
             "unused-right",
-            f"not used in this run: {_some(unused)}. Remove what it does not need; what this run gave it no reason to "
-            "use may be needed all the same",
+            f"not used in this run: {_some(unused)}. Remove the rights that it does not need; some may be needed in "
+            "situations that this run does not have",
         )
-    return passed(f"{len({_kind(request) for request in requests})} kinds of requests; it declares nothing beyond")
+    return passed(f"{len({_kind(request) for request in requests})} kinds of requests; it declares no other rights")
 
 
 def _requests(history: History) -> list[ApiRequest]:
-    """The requests of the candidate itself: not those of the kube-scheduler that the harness runs for an extender."""
+    """The requests of the candidate itself, without those of the kube-scheduler that calls an extender."""
     users = {user for user, _ in _declared(history)}
     return [request for request in history.of(ApiRequest) if request.user in users]
 
 
 def _declared(history: History) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
-    """The candidate's own identities, by the names that the audit log gives them, and the rules that each declares."""
+    """The candidate's identities, by their names in the audit log, and the rules that each declares."""
     rights = history.run.rbac or Rights()
     yield history.run.users.candidate[0], rights.declared
     yield from rights.processes.items()
 
 
 def _field(history: History, request: ApiRequest) -> str:
-    """Where the rights of the identity that made a request are declared."""
+    """The field that declares the rights of the identity that made a request."""
     user = request.user
     own = user == history.run.users.candidate[0]
     return "spec.rbac" if own else f"the rbac of the process that is {user.rpartition(':')[2]}"
 
 
 def _never_called(history: History) -> bool:
-    """Whether it is an extender that had nothing to do in the whole run: what it needs for that was not seen."""
+    """Whether it is an extender that got no call in the whole run: the rights it needs for calls are unknown."""
     return history.run.candidate.kind == "extender" and not any(
         call.by == "scheduler" and call.status == HTTPStatus.OK for call in history.of(ExtenderCall)
     )
@@ -259,7 +260,7 @@ def _rights(kind: str) -> tuple[Clause, ...]:
         Clause(
             f"{kind}/rbac-minimal", "The RBAC rules have no right that the candidate does not use.",
             source, judge_rbac_minimal, level="recommended", needs=AUDIT, whole_run=True, pooled=True,
-            hint="Remove what was not used from spec.rbac, unless another situation needs it.",
+            hint="Remove unused rights from spec.rbac, unless another situation needs them.",
         ),
     )  # fmt: skip
 

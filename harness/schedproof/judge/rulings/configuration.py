@@ -1,11 +1,11 @@
-"""What a kube-scheduler was configured to do: the KubeSchedulerConfiguration that is on record, as far as it is judged.
+"""The parts of a recorded KubeSchedulerConfiguration that matter to judges.
 
 - `addedAffinity` (NodeAffinityArgs) is ANDed with what each pod of the profile requires.
 - `ignoredResources` and `ignoredResourceGroups` (NodeResourcesFitArgs): extended resources that do not count.
-- A disabled filter plugin changes nothing about what is judged: the rules are Kubernetes' promises to users who write a
-  pod, which the profile `core` claims, and another plugin may keep them. A failure says what is disabled.
-- `percentageOfNodesToScore`: with 100 nodes or more (minFeasibleNodesToFind), a scheduler that may stop looking before
-  it has found all of them cannot be held to prefer one.
+- A disabled filter plugin changes no verdict: the rules are Kubernetes' promises to the authors of pods, which the
+  profile `core` claims, and another plugin may keep them. A failure names the disabled plugins.
+- `percentageOfNodesToScore`: with 100 nodes or more (minFeasibleNodesToFind), a scheduler that may stop before it has
+  looked at all nodes need not prefer any.
 - `podMaxBackoffSeconds` is how long a pod may wait after many errors.
 - The default constraints of PodTopologySpread concern pods of Services and ReplicaSets, which the harness does not
   create.
@@ -29,11 +29,13 @@ _FILTERS = frozenset(
     }
 )  # fmt: skip
 _ALL_ARE_SCORED = 100
-"""Fewer nodes than that are always all looked at, whatever the percentage."""
+"""With fewer nodes a scheduler looks at all of them, whatever the percentage."""
 
 
 def as_configured(history: History, pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The pod with what its scheduler adds to it, and without what it ignores: the default rules then apply."""
+    """The pod with the affinity that its scheduler adds, and without the resources that it ignores, for the default
+    rules.
+    """
     profile = _profile(history, pod["spec"].get("schedulerName", ""))
     added = _args(profile, "NodeAffinity").get("addedAffinity") or {}
     fit = _args(profile, "NodeResourcesFit")
@@ -53,7 +55,7 @@ def as_configured(history: History, pod: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _require(spec: dict[str, Any], added: Sequence[Mapping[str, Any]]) -> None:
-    """AND required terms with those that are there; in each list the terms are ORed."""
+    """AND required terms with the present terms; in each list the terms are ORed."""
     affinity = spec.setdefault("affinity", {}).setdefault("nodeAffinity", {})
     own = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
     terms = list(added) if own is None else [_both(one, other) for one in own["nodeSelectorTerms"] for other in added]
@@ -68,7 +70,7 @@ def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def disabled_filters(history: History, pod: Mapping[str, Any]) -> str:
-    """The filter plugins that a pod's profile disables, named for a summary; "" where there are none."""
+    """The filter plugins that a pod's profile disables, as the end of a summary; "" if there are none."""
     profile = _profile(history, pod["spec"].get("schedulerName", ""))
     disabled: set[str] = set()
     for point in ("multiPoint", "filter"):
@@ -79,7 +81,7 @@ def disabled_filters(history: History, pod: Mapping[str, Any]) -> str:
 
 
 def not_all_scored(history: History) -> str:
-    """Why no preference can be expected of a scheduler that looks at some of the nodes; "" where it looks at all."""
+    """Why no preference can be required of a scheduler that looks at only some of the nodes; "" if it looks at all."""
     document, count = history.configuration, len(history.world.latest().nodes)
     if not document or count < _ALL_ARE_SCORED:
         return ""
@@ -93,7 +95,7 @@ def not_all_scored(history: History) -> str:
 
 
 def back_off(history: History) -> float:
-    """Seconds that a pod whose tries end in errors may have to wait; 0 where that is left at its default."""
+    """Seconds that a pod may have to wait after attempts that end in errors; 0 if that is left at its default."""
     return float(history.configuration.get("podMaxBackoffSeconds") or 0)
 
 

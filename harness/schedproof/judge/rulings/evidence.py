@@ -1,4 +1,4 @@
-"""What a verdict shows: the decision as a table of all nodes, the timeline, the last lines of the logs."""
+"""The evidence of a verdict: the decision as a table of all nodes, the timeline, the last log lines."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def decision_table(
     expected: str = "",
     room: Mapping[str, Mapping[str, Room]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """One decision. `nodes` has a row for each node, and for a chosen one that does not exist.
+    """A decision. `nodes` has a row for each node, and for a chosen node that does not exist.
 
-    The harness's own node, which keeps pods off, is among them only where the pod went there all the same.
+    The harness's own node, which repels pods, is included only if the pod was bound to it.
 
     `expected` is a node, or several with " or " between them.
 
-    A row: `node`, `feasible`, `reasons`, `rules` (the oracle's, that keep the pod off), `traffic` (bytes per second as
+    A row: `node`, `feasible`, `reasons`, `rules` (the oracle's, that exclude the node), `traffic` (bytes per second as
     Prometheus had it at the decision, None if not read), `scores` (scorer to score), `expected`, `chosen`, and `room`
-    where it is known: of each resource that the pod asks for, and of `pods`, what is `asked`, `free`, and the `total`,
-    in thousandths of a cpu, bytes, or whole units.
+    if known: of each resource that the pod requests, and of `pods`, how much is `asked`, `free`, and the `total`, in
+    thousandths of a cpu, bytes, or whole units.
     """
     pod = binding.manifest if binding is not None else (manifest or {})
     metadata = pod.get("metadata", {})
@@ -81,7 +81,7 @@ def _shown_room(room: Mapping[str, Room] | None) -> dict[str, Any]:
 
 
 def ruled_table(ruling: Ruling, *, expected: str = "") -> dict[str, Any]:
-    """The `decision_table` of a binding, in the view of the world that it was ruled by."""
+    """The `decision_table` of a binding, in the view of the world that its ruling used."""
     return decision_table(ruling.history, ruling.binding, ruling.per_node, expected=expected, room=ruling.room)
 
 
@@ -94,11 +94,11 @@ def pod_scores(history: History, pod: str) -> dict[str, dict[str, float]]:
 
 
 def shown(history: History, case: str) -> dict[str, Any]:
-    """What every finding shows: `timeline` and `logs`."""
+    """The evidence of every finding: `timeline` and `logs`."""
     return {"timeline": timeline(history, case), "logs": log_tails(history, case)}
 
 
 def log_tails(history: History, case: str) -> dict[str, list[str]]:
-    """The last lines of the candidate's logs at the case's end, and of what ended unexpectedly."""
+    """The last lines of the candidate's logs at the case's end, and of processes that ended unexpectedly."""
     tails = {record.name: record.lines for record in history.of(LogTail, case)}
     return tails | {record.name: record.log for record in history.of(ProcessEvent) if record.log}

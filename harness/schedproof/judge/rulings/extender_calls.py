@@ -1,7 +1,7 @@
-"""Calls of an extender's verbs, as they went over the tapped line, and what kube-scheduler got of them.
+"""Recorded calls of an extender's verbs, and what kube-scheduler can read of the responses.
 
-Source: `send` in pkg/scheduler/extender.go. Status 200 and an answer that Go can read; everything else is an error,
-which fails the pod's attempt after filter, preempt and bind, and is ignored after prioritize.
+Source: `send` in pkg/scheduler/extender.go. Status 200 and a body that Go can read; everything else is an error, which
+fails the pod's attempt after filter, preempt and bind, and is ignored after prioritize.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from schedproof.history.observations import CLIENT_LEFT, ExtenderCall, Manifest
 DEFAULT_TIMEOUT = 5.0
 """Seconds: DefaultExtenderTimeout."""
 _REPEATED = (HTTPStatus.TEMPORARY_REDIRECT, HTTPStatus.PERMANENT_REDIRECT)
-"""Go's client follows these with the same method and body: the call that follows is the one that counts."""
+"""Go's client follows these with the same method and body: the response to the following call counts."""
 
 
 def configuration(history: History) -> Mapping[str, Any]:
-    """The extender's; empty where the candidate is none."""
+    """The extender's configuration; empty if the candidate is not an extender."""
     extender = history.run.candidate.extender or {}
     config: Mapping[str, Any] = extender.get("config") or {}
     return config
@@ -30,34 +30,35 @@ def configuration(history: History) -> Mapping[str, Any]:
 def is_needed(config: Mapping[str, Any]) -> bool:
     """Whether pods wait while an extender of this configuration is down.
 
-    Of one that is ignorable kube-scheduler skips the bind as well, and binds by itself (extendersBinding).
+    If it is ignorable, kube-scheduler skips its bind as well, and binds by itself (extendersBinding).
     """
     return bool((config.get("bindVerb") or config.get("filterVerb")) and not config.get("ignorable"))
 
 
 NOTHING_ASKED = "neither filterVerb nor prioritizeVerb is configured"
-ONLY_PREEMPT = "no verb but preemptVerb is configured, which kube-scheduler calls only where pods are in the way"
+ONLY_PREEMPT = "no verb except preemptVerb is configured, which kube-scheduler calls only if evictions could make room"
 
 
 def asking_verbs(history: History) -> list[str]:
-    """Those of the configured verbs that ask about nodes, and change nothing."""
+    """The configured verbs that ask about nodes, and change nothing."""
     return [name for name in ("filterVerb", "prioritizeVerb") if configuration(history).get(name)]
 
 
 def cycle_verbs(history: History) -> list[str]:
-    """Those of the configured verbs that are called for each pod; preemptVerb is called where pods are in the way."""
+    """The configured verbs that are called for each pod; preemptVerb is called only if evictions could make room."""
     return [name for name in ("filterVerb", "prioritizeVerb", "bindVerb") if configuration(history).get(name)]
 
 
 def verb(history: History, call: ExtenderCall) -> str:
-    """`filterVerb`, `prioritizeVerb`, `preemptVerb` or `bindVerb`; "" where it is none that is configured."""
+    """`filterVerb`, `prioritizeVerb`, `preemptVerb` or `bindVerb`; "" if the call is of no configured verb."""
     return verb_of(call.request, configuration(history))
 
 
 def calls(history: History, name: str, case: str | None = None, by: str = "scheduler") -> list[ExtenderCall]:
     """Calls of a configured verb (`filterVerb`) that began within the case, or in the whole run.
 
-    None that a fault was done to, and none whose caller ended before its patience did, as a scheduler that is stopped.
+    Without calls that a fault was injected into, and calls whose caller ended before its timeout, such as a scheduler
+    that is stopped.
     """
     begin, end = (0.0, float("inf")) if case is None else history.span(case)
     return [
@@ -74,42 +75,42 @@ def calls(history: History, name: str, case: str | None = None, by: str = "sched
 
 def described(call: ExtenderCall) -> str:
     said = call.error or call.answer[:200] or "nothing"
-    return f"{call.request} answered {call.status or 'not at all'} ({said})"
+    return f"{call.request} responded with {call.status or 'nothing'} ({said})"
 
 
 def unanswered(call: ExtenderCall) -> bool:
-    """Whether there was no HTTP answer: the tap says 502 where its upstream does not answer."""
+    """Whether there was no HTTP response: the tap says 502 if its upstream does not respond."""
     return call.status in (0, HTTPStatus.BAD_GATEWAY)
 
 
 def flaw(call: ExtenderCall, name: str) -> str:
-    """Why kube-scheduler gets nothing of a call of this verb; "" where it gets an answer."""
+    """Why kube-scheduler cannot use the response to a call of this verb; "" if it can."""
     if call.status != HTTPStatus.OK:
         return described(call)
     reason = call.unreadable
     if reason is None:  # recorded before answers were read as Go does
         readable = call.is_json and (name != "prioritizeVerb" or call.scores is not None)
-        reason = "" if readable else "it is not of the verb's shape"
+        reason = "" if readable else "it does not have the verb's type"
     return f"{described(call)}, which kube-scheduler cannot read: {reason}" if reason else ""
 
 
 def answered_in_time(history: History, call: ExtenderCall) -> bool:
-    """Whether kube-scheduler was still there when the answer came."""
+    """Whether kube-scheduler was still connected when the response came."""
     return bool(call.seconds <= configuration(history).get("httpTimeout", DEFAULT_TIMEOUT))
 
 
 def never_called(history: History, names: str) -> str:
-    """That verbs were not called, and why that may be."""
+    """The sentence that verbs were not called, and why that may be."""
     text = f"kube-scheduler never called {names}"
     config = configuration(history)
     managed = {resource["name"] for resource in config.get("managedResources") or ()}
     if managed and not any(managed & _asked_for(pod) for pod in history.own_pods().values()):
-        return f"{text}: it is called only for pods that ask for {', '.join(sorted(managed))}, and none did"
+        return f"{text}: it is called only for pods that request {', '.join(sorted(managed))}, and none did"
     return text
 
 
 def _asked_for(pod: Manifest) -> set[str]:
-    """As `IsInterested` looks for them."""
+    """Whether the pod requests a managed resource, as `IsInterested` decides."""
     spec = pod["spec"]
     return {
         resource

@@ -1,4 +1,4 @@
-"""What happened in a case, by what it happened to: a lane for each pod, each line to a partner, and the harness."""
+"""The events of a case by subject: a lane for each pod, each line to a peer, and the harness."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from schedproof.judge.rulings.timeline import describe_process, node_changes
 from schedproof.judge.verdict import Later
 
 _PODS = 12
-"""Lanes of pods, at most."""
+"""The largest number of lanes of pods."""
 _EVENTS = 60
-"""In a lane, at most."""
+"""The largest number of events in a lane."""
 _REQUESTS = 12
-"""Kinds of requests, at most."""
+"""The largest number of kinds of requests."""
 _TEXT = 120
-"""Characters about an event."""
+"""The largest number of characters about an event."""
 _FENCING = frozenset({"sentinel", "settle", "control"})
-"""Roles of pods that the harness creates for itself: they have a lane where they waited in vain or were refused."""
+"""Roles of pods that the harness creates for itself: they have a lane if they waited in vain or were refused."""
 _ENDS = frozenset({"exited", "replaced", "listener-replaced"})
 
 _Event = dict[str, Any]
@@ -35,9 +35,9 @@ def lanes(history: History, case: str) -> Later:
     `seconds` (its length), `load` (`at`, `traffic`: bytes per second by node), `requests` (of the candidate to the
     apiserver, counted: `request`, `code`, `count`, refusals first), `lanes`, and how many pods have none (`more`).
 
-    A lane: `name`, `kind` (`pod`, `requests` or `harness`), `text` (what it came to), `events`, `more` (how many events
-    are left out). An event: `at`, `until` (the same, where it has no length), `kind` (`waits`, `bound`, `answered`,
-    `refused` for all that did not come to what was asked for, or `done`), `text`.
+    A lane: `name`, `kind` (`pod`, `requests` or `harness`), `text` (the result), `events`, `more` (how many events are
+    left out). An event: `at`, `until` (the same if it has no length), `kind` (`waits`, `bound`, `answered`, `refused`
+    for all that failed, or `done`), `text`.
     """
     return Later(lambda: _picture(history, case))
 
@@ -62,7 +62,7 @@ def _picture(history: History, case: str) -> dict[str, Any]:
 
 
 class _Clock:
-    """Seconds since the begin of a case, not beyond its end."""
+    """Seconds since the begin of a case, up to its end."""
 
     def __init__(self, begin: float, end: float) -> None:
         self._begin, self._end = begin, end
@@ -94,7 +94,9 @@ def _event(at: float, kind: str, text: str, until: float | None = None) -> _Even
 
 
 def _telling(history: History, pods: Sequence[TestPod]) -> list[TestPod]:
-    """The pods that have a lane, in the order of their creation: rather those that waited in vain, or were refused."""
+    """The pods that have a lane, in the order of their creation; pods that waited in vain or were refused take
+    precedence.
+    """
 
     def turn(pod: TestPod) -> tuple[bool, bool]:
         return bool(_home(history, pod)), not _troubled(history, pod)
@@ -112,12 +114,12 @@ def _attempts(history: History, pod: TestPod) -> Sequence[Attempt]:
 
 
 def _short(pod: TestPod) -> str:
-    """Its name, without what the names of all pods of its case begin with."""
+    """Its name, without the common prefix of the pods of its case."""
     return pod.name.rpartition("/")[2].removeprefix(f"{pod.case.replace('/', '-')}-")
 
 
 def _home(history: History, pod: TestPod) -> str:
-    """The node that it was created on, past every scheduler; "" for all others."""
+    """The node that it was created on, past every scheduler; "" for all other pods."""
     if pod.uid in history.bindings:
         return ""
     return str(history.manifests.get(pod.uid, {}).get("spec", {}).get("nodeName") or "")
@@ -143,7 +145,7 @@ def _pod(history: History, pod: TestPod, end: float) -> Iterator[_Event]:
             yield _event(attempt.completed, "refused", f"Binding to {attempt.node}: {attempt.code}")
     changes: tuple[tuple[type[Lift | Tolerates | Accepted], str], ...] = (
         (Lift, "its scheduling gates are removed"), (Tolerates, "it gets a toleration"),
-        (Accepted, "its Bindings are refused no more"),
+        (Accepted, "its Bindings are no longer refused"),
     )  # fmt: skip
     for kind, text in changes:
         yield from (_event(one.at, "done", text) for one in history.of(kind, pod.case) if one.uid == pod.uid)
@@ -167,7 +169,7 @@ def _fate(history: History, pod: TestPod, end: float) -> str:
 
 
 def _requests(history: History, case: str) -> dict[str, list[_Event]]:
-    """By line: what the candidate, or kube-scheduler for it, asked for."""
+    """By line: the requests of the candidate, or of kube-scheduler for it."""
     found: dict[str, list[_Event]] = collections.defaultdict(list)
     for record in history.records_since(case):
         if isinstance(record, PrometheusQuery):
@@ -200,7 +202,7 @@ def _answer(status: int, fault: str) -> str:
 
 
 def _api(history: History, request: ApiRequest) -> Iterator[tuple[str, _Event]]:
-    """What a candidate writes, and whatever it is refused."""
+    """The candidate's writes, and all its refused requests."""
     refused = request.code >= HTTPStatus.BAD_REQUEST
     if request.user not in history.candidate_users or (request.verb in READING and not refused):
         return

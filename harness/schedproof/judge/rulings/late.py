@@ -1,10 +1,10 @@
 """Decisions that came late because the machine was busy.
 
-A candidate may go without an answer of Prometheus for which it has waited too long, and for as long after that as it
-claims to need after an outage. The harness had staged no outage then, so whatever it does is right.
+A candidate may decide without a response of Prometheus for which it has waited too long, and for as long after that as
+it claims to need after an outage. The harness had caused no outage then, so any decision is right.
 
-How long Prometheus took, the tap has measured. That a candidate was late by itself may be the machine's doing as well,
-or its own: that excuses few of its decisions.
+The tap measures how long Prometheus took. If the candidate was late by itself, the cause may be the machine or the
+candidate: that excuses few of its decisions.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from schedproof.history.observations import ExtenderCall, PrometheusQuery, Tappe
 LATE = "answered-late"
 
 PATIENCE = 0.5
-"""Seconds: a candidate that waits for an answer for as long may go on without it."""
+"""Seconds: a candidate that has waited for a response for as long may continue without it."""
 _LONGEST_RECOVERY = 30.0
-"""Seconds: one late answer excuses no more than that, whatever is claimed for outages."""
+"""Seconds: one late response excuses no more than that, whatever is claimed for outages."""
 _UNUSUAL = 5.0
-"""What takes as long as this many times its median is taken for the machine's slowness."""
+"""A duration of this many times its median is attributed to a slow machine."""
 _ENOUGH = 8
-"""At least so many are needed to tell what is usual."""
+"""The least number of durations that shows what is usual."""
 _OWN_SHARE = 10
-"""One in so many of a case's pods, and in any case one, may have been late without Prometheus having been."""
+"""One in so many of a case's pods, and at least one, may have been late although Prometheus was not."""
 _ONE_BY_ONE = ("probe", "undecided")
 """Roles of pods that wait for nothing, neither for each other nor for the end of a back-off."""
 
 
 class LateDecisions:
-    """Of one candidate's run."""
+    """What was late in one candidate's run."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -49,7 +49,7 @@ class LateDecisions:
         self._own: dict[str, dict[str, str]] = {}
 
     def why(self, pod: TestPod) -> str:
-        """Why the candidate may have decided on a pod that is bound without what it asks for; "" where it may not."""
+        """Why the candidate may have decided on a bound pod without a response that it asks for; "" if it may not."""
         if why := self.why_between(pod.at, self._history.bindings[pod.uid].at):
             return why
         if pod.case not in self._own:
@@ -64,7 +64,7 @@ class LateDecisions:
         return _overlap(self._prometheus, begin, end)
 
     def _by_itself(self, pod: TestPod) -> str:
-        """Why it may have done so where Prometheus was in time."""
+        """Why it may have done so although Prometheus was in time."""
         binding = self._history.bindings[pod.uid]
         if pod.role in _ONE_BY_ONE:
             if why := _overlap(self._extender, pod.at, binding.at):
@@ -75,7 +75,7 @@ class LateDecisions:
             return ""
         attempts = self._history.attempts_on(pod.name, pod.uid)
         if any(attempt.succeeded and attempt.precedes(pod.at) for attempt in attempts):
-            return "its Binding had been on its way since before it was let go"
+            return "its Binding was in flight since before it was allowed"
         return ""
 
     def _is_bound(self, pod: TestPod) -> bool:
@@ -85,7 +85,7 @@ class LateDecisions:
         return self._history.bindings[pod.uid].at - pod.at
 
     def _late(self, whose: str, asked: Iterable[Tapped], more: float) -> list[tuple[float, float, str]]:
-        """From when until when the candidate may have done without answers, and why; `more`: seconds after each."""
+        """Spans in which the candidate may have decided without responses, and why; `more`: seconds after each."""
         alike: dict[str, list[Tapped]] = defaultdict(list)
         for one in asked:
             if not one.fault:
@@ -99,22 +99,22 @@ class LateDecisions:
         ]
 
     def _is_staged(self, begin: float, end: float) -> bool:
-        """Whether the harness kept Prometheus from answering at some time of a span."""
+        """Whether the harness kept Prometheus from responding at some time of a span."""
         return any(on <= end and begin <= off for on, off in self._outages)
 
 
 def recovery(network: NetworkClaims | None) -> float:
-    """Seconds after an answer that was late for which a candidate of these claims may go without; 0 if none claimed."""
+    """Seconds after a late response for which a candidate with these claims may continue without; 0 if none claimed."""
     return min((network and network.recovers_within) or 0.0, _LONGEST_RECOVERY)
 
 
 def may_be_late(asked: Tapped) -> bool:
-    """Whether an answer took so long that the client may have gone on without it; not one that the harness delayed."""
+    """Whether a response took so long that the client may have continued without it; not if the harness delayed it."""
     return not asked.fault and asked.seconds >= PATIENCE
 
 
 def _outages(history: History) -> Iterable[tuple[float, float]]:
-    """When the harness kept Prometheus from answering: each time until it was healed, or the case was over."""
+    """When the harness kept Prometheus from responding: each time until it was healed, or the case was over."""
     faults = [fault for fault in history.of(LineFault) if fault.line == "prometheus"]
     for number, fault in enumerate(faults):
         if fault.on:
@@ -127,5 +127,5 @@ def _overlap(spans: Iterable[tuple[float, float, str]], begin: float, end: float
 
 
 def _usual(seconds: Sequence[float]) -> float | None:
-    """How long something usually takes; None where it was not done often enough to tell."""
+    """How long it usually takes; None if there are too few durations."""
     return statistics.median(seconds) if len(seconds) >= _ENOUGH else None

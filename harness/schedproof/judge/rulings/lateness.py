@@ -1,4 +1,4 @@
-"""By how much a deadline was missed, and how a candidate claims another one."""
+"""By how much a deadline was missed, and how a candidate claims a longer one."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from schedproof.history.acts import Expect, Missed
 from schedproof.history.history import History
 
 _BIND = "bind"
-"""Of pods that fit since they were created: one that was found unschedulable did not wait for a change."""
+"""Roles of pods that fit from their creation on: a pod that was found unschedulable did not wait for a change."""
 
 
 def how_late(history: History, expectation: Expect) -> str:
-    """When a pod was bound after its deadline, as far as the harness went on to look; and whose deadline that is."""
+    """When a pod was bound after its deadline, as far as the harness continued to watch, and where the deadline comes
+    from.
+    """
     binding = history.bindings.get(expectation.uid)
     later = "nor in the seconds after that"
     if binding is not None:
         later = f"it was bound {binding.at - expectation.at:.1f} s later"
     elif expectation.deadline == _BIND and _was_unschedulable(history, expectation.uid):
-        return f"{later}; it was decided on in time, so that no longer deadline would help"
+        return f"{later}; it was decided on in time, so a longer deadline would not help"
     return f"{later}; {whose_deadline(history, expectation.deadline)}"
 
 
@@ -34,17 +36,17 @@ def _was_unschedulable(history: History, uid: str) -> bool:
 
 
 def kept_waiting(kept: Mapping[str, float]) -> str:
-    """What processes waited for a processor, as the rest of a sentence that says how long was waited; "" if nothing."""
+    """How long processes waited for a processor, as the end of a sentence about a wait; "" if they did not."""
     if not kept:
         return ""
     each = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in sorted(kept.items(), key=lambda one: -one[1]))
-    return f", and for {sum(kept.values()):.1f} s more, for which a processor was waited for ({each})"
+    return f", and {sum(kept.values()):.1f} s more, in which processes waited for a processor ({each})"
 
 
 def too_busy(kept: Mapping[str, float], within: float) -> str:
-    """Why a wait in vain says nothing of the candidate: as long as that was made longer, it was kept from running.
+    """Why a wait in vain says nothing about the candidate: it was kept from running although the wait was extended.
 
-    "" where it had all of the time that it claims to take. `within`: seconds.
+    "" if it had all of the time that it claims to take. `within`: seconds.
     """
     if sum(kept.values()) < most_kept(within):
         return ""
@@ -52,18 +54,18 @@ def too_busy(kept: Mapping[str, float], within: float) -> str:
 
 
 def is_overdue(history: History, begin: float, end: float, within: float) -> bool:
-    """Whether the candidate had more than `within` seconds to use between two moments of the run."""
+    """Whether the candidate had more than `within` seconds to use between two times of the run."""
     elapsed = end - begin
     return elapsed > within and elapsed - sum(history.kept(begin, end).values()) > within
 
 
 def busy_between(history: History, begin: float, end: float, within: float) -> str:
-    """Why nothing shows that what came at `end` came too late; "" where it did, or was in time."""
+    """Why nothing shows that what came at `end` came too late; "" if it did, or if it was in time."""
     return "" if end - begin <= within else too_busy(history.kept(begin, end), within)
 
 
 def missed_deadline(history: History, case: str) -> str:
-    """The first deadline that the candidate missed in a case, besides bindings; "" if it missed nothing."""
+    """The first deadline that the candidate missed in a case, except for bindings; "" if it missed none."""
     missed = next(history.of(Missed, case), None)
     if missed is None:
         return ""
@@ -72,7 +74,7 @@ def missed_deadline(history: History, case: str) -> str:
 
 
 def whose_deadline(history: History, name: str) -> str:
-    """Whether a deadline of this name is the candidate's claim or a default, and where another is claimed."""
+    """Whether a deadline of this name is the candidate's claim or a default, and where to claim another."""
     if name == RECOVERY:
         return "that deadline is claimed, in spec.claims.network.recovers-within"
     if name not in TIMING_CLAIMS:

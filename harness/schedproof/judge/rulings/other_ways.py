@@ -1,4 +1,4 @@
-"""Which refused changes were made all the same, by another request that serves the same end."""
+"""Which refused changes were made after all, by another request with the same effect."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ _ENDS: Mapping[tuple[str, str], str] = {
     **dict.fromkeys([("delete", "pods"), ("deletecollection", "pods"), ("create", "pods/eviction")], "evict"),
     **{(verb, "events"): "events" for verb in ("create", "update", "patch")},
 }
-"""What a request is for, where kinds of requests that differ in more than their verb serve the same end."""
+"""The effect of a request, if kinds of requests that differ in more than their verb have the same effect."""
 _WRITING = frozenset({"create", "update", "patch"})
 
 
 def not_done_otherwise(refused: Iterable[ApiRequest], requests: Sequence[ApiRequest]) -> list[ApiRequest]:
-    """Those of some refused requests that no later one of `requests`, which was carried out, makes up for.
+    """The refused requests that no later one of `requests`, which was carried out, makes up for.
 
-    It is by the same user, in the same namespace, to the same end (an update for a patch, an eviction for a deletion,
-    an event of the other API group, a Binding to the pod for one to the namespace), and about the same object. The name
-    of an object that was refused unread is unknown, and an event has another one the next time.
+    That request is by the same user, in the same namespace, with the same effect (an update for a patch, an eviction
+    for a deletion, an event of the other API group, a Binding of the pod for one of the namespace), and about the same
+    object. The name of an object whose request was refused unread is unknown, and an event has another name the next
+    time.
     """
     refused = list(refused)
     if not refused:
@@ -42,7 +43,9 @@ def _end(request: ApiRequest) -> tuple[str, str, str]:
 
 
 def _last_line(refused: ApiRequest, done: Mapping[str, int]) -> int:
-    """Where the last request of `done` that may be about the same object is in the audit log; 0 where there is none."""
+    """The position in the audit log of the last request of `done` that may be about the same object; 0 if there is
+    none.
+    """
     if refused.name and refused.resource != "events":
         return done.get(refused.name, 0)
     return max(done.values(), default=0)

@@ -1,9 +1,10 @@
-"""Whether kube-scheduler's own plugins decided against the candidate's scores, or between equal ones.
+"""Whether kube-scheduler's own plugins outweighed the candidate's scores, or decided between equal scores.
 
-On nodes that are alike but for their traffic these plugins say the same of all. On others, as in a cluster that exists,
-they may count more than an extender of a small weight: each of its scores of 0 to 10 adds ten times as many points,
-times its weight, and each plugin up to 100, times its own (prioritizeNodes in pkg/scheduler/schedule_one.go; weights:
-pkg/scheduler/apis/config/v1/default_plugins.go). What kube-scheduler has logged of a pod tells.
+On nodes that differ in their traffic only, these plugins give all nodes the same score. On other nodes, as in an
+existing cluster, they may count more than an extender of a small weight: each of its scores of 0 to 10 adds ten times
+as many points, times its weight, and each plugin up to 100, times its own (prioritizeNodes in
+pkg/scheduler/schedule_one.go; weights: pkg/scheduler/apis/config/v1/default_plugins.go). The scores that kube-scheduler
+logged for a pod show it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ _OF_EXTENDERS = 10
 
 
 def outweighed(history: History, ruling: Ruling) -> tuple[frozenset[str], str]:
-    """The nodes that the candidate's own scores put first, where kube-scheduler's put another one, and that in words.
+    """The nodes that the candidate's own scores put first if kube-scheduler's put another first, and a sentence about
+    it.
 
-    No nodes and "", where it is not so, or not on record.
+    No nodes and "" if that is not the case, or not on record.
     """
     own, others = _scores(history, ruling)
     chosen = ruling.binding.node
@@ -36,22 +38,22 @@ def outweighed(history: History, ruling: Ruling) -> tuple[frozenset[str], str]:
     if own[node] + others[node] > own[chosen] + others[chosen]:
         return frozenset(), ""  # it was not for its points that the node was chosen
     return first, (
-        f"its own scores put {node} before {chosen} ({own[node]:g} to {own[chosen]:g} points), and kube-scheduler's "
-        f"plugins the other way round ({others[node]:g} to {others[chosen]:g}): nodes differ in more than their "
-        "traffic, which its weight does not outweigh"
+        f"its own scores put {node} before {chosen} ({own[node]:g} to {own[chosen]:g} points), but kube-scheduler's "
+        f"plugins put {chosen} first ({others[node]:g} to {others[chosen]:g}): nodes differ in more than their "
+        "traffic, and its weight does not outweigh that"
     )
 
 
 def tie_broken(history: History, ruling: Ruling, node: str) -> bool:
-    """Whether a node was as good as the chosen one by the candidate's own scores, and worse by kube-scheduler's."""
+    """Whether a node was as good as the chosen node by the candidate's own scores, and worse by kube-scheduler's."""
     own, others = _scores(history, ruling)
     chosen = ruling.binding.node
     return {node, chosen} <= own.keys() and own[node] == own[chosen] and others[node] < others[chosen]
 
 
 def _scores(history: History, ruling: Ruling) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Points of the feasible nodes by the candidate's own scores, and by all others; none, where others are not
-    kube-scheduler's, or where the candidate's wrap around (`weight-overflows` of `judge.symptoms`).
+    """Points of the feasible nodes by the candidate's own scores, and by all others; none if the others are not
+    kube-scheduler's, or if the candidate's overflow (`weight-overflows` of `judge.symptoms`).
     """
     metadata = ruling.binding.manifest["metadata"]
     logged = pod_scores(history, f"{metadata['namespace']}/{metadata['name']}")

@@ -1,4 +1,4 @@
-"""Was a binding feasible in some view of the world that the candidate may have decided in?"""
+"""Whether a binding was feasible in some view of the world that the candidate may have decided in."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from schedproof.oracle.resources import Room
 
 @dataclasses.dataclass(frozen=True)
 class Ruling:
-    """On one binding. `reasons` is empty where it was feasible.
+    """A ruling on a binding. `reasons` is empty if it was feasible.
 
-    `nodes` and `pods` are the revisions of the view ruled by: the newest that allows the binding; where none does, the
-    newest of all.
+    `nodes` and `pods` are the revisions of the view that was used: the newest that allows the binding; if none does,
+    the newest of all.
     """
 
     history: History = dataclasses.field(repr=False, compare=False)
@@ -33,12 +33,12 @@ class Ruling:
 
     @functools.cached_property
     def per_node(self) -> dict[str, tuple[Reason, ...]]:
-        """Each node's name in that view, with why the pod cannot run there."""
+        """Each node's name in that view, with the reasons why the pod cannot run there."""
         return _check(self.history, self.binding, self.nodes, self.pods)
 
     @functools.cached_property
     def room(self) -> dict[str, dict[str, Room]]:
-        """What each node has of what the pod asks for, in that view."""
+        """What each node has of the pod's requested resources, in that view."""
         view, at_bind = self.history.world.view(self.nodes, self.pods), self.history.world.at(self.binding.rv - 1)
         others = {**view.pods, **_own_placements(self.history, self.binding, at_bind.pods)}
         return rooms(self.binding.manifest, view.nodes.values(), others.values())
@@ -67,23 +67,23 @@ class Ruling:
 
     @property
     def guessed(self) -> bool:
-        """Whether the oracle does not know all the rules: what it holds against a node that exists is a guess."""
+        """Whether the oracle does not know all the rules: its reasons against an existing node are a guess."""
         return bool(self.unmodelled) and self.binding.node in self.per_node
 
 
 def rule_binding(history: History, binding: Binding) -> Ruling:
     """Whether a binding was feasible in some view of the world that the candidate may have had.
 
-    Caches lag, each on its own: every revision of the nodes counts from the newest that the candidate can be shown to
-    have seen up to the bind, with every revision of the pods from the newest that it can be shown to have seen. Its
-    own earlier bindings are no news to it: they are part of each of those views as long as the pods exist.
-    (A pod that was created on its node is news, whatever schedulerName it bears.)
+    Caches lag, each on its own: every revision of the nodes counts from the newest that the candidate is shown to have
+    seen up to the bind, with every revision of the pods from the newest that it is shown to have seen. It knows its own
+    earlier bindings: they are part of each of those views as long as the pods exist. (It does not know a pod that was
+    created on its node, whatever its schedulerName.)
 
-    Claims, volumes and devices are those at the bind: where the candidate has to bind or to allocate a claim, it must
-    have done so by then.
+    Claims, volumes and devices are those at the bind: if the candidate has to bind or to allocate a claim, it must have
+    done so by then.
 
-    Its bindings may take effect in another order than it decided on them in: pods that waited at this bind, and that it
-    bound later, may have been decided on earlier. Affinity and spread count them where that favours the pod.
+    Its bindings may take effect in another order than it decided on them: pods that waited at this bind, and that it
+    bound later, may have been decided on earlier. Affinity and spread count them if that favors the pod.
     """
     last = binding.rv - 1
     for nodes, pods, reasons in _views(history, binding, last):
@@ -121,7 +121,7 @@ def _views(history: History, binding: Binding, last: int) -> Iterator[tuple[int,
 def _views_of_all(
     history: History, binding: Binding, first: tuple[int, int], last: int
 ) -> Iterator[tuple[int, int, tuple[Reason, ...]]]:
-    """The same for a pod to which it matters what is on other nodes."""
+    """As `_views`, for a pod that depends on pods of other nodes."""
     world = history.world
     for nodes in _changed(world.revisions("nodes", first[0], last), lambda rv: _nodes_at(history, rv)):
         for pods in _changed(world.revisions("pods", first[1], last), lambda rv: _placed_at(history, rv)):
@@ -129,7 +129,7 @@ def _views_of_all(
 
 
 def _check(history: History, binding: Binding, nodes: int, pods: int) -> dict[str, tuple[Reason, ...]]:
-    """Every node's reasons against a pod that was bound, in a view of the world."""
+    """Every node's reasons against a bound pod, in a view of the world."""
     view, at_bind = history.world.view(nodes, pods), history.world.at(binding.rv - 1)
     return check(
         as_configured(history, binding.manifest),
@@ -147,14 +147,14 @@ def _gone(node: str) -> tuple[Reason, ...]:
 
 
 def _under_way(history: History, binding: Binding, at_bind: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The candidate's pods that waited at the bind and were bound after it, as they were then."""
+    """The candidate's pods that waited at the bind and were bound after it, in their state at the bind."""
     own = history.own_pods()
     bindings = (history.bindings.get(uid) for pod in at_bind.values() if (uid := pod["metadata"]["uid"]) in own)
     return [later.manifest for later in bindings if later is not None and later.rv > binding.rv]
 
 
 def _own_placements(history: History, binding: Binding, pods: Mapping[str, Any]) -> dict[str, Any]:
-    """Those of these pods that the candidate itself has bound."""
+    """The pods among these that the candidate itself has bound."""
     own = history.own_pods()
     return {
         name: pod
@@ -164,7 +164,7 @@ def _own_placements(history: History, binding: Binding, pods: Mapping[str, Any])
 
 
 def _changed(revisions: list[int], content: Callable[[int], object]) -> Iterator[int]:
-    """Those at which the content differs from that at the one before."""
+    """The revisions at which the content differs from that of the previous revision."""
     before: object = None
     for rv in revisions:
         if (now := content(rv)) != before:
@@ -177,7 +177,7 @@ def _nodes_at(history: History, rv: int) -> object:
 
 
 def _placed_at(history: History, rv: int) -> object:
-    """Where pods are, and what others see of them there."""
+    """Where pods are, and what other pods' rules see of them."""
     return {
         name: (pod["spec"]["nodeName"], metadata["uid"], metadata.get("labels"), "deletionTimestamp" in metadata,
                pod["status"])
@@ -187,7 +187,9 @@ def _placed_at(history: History, rv: int) -> object:
 
 
 def _distinct(versions: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
-    """Without those that differ from the next newer one in nothing that a scheduler looks at, such as a heartbeat."""
+    """The revisions without those that differ from the next newer one only in what no scheduler reads, such as a
+    heartbeat.
+    """
     kept: list[tuple[int, Any]] = []
     for rv, manifest in versions:
         if not kept or _what_counts(kept[-1][1]) != _what_counts(manifest):

@@ -1,4 +1,4 @@
-"""What came of the questions behind a decision: the candidate's to Prometheus, and kube-scheduler's to an extender."""
+"""The questions behind a decision and their results: queries to Prometheus, and kube-scheduler's extender calls."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def queries(history: History, case: str) -> list[PrometheusQuery]:
 
 
 def found_something(query: PrometheusQuery) -> bool:
-    """Whether Prometheus answered a query, and with more than an empty result."""
+    """Whether Prometheus responded to a query with a result that is not empty."""
     empty = '"result":[]' in query.answer.replace(" ", "")
     return query.status == HTTPStatus.OK and not query.fault and not empty
 
 
 def unscored(history: History, case: str) -> str:
-    """A call of prioritize that began in this case and got no scores; "" where all got some, or none is configured.
+    """A call of prioritize that began in this case and got no scores; "" if all got some, or none is configured.
 
     kube-scheduler ignores that, and places the pod anywhere.
     """
@@ -31,14 +31,14 @@ def unscored(history: History, case: str) -> str:
         if call.status != HTTPStatus.OK or call.scores is None:
             said = call.error or call.answer[:200] or "nothing"
             return (
-                f"{call.request} for {call.pod} answered {call.status or 'not at all'} ({said}): "
-                "kube-scheduler ignores that silently"
+                f"{call.request} for {call.pod} responded with {call.status or 'nothing'} ({said}): kube-scheduler "
+                "ignores that silently"
             )
     return ""
 
 
 def scores_of(history: History, case: str) -> dict[str, dict[str, float]]:
-    """Pod to node to the score that an extender gave it last, in this case."""
+    """Pod to node to the last score that an extender gave it, in this case."""
     return {
         call.pod: {host: score for host, score in call.scores or () if isinstance(score, int | float)}
         for call in _prioritized(history, case)

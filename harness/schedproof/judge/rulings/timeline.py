@@ -1,4 +1,4 @@
-"""What happened in a case, a line for each event: what the harness did, what the candidate asked, got and tried."""
+"""The events of a case, a line each: the harness's actions, and the candidate's requests, responses and attempts."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ _MOST = 60
 
 
 def timeline(history: History, case: str, pod: str = "") -> Later:
-    """What happened from the case's begin to its end: a list of lines, of which the middle is cut where it is long.
+    """The events from the case's begin to its end: a list of lines, shortened in the middle if it is long.
 
-    With `pod`, only what concerns that pod, or none in particular, until it was bound.
+    With `pod`, only events until it was bound that concern that pod, or none in particular.
     """
     return Later(lambda: _lines(history, case, pod))
 
@@ -84,7 +84,7 @@ def _lines(history: History, case: str, pod: str) -> list[str]:
 
 
 def _moment(history: History, record: Record) -> float:
-    """When it happened, on the run's clock; of what went over a tapped line, when it began."""
+    """When it happened, on the run's clock; for requests over a tapped line, when it began."""
     if isinstance(record, Tapped):
         return record.begun
     return history.order.times(record)[1] if isinstance(record, ApiRequest) else record.at
@@ -98,15 +98,15 @@ def _concerns(record: Record, pod: str) -> bool:
 
 
 def _told(record: Record, case: str) -> str:
-    """One line about a record; "" for what is not shown, such as what belongs to another case."""
+    """One line about a record; "" for a record that is not shown, such as that of another case."""
     tell = _LINES.get(type(record))
     return tell(record) if tell is not None and getattr(record, "case", None) in (None, case) else ""
 
 
 def _policies(history: History, case: str) -> Iterator[tuple[float, str]]:
-    """What the candidate claims to do where readings are missing, or do not show yet what it has placed.
+    """What the candidate claims to do if readings are missing, or do not show yet what it has placed.
 
-    Each from the moment when it matters: when the line to Prometheus breaks, when a reading lacks a node.
+    Each from the time when it matters: when the line to Prometheus breaks, when a reading lacks a node.
     """
     claims = history.claims.network
     if claims is None:
@@ -124,7 +124,7 @@ def _policies(history: History, case: str) -> Iterator[tuple[float, str]]:
 
 
 def _resizes(history: History, case: str) -> Iterator[tuple[float, str]]:
-    """Pods of the case that ask for more or less than they did."""
+    """Pods of the case whose requests changed."""
     seen: dict[str, Manifest] = {}
     uids = {pod.uid for pod in history.test_pods(case)}
     for event in history.of(WatchEvent):
@@ -134,11 +134,11 @@ def _resizes(history: History, case: str) -> Iterator[tuple[float, str]]:
         if before is None or before["spec"].get("containers") == event.object["spec"].get("containers"):
             continue
         if sizes := _sizes(needed(before), needed(event.object)):
-            yield event.at, f"pod {key(event.object)} asks for {sizes}"
+            yield event.at, f"pod {key(event.object)} requests {sizes}"
 
 
 def _sizes(before: Mapping[str, int], after: Mapping[str, int]) -> str:
-    """The amounts that are not as they were, in the scheduler's units: see `oracle.resources`."""
+    """The changed amounts, in the scheduler's units: see `oracle.resources`."""
     return ", ".join(
         f"{name} {amount_of(name, after.get(name, 0))} (was {amount_of(name, before.get(name, 0))})"
         for name in sorted({*before, *after})
@@ -147,7 +147,7 @@ def _sizes(before: Mapping[str, int], after: Mapping[str, int]) -> str:
 
 
 def node_changes(history: History) -> Iterator[tuple[float, str]]:
-    """Nodes that came, went, or changed in what scheduling depends on; not the harness's own."""
+    """Nodes that were added, deleted, or changed in what scheduling depends on; not the harness's own node."""
     nodes: dict[str, dict[str, Any]] = {}
     for event in history.of(WatchEvent):
         name = event.object["metadata"]["name"]
@@ -156,7 +156,7 @@ def node_changes(history: History) -> Iterator[tuple[float, str]]:
         before = nodes.get(name)
         if event.type == "DELETED":
             nodes.pop(name, None)
-            yield event.at, f"node {name} is gone"
+            yield event.at, f"node {name} is deleted"
             continue
         nodes[name] = after = _state(event.object)
         if before is None and event.type != "LISTED":
@@ -171,7 +171,7 @@ def node_changes(history: History) -> Iterator[tuple[float, str]]:
 
 
 def _relabelled(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
-    """The labels that are not as they were."""
+    """The changed labels."""
     for label in sorted(before.keys() | after.keys()):
         if before.get(label) != after.get(label):
             yield f"label {label}={after[label]}" if label in after else f"no label {label}"
@@ -205,7 +205,7 @@ def _admission(admission: Admission) -> str:
     if not (admission.held or admission.code or admission.effective):
         return ""
     did = "held" if admission.held else f"answered with {admission.code}"
-    return f"harness: Binding of {admission.pod} {did}" + (", though it took effect" if admission.effective else "")
+    return f"harness: Binding of {admission.pod} {did}" + (", although it took effect" if admission.effective else "")
 
 
 def describe_process(event: ProcessEvent) -> str:
@@ -217,18 +217,18 @@ def describe_process(event: ProcessEvent) -> str:
 
 def _query(query: PrometheusQuery) -> str:
     took = f"{query.seconds * 1000:.0f} ms"
-    return f"candidate asks Prometheus: {query.request[:200]} -> {query.status or 'no answer'} in {took}"
+    return f"candidate queries Prometheus: {query.request[:200]} -> {query.status or 'no response'} in {took}"
 
 
 def _extender(call: ExtenderCall) -> str:
-    answer = f"{call.status or 'no answer'} in {call.seconds * 1000:.0f} ms {call.answer[:200]}"
+    answer = f"{call.status or 'no response'} in {call.seconds * 1000:.0f} ms {call.answer[:200]}"
     return f"extender {call.request} for {call.pod} -> {answer}".rstrip()
 
 
 def _request(request: ApiRequest) -> str:
     user = request.user.rpartition(":")[2]
     if not request.user:
-        return f"a client that is not authenticated: {request.verb} {request.resource or request.path}: {request.code}"
+        return f"an unauthenticated client: {request.verb} {request.resource or request.path}: {request.code}"
     if request.resource in BINDINGS:
         target = request.fields.get("target", {}).get("name")
         how = " (dry run)" if request.dry_run else ""
@@ -255,7 +255,7 @@ _LINES: Mapping[type[Record], Callable[[Any], str]] = dict(
             lambda r: f"harness creates {r.role} pod {r.pod}" + (f", with {'; '.join(r.varied)}" if r.varied else ""),
         ),
         _line(GroupCreated, lambda r: f"harness: the group {r.name} is complete, with {len(r.pods)} members"),
-        _line(TransportTried, lambda r: f"harness asks {r.how} -> {r.status or r.error}"),
+        _line(TransportTried, lambda r: f"harness sends {r.how} -> {r.status or r.error}"),
         _line(NodesLoad, _load),
         _line(Expect, lambda r: f"waited for {r.pod} to be {r.outcome} (at most {r.within:g} s)"),
         _line(Missed, lambda r: f"waited {r.within:g} s ({r.deadline}) in vain for {r.what}"),
@@ -265,14 +265,14 @@ _LINES: Mapping[type[Record], Callable[[Any], str]] = dict(
         _line(LineFault, _fault),
         _line(AccountTokens, lambda r: f"harness: the tokens of the ServiceAccount's files are {r.event}"),
         _line(Halted, lambda _: "harness stops the candidate"),
-        _line(Resumed, lambda _: "harness starts the candidate again"),
+        _line(Resumed, lambda _: "harness restarts the candidate"),
         _line(Election, lambda r: f"harness: {r.event.replace('-', ' ')} (the second instance is {r.user})"),
-        _line(EndpointAnswer, lambda r: f"harness asks for {r.path}: {r.status or 'no answer'}"),
+        _line(EndpointAnswer, lambda r: f"harness requests {r.path}: {r.status or 'no response'}"),
         _line(LeaseHolder, lambda r: f"the holder of the Lease {r.name} is {r.holder or 'none'}"),
-        _line(Emptied, lambda _: "harness takes all nodes away"),
+        _line(Emptied, lambda _: "harness removes all nodes"),
         _line(Lift, lambda r: f"harness removes the scheduling gates of {r.pod}"),
         _line(Tolerates, lambda r: f"harness adds a toleration to {r.pod}"),
-        _line(Accepted, lambda r: f"harness refuses the Bindings of {r.pod} no more"),
+        _line(Accepted, lambda r: f"harness no longer refuses the Bindings of {r.pod}"),
         _line(Calm, lambda r: f"harness does nothing for {r.seconds:g} s"),
         _line(Admission, _admission),
         _line(ProcessEvent, describe_process),

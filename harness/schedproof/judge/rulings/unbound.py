@@ -1,4 +1,4 @@
-"""Why a pod that fits was not bound, as far as the record tells: in its status, in refusals, in what was asked."""
+"""Why a pod that fits was not bound, as far as the record shows: its status, refusals, and failed requests."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _QUOTED = 240
 
 
 def why_unbound(history: History, pod: TestPod, until: float) -> str:
-    """What is on record about a pod from its creation to a moment, as one phrase; "" where there is nothing."""
+    """What is on record about a pod from its creation to a given time, as one phrase; "" if there is nothing."""
     return "; ".join(
         [
             *_condition(history, pod),
@@ -49,9 +49,9 @@ def _condition(history: History, pod: TestPod) -> Iterator[str]:
 
 
 def _refusals(history: History, pod: TestPod, until: float) -> Iterator[str]:
-    """The answer to its Bindings, by how often it was given; or to those that name no pod, and may be of this one.
+    """The most frequent response to its Bindings; or to Bindings without a pod's name, which may be for this pod.
 
-    A Binding that is posted to a namespace bears its pod's name in the body, which is not read where it is refused.
+    A Binding that is posted to a namespace has its pod's name in the body, which is not read if it is refused.
     """
     own = [a for a in history.attempts_on(pod.name, pod.uid) if not a.succeeded]
     unnamed = [
@@ -62,11 +62,11 @@ def _refusals(history: History, pod: TestPod, until: float) -> Iterator[str]:
         resource = "bindings" if legacy else "pods/binding"
         need = f": declare `create {resource}` in spec.rbac" if code == HTTPStatus.FORBIDDEN else ""
         whose = "its Binding" if own else "a Binding in its namespace, which names no pod,"
-        yield f"{whose} was answered with {code}{f' {times} times' if times > 1 else ''}{need}"
+        yield f"{whose} got the response {code}{f' {times} times' if times > 1 else ''}{need}"
 
 
 def _strays(history: History, pod: TestPod, until: float) -> Iterator[str]:
-    """Bindings of its name, or its uid, in another namespace."""
+    """Bindings with its name, or its uid, in another namespace."""
     namespace, _, name = pod.name.partition("/")
     codes: collections.Counter[tuple[str, int]] = collections.Counter()
     for attempt in history.attempts:
@@ -76,21 +76,21 @@ def _strays(history: History, pod: TestPod, until: float) -> Iterator[str]:
             codes[place, attempt.code] += 1
     for (place, code), times in codes.most_common(1):
         yield (
-            f"a Binding of it was sent to namespace {place or '(none)'}, and it is in {namespace}: answered with {code}"
-            + (f" {times} times" if times > 1 else "")
+            f"a Binding of it was sent to namespace {place or '(none)'}, but it is in {namespace}: the response was "
+            f"{code}" + (f" {times} times" if times > 1 else "")
         )
 
 
 def _answers(history: History, pod: TestPod, until: float) -> Iterator[str]:
-    """Errors that the candidate was given, or gave, meanwhile; the most frequent of each kind."""
+    """Errors that the candidate got or returned meanwhile; the most frequent of each kind."""
     yield from refused_requests(history, pod.at, until)
     yield from _most(
-        f"Prometheus{_staged(r)} answered {r.status or 'nothing'} to {_quoted(r.request)}"
+        f"Prometheus{_staged(r)} responded with {r.status or 'nothing'} to {_quoted(r.request)}"
         for r in _between(history, PrometheusQuery, pod, until)
         if r.status >= HTTPStatus.BAD_REQUEST or not r.status
     )
     yield from _most(
-        f"its extender{_staged(r)} answered {r.request} with {r.status or 'nothing'} {_quoted(r.error or r.answer)}"
+        f"its extender{_staged(r)} responded to {r.request} with {r.status or 'nothing'} {_quoted(r.error or r.answer)}"
         for r in _between(history, ExtenderCall, pod, until)
         if r.pod == pod.name and (r.status != HTTPStatus.OK or r.error)
     )
@@ -101,21 +101,21 @@ def _staged(record: Tapped) -> str:
 
 
 def refused_requests(history: History, begin: float, end: float, resources: Collection[str] = ()) -> Iterator[str]:
-    """What the apiserver has not allowed the candidate, or not taken as it was; the most frequent of these requests.
+    """The most frequent request that the apiserver refused or rejected.
 
-    Those about `resources`, or all but Bindings, if none are given. A conflict, or an object that is gone, is usual and
-    no fault.
+    Requests about `resources`, or all except Bindings if none are given. A conflict, or an object that is gone, is
+    usual and no fault.
     """
     yield from _most(
-        f"the apiserver answered {r.code} to {r.verb} {r.resource}"
+        f"the apiserver responded with {r.code} to {r.verb} {r.resource}"
         for r in refusals(history, begin, end)
         if (r.resource in resources if resources else r.resource not in BINDINGS)
     )
 
 
 def refusals(history: History, begin: float, end: float) -> list[ApiRequest]:
-    """The candidate's requests that the apiserver has not allowed, or not taken as they were, within a span; but for
-    what it then did in another way.
+    """The candidate's requests that the apiserver refused or rejected within a span, except those that it then made in
+    another way.
     """
     own = [request for request in history.of(ApiRequest) if request.user in history.candidate_users]
     refused = (r for r in own if r.code in _REFUSED and begin <= history.order.times(r)[1] <= end)
@@ -132,7 +132,7 @@ def _most(texts: Iterator[str]) -> Iterator[str]:
 
 
 def _nothing(history: History, pod: TestPod, until: float) -> str:
-    """Where no error explains it: whether the candidate did anything at all."""
+    """If no error explains it: whether the candidate sent any request at all."""
     asked = sum(
         r.user in history.candidate_users and pod.at <= history.order.times(r)[1] <= until
         for r in history.of(ApiRequest)

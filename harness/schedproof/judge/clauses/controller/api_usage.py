@@ -1,4 +1,4 @@
-"""How a candidate treats the apiserver: how often it asks, and by which requests it places pods."""
+"""How a candidate uses the apiserver: how often, and by which requests it places pods."""
 
 from __future__ import annotations
 
@@ -17,30 +17,33 @@ from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 STEADY_LIMIT = 10.0
-"""How often per second one and the same request may be made while nothing happens but that pods fit nowhere.
+"""The limit for repeats of the same request per second while the only thing that happens is that pods fit on no node.
 
-A poll makes a request of each kind at its own rate, and 5 Hz are common: that costs, say, 5 lists of pods, 5 of nodes
-and 5 writes of each waiting pod's condition a second, and twice as many lists where two parts poll. A loop without
-back-off repeats what it does as fast as the apiserver answers: each of its requests hundreds of times.
+A poll makes a request of each kind at its own rate, and 5 Hz are common: that costs, for example, 5 lists of pods, 5 of
+nodes and 5 writes of each pending pod's condition a second, and twice as many lists if two parts poll. A loop without
+back-off repeats its requests as fast as the apiserver responds: each of them hundreds of times.
 """
 
 READS_LIMIT = 20.0
-"""How often per second objects of one kind may be read, whichever they are. Ten pods wait for the whole run: to look
-at each of them once a second is ten reads; a loop without back-off reads 28 or more, on a machine with a load of 20.
+"""The limit for reads of objects of one kind per second. Ten pods wait for the whole run: reading each of them once a
+second makes ten reads; a loop without back-off makes 28 or more, on a machine with a load of 20.
 """
 
 
 _READS = ("get", "list")
 _REST = 0.1
-"""Seconds without a request, at least, that count as rest; and no less than `_LONG` times the usual pause between two.
-A loop that waits for a processor pauses as well, and for as long each time."""
+"""The least number of seconds without a request that counts as rest; and no less than `_LONG` times the usual pause
+between two requests. A loop that waits for a processor pauses as well, and about as long each time.
+"""
 _LONG = 5.0
 _RESTING = 0.2
-"""The part of the time, at least, for which a poll rests that works through all its pods and nodes, and then waits."""
+"""The least share of the time that a poll rests if it processes all its pods and nodes, and then waits."""
 
 
 def judge_steady(history: History, case: str) -> Finding:
-    """While pods fitted nowhere and nothing else happened, it made few requests, or read much and then rested."""
+    """While pods fitted on no node and nothing else happened, the candidate made few requests, or read much and then
+    rested.
+    """
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
@@ -51,11 +54,11 @@ def judge_steady(history: History, case: str) -> Finding:
             "there was no quiet period in which its requests could be counted",
         )
     if not any(expectation.outcome == "pending" for expectation in history.of(Expect, case)):
-        return invalid("not-tried", "no pod was to be left pending")
+        return invalid("not-tried", "no pod was expected to stay pending")
     requests, seconds = _in_calm(history, case, calm)
     rate = len(requests) / seconds
     if not requests:
-        return passed("no request at all while pods fitted nowhere", measured={"requests per second": 0.0})
+        return passed("no request at all while pods fitted on no node", measured={"requests per second": 0.0})
     resting = _resting(requests, seconds)
     # How much it reads at a time depends on how many pods and nodes there are, which is the harness's doing.
     counted = [_same(one) for one in requests if resting < _RESTING or one.verb not in _READS]
@@ -80,7 +83,7 @@ def judge_steady(history: History, case: str) -> Finding:
             measured=measured,
         )  # fmt: skip
     return passed(
-        f"{rate:.1f} requests per second while pods fitted nowhere, at most {count / seconds:.1f} of one kind",
+        f"{rate:.1f} requests per second while pods fitted on no node, at most {count / seconds:.1f} of one kind",
         measured=measured,
     )
 
@@ -100,7 +103,7 @@ def _in_calm(history: History, case: str, calm: Calm) -> tuple[list[ApiRequest],
 
 
 def _resting(requests: Sequence[ApiRequest], seconds: float) -> float:
-    """The part of the time in which it made no request for a while; what precedes the first one does not count."""
+    """The share of the time without requests for a while; the time before the first request does not count."""
     moments = sorted(request.received for request in requests)
     gaps = [after - before for before, after in itertools.pairwise(moments)]
     rest = max(_REST, _LONG * statistics.median(gaps or [0.0]))
@@ -108,42 +111,44 @@ def _resting(requests: Sequence[ApiRequest], seconds: float) -> float:
 
 
 def _same(request: ApiRequest) -> tuple[str, str, str]:
-    """What makes two requests the same: verb, resource or path, and the object; what is created has a new name."""
+    """The key by which two requests are the same: verb, resource or path, and the object; created objects have new
+    names.
+    """
     about = request.resource or request.path
     return request.verb, about, request.name if request.verb != "create" or "/" in about else ""
 
 
 def judge_binding_subresource(history: History, _case: str) -> Finding:
-    """It posted Bindings, and created no pod that has its node from the start."""
+    """The candidate posted Bindings, and created no pod with spec.nodeName set."""
     created = [request for request in _own(history, "create") if request.resource == "pods" and _names_node(request)]
     if created:
         return failed(
             "pod-created-with-node",
-            f"it created {_pod(created[0])} with spec.nodeName set ({len(created)} such requests): a pod that "
-            "replaces another one is not known to its owner, and no Binding records its placement",
+            f"it created {_pod(created[0])} with spec.nodeName set ({len(created)} such requests): the owner of the "
+            "original pod does not know the replacement, and no Binding records its placement",
             timeline=[f"create pods {_pod(request)}: {request.code}" for request in created[:20]],
         )
     bindings = [attempt for attempt in history.attempts if attempt.user in history.candidate_users]
     if not any(attempt.succeeded for attempt in bindings):
         return invalid("nothing-bound", "it bound no pod")
-    return passed(f"{len(bindings)} Bindings posted, and no pod created with a node")
+    return passed(f"{len(bindings)} Bindings posted, and no pod created with spec.nodeName set")
 
 
 def judge_no_spec_patch(history: History, _case: str) -> Finding:
-    """No patch or update of a pod, whether or not the apiserver took it, was to set spec.nodeName."""
+    """No patch or update of a pod, accepted or not, would have set spec.nodeName."""
     changes = [request for request in _own(history, "patch", "update") if request.resource == "pods"]
     at_first = {uid: binding.at for uid, binding in history.bindings.items()}
     unbound = [request for request in changes if _names_node(request) and not _was_bound(history, request, at_first)]
     if unbound:
         return failed(
             "node-name-written",
-            f"it tried to set spec.nodeName of {_pod(unbound[0])} by {unbound[0].verb}, which was answered with "
+            f"it tried to set spec.nodeName of {_pod(unbound[0])} by {unbound[0].verb}, with the response "
             f"{unbound[0].code} ({len(unbound)} such requests): only a Binding assigns a node",
             timeline=[f"{r.verb} pods {_pod(r)}: {r.code}" for r in unbound[:20]],
         )
     if not any(attempt.user in history.candidate_users for attempt in history.attempts):
         return invalid("nothing-bound", "it tried to place no pod")
-    return passed(f"{len(changes)} changes of pods, none of which was to set a node")
+    return passed(f"{len(changes)} changes of pods, none of spec.nodeName")
 
 
 def _own(history: History, *verbs: str) -> list[ApiRequest]:
@@ -155,7 +160,7 @@ def _pod(request: ApiRequest) -> str:
 
 
 def _names_node(request: ApiRequest) -> bool:
-    """Whether the body of a request (a pod, a merge patch, or a JSON patch) has a spec.nodeName."""
+    """Whether the body of a request (a pod, a merge patch, or a JSON patch) sets spec.nodeName."""
     body = request.body or {}
     if isinstance(body, list):
         return any(
@@ -165,9 +170,9 @@ def _names_node(request: ApiRequest) -> bool:
 
 
 def _was_bound(history: History, request: ApiRequest, at_first: Mapping[str, float]) -> bool:
-    """Whether a pod of that name was on a node already: an update of, say, its labels then has the node as well.
+    """Whether a pod of that name was bound already: an update of, for example, its labels then includes the node.
 
-    The candidate's watch may have shown it before the harness's own did, and not before the Binding was made.
+    The candidate's watch may have shown the binding before the harness's own did, but not before the Binding was made.
     """
     if any(one.succeeded and one.line < request.line for one in history.attempts_at(_pod(request))):
         return True
@@ -181,7 +186,7 @@ CLAUSES = (
         "controller/binding-subresource",
         "Pods get their nodes by Bindings that the controller posts; it creates no pod with spec.nodeName set.",
         "Kubernetes: pods/binding", judge_binding_subresource, needs=AUDIT, whole_run=True,
-        hint="POST to pods/NAME/binding; never create a pod in the place of another.",
+        hint="POST to pods/NAME/binding; never create a replacement pod.",
     ),
     Clause(
         "controller/no-spec-patch", "The controller sets no pod's spec.nodeName by patch or update.",

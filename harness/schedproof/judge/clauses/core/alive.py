@@ -1,4 +1,4 @@
-"""`core/alive`: nothing of the candidate ended before the harness ended it; a supervisor does not hide that it did."""
+"""`core/alive`: no process of the candidate ends by itself, not even if a supervisor restarts it."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from schedproof.judge.rulings.timeline import describe_process
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 _ENOUGH = 2.0
-"""Seconds: a descendant that lived for less may be a helper, whose exit code is its answer."""
+"""Seconds. A descendant with a shorter life may be a helper whose exit code is its result."""
 _REQUESTS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGKILL})
-"""Signals by which a supervisor ends a worker that it replaces, or `timeout` what takes too long (Go's CommandContext
-by SIGKILL). None of them comes from a fault of the process: nothing here limits its memory but the machine."""
+"""Signals by which a supervisor ends a worker that it replaces, or `timeout` a command that takes too long (Go's
+CommandContext by SIGKILL). No fault of the process causes them: only the machine limits its memory.
+"""
 _TIMELINE = 40
 _SHELL = 128
-"""A program that handles a signal ends with this plus its number, by convention."""
+"""By convention, a program that handles a signal exits with this plus the signal's number."""
 
 # Go; Python (of a process, of a thread); Rust; Java; and the last line of Python, Node.js and Java: `TypeError: ...`.
 _CRASH = re.compile(
@@ -30,8 +31,8 @@ _CRASH = re.compile(
 
 
 def judge_alive(history: History, case: str) -> Finding:
-    """No process of the candidate ended before the harness ended it, nor crashed and was started over by its own
-    supervisor.
+    """No process of the candidate ended before the harness ended it, or crashed and was restarted by the candidate's
+    own supervisor.
     """
     if (failure := next(history.of(StartFailed), None)) is not None:
         fix = f"; fix: {failure.fix}" if failure.fix else ""
@@ -39,7 +40,7 @@ def judge_alive(history: History, case: str) -> Finding:
     events = list(history.of(ProcessEvent))
     started = {event.name for event in events if event.event == "started"}
     if not started:
-        return invalid("nothing-started", "no process of the candidate was seen to start")
+        return invalid("nothing-started", "the harness saw no process of the candidate start")
     exits = [event for event in events if event.event == "exited" and not event.descendant]
     crashes = list(_hidden_crashes(events))
     listeners = [
@@ -55,12 +56,12 @@ def judge_alive(history: History, case: str) -> Finding:
             logs=log_tails(history, case),
         )
     unwatched = any(event.event == "unwatched" for event in events)
-    note = "; their child processes could not be watched: this kernel does not list them" if unwatched else ""
+    note = "; their child processes were not watched: this kernel does not list them" if unwatched else ""
     return passed(f"{len(started)} processes ran until the harness stopped them{note}")
 
 
 def _hidden_crashes(events: list[ProcessEvent]) -> Iterator[ProcessEvent]:
-    """The ends of descendants that something else of the candidate has hidden by starting them over."""
+    """The ends of descendants that another process of the candidate hides by restarting them."""
     ends = [event for event in events if event.event == "exited" and event.descendant]
     followed = {event.pid for event in events if event.event == "replaced"}
     # What is started again after an end with 0 is a step of a loop, and what it ends with is its answer to the loop.
@@ -71,10 +72,10 @@ def _hidden_crashes(events: list[ProcessEvent]) -> Iterator[ProcessEvent]:
 
 
 def _was_told_to_end(replaced: ProcessEvent, events: Sequence[ProcessEvent]) -> bool:
-    """Whether what had listened ended in order, and not by a crash: something has replaced it on purpose.
+    """Whether the process that listened was replaced on purpose, and did not crash.
 
-    It is not known which process listened: since the last such change nothing below the command has crashed, and
-    something has ended.
+    The listening process is not known. It was replaced on purpose if, since the last change of the listener, no process
+    below the command crashed and at least one ended.
     """
     before = [event for event in events if event.at < replaced.at and event.name.startswith(replaced.name)]
     since = max((event.at for event in before if event.event in ("started", "listener-replaced")), default=0.0)
@@ -98,14 +99,14 @@ def _is_crash(end: ProcessEvent) -> bool:
 def _told(end: ProcessEvent) -> str:
     if end.event == "listener-replaced":
         return (
-            f"{end.name}: the process that listened at port {end.port} ended, and another process "
-            "took over the port: a supervisor started it again"
+            f"{end.name}: the process that listened on port {end.port} ended and another process took over the port: "
+            "a supervisor restarted it"
         )
     if not end.descendant:
         cause = " ".join(end.cause.split())
-        return f"{end.name} ended by itself with {_code(end.code)}{f': {cause}' if cause else ''}"
+        return f"{end.name} exited by itself with {_code(end.code)}{f': {cause}' if cause else ''}"
     known = "" if end.code is not None else " (this kernel does not report it; its log shows a crash)"
-    return f"{end.name} ended by itself with {_code(end.code)}{known} and a supervisor started it again"
+    return f"{end.name} exited by itself with {_code(end.code)}{known} and a supervisor restarted it"
 
 
 def _code(code: int | None) -> str:
@@ -118,6 +119,6 @@ CLAUSES = (
     Clause(
         "core/alive", "The scheduler does not exit, panic or crash-loop, whatever pods and nodes the run has.",
         "schedproof", judge_alive, always=True,
-        hint="Catch errors around each pod, not around the whole loop; the last log lines have the panic or the exit.",
+        hint="Catch errors per pod, not around the whole loop; the last log lines show the panic or the exit.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a scheduler tries to bind, and when: clauses that look at attempts, whether or not the apiserver took them."""
+"""Clauses that look at Binding attempts, including those that the apiserver refuses."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from schedproof.judge.rulings.lateness import busy_between, is_overdue
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 _TOO_OFTEN = 2
-"""Attempts that came too late. One may be a machine that stood still for a moment."""
+"""Tolerated late attempts. A single attempt can be late because the machine stalled."""
 
 
 def judge_prebound(history: History, case: str) -> Finding:
-    """Nothing was written that concerns a pod which had its node from the start."""
+    """The candidate wrote nothing to pods that were created with spec.nodeName set."""
     pods = {pod.name for pod in history.test_pods(case, "prebound")}
     if not pods:
-        return invalid("not-tried", "no pod was created with its node set")
+        return invalid("not-tried", "no pod was created with spec.nodeName set")
     written = [request for request in writes(history) if f"{request.namespace}/{request.name}" in pods]
     # Labels and annotations decide nothing about a pod: some keep accounts of all pods that are theirs.
     touched = [request for request in written if not (is_about_metadata(request) or request.dry_run)]
@@ -39,23 +39,23 @@ def judge_prebound(history: History, case: str) -> Finding:
         first = touched[0]
         return failed(
             "prebound-pod-touched",
-            f"{first.verb} {first.resource} on {first.name}, which had its node from the start "
-            f"({first.code}; {len(touched)} such requests)",
+            f"{first.verb} {first.resource} on {first.name}, which was created with spec.nodeName set ({first.code}; "
+            f"{len(touched)} such requests)",
         )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not any(history.of(Fence, case)):
-        return invalid("not-decided-on", "no fence shows that the candidate had come to these pods")
+        return invalid("not-decided-on", "no fence shows that the candidate had processed these pods")
     told = ""
     if written:
         more = f" (and {len(written) - 1} more such requests)"
-        told = f", but for metadata: {written[0].verb} {written[0].resource} on {written[0].name}{more}"
-    return passed(f"{len(pods)} pods with a node of their own were left alone{told}")
+        told = f", except for metadata: {written[0].verb} {written[0].resource} on {written[0].name}{more}"
+    return passed(f"{len(pods)} pods created with spec.nodeName set were left alone{told}")
 
 
 def judge_refused(history: History, case: str) -> Finding:
-    """What was to happen around a pod whose Binding is refused: it was refused, at least once."""
+    """Pods around a pod whose Binding is refused were placed as expected; at least one Binding was refused."""
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
@@ -66,23 +66,22 @@ def judge_refused(history: History, case: str) -> Finding:
 
 
 def judge_requeue_refused(history: History, case: str) -> Finding:
-    """They were tried again in time; and would be, as far as its configuration says, after any number of errors."""
+    """The pods were tried again in time, and by the configuration would be after any number of errors."""
     finding = judge_refused(history, case)
     longest, claimed = back_off(history), history.claims.timing.requeue
     if finding.outcome == "passed" and longest > claimed:
         return failed(
             "backs-off-too-long",
-            f"its configuration has podMaxBackoffSeconds: {longest:g}, so that after some errors a pod waits for "
-            f"longer than the {claimed:g} s that it claims (timing.requeue)",
+            f"its configuration has podMaxBackoffSeconds: {longest:g}, so after several errors a pod waits longer "
+            f"than the claimed {claimed:g} s (timing.requeue)",
         )
     return finding
 
 
 def judge_conflict_forgiven(history: History, case: str) -> Finding:
-    """After each error on its Binding a pod was scheduled; a Binding that took effect was not repeated.
+    """After each error on its Binding a pod was scheduled, and a Binding that took effect was not repeated.
 
-    Each of the pods with the role `erring` stands for one answer: 409, 429, 500, 503, or 504 to a Binding that took
-    effect.
+    Each pod with the role `erring` stands for one response: 409, 429, 500, 503, or 504 to a Binding that took effect.
     """
     admissions = list(history.of(Admission, case))
     lost = {record.call for record in admissions if record.effective}
@@ -93,8 +92,8 @@ def judge_conflict_forgiven(history: History, case: str) -> Finding:
         if unanswered is not None and again:
             return failed(
                 "second-binding",
-                f"{pod.name} was on {unanswered.node}: its Binding had taken effect, though it was answered with "
-                f"{unanswered.code}; the candidate could see that before the answer, and tried again "
+                f"{pod.name} was bound to {unanswered.node}: its Binding took effect although the response was "
+                f"{unanswered.code}; the candidate could see the effect before the response, and tried again "
                 f"({again[0].node}: {again[0].code})",
             )
     finding = judge_placement(history, case)
@@ -102,14 +101,14 @@ def judge_conflict_forgiven(history: History, case: str) -> Finding:
         return finding
     answered = {record.code for record in admissions}
     if missing := sorted({409, 429, 500, 503, 504} - answered):
-        return invalid("no-binding-refused", f"no Binding was answered with {', '.join(map(str, missing))}")
+        return invalid("no-binding-refused", f"no Binding got the response {', '.join(map(str, missing))}")
     if not any(record.held for record in admissions):
-        return invalid("no-binding-held", "no Binding was under way when its pod was created anew")
+        return invalid("no-binding-held", "no Binding was in flight when its pod was created again")
     return passed(f"{finding.summary}, each after an error on its Binding", **finding.evidence)
 
 
 def judge_lost_race(history: History, case: str) -> Finding:
-    """A pod that another scheduler had bound meanwhile was not tried again, and no room was kept for it elsewhere."""
+    """A pod that another scheduler had bound was not tried again, and no room elsewhere stayed reserved for it."""
     pods, busy = history.test_pods(case, "raced"), list[str]()
     freshness = history.claims.timing.freshness
     for pod in pods:
@@ -120,9 +119,9 @@ def judge_lost_race(history: History, case: str) -> Finding:
         if again := [a for a in made if is_overdue(history, refused.completed, a.received, freshness)]:
             return failed(
                 "second-binding",
-                f"{pod.name} had been bound to {history.bindings[pod.uid].node} by another scheduler, the candidate's "
-                f"Binding was refused with 409, and {again[0].received - refused.completed:.1f} s later it tried again "
-                f"({again[0].node}: {again[0].code})",
+                f"{pod.name} was already bound to {history.bindings[pod.uid].node} by another scheduler and the "
+                f"candidate's Binding was refused with 409, but {again[0].received - refused.completed:.1f} s later "
+                f"the candidate tried again ({again[0].node}: {again[0].code})",
             )
         busy += (busy_between(history, refused.completed, a.received, freshness) for a in made)
     if why := next(filter(None, busy), ""):
@@ -136,12 +135,12 @@ def judge_lost_race(history: History, case: str) -> Finding:
 
 
 def judge_gates(history: History, case: str) -> Finding:
-    """Until its last gate was taken away no pod was tried, or called unschedulable; then it was bound."""
+    """No pod was tried or reported as Unschedulable before its last scheduling gate was removed; then it was bound."""
     if called := _called_unschedulable(history):
         return failed(
             "gated-pod-called-unschedulable",
-            f"{called} had scheduling gates, and its condition PodScheduled said Unschedulable: autoscalers would add "
-            "nodes for it",
+            f"{called} had scheduling gates but its condition PodScheduled had the reason Unschedulable: autoscalers "
+            "would add nodes for it",
         )
     lifted = {record.uid: record for record in history.of(Lift, case)}
     for pod in history.test_pods(case, "probe"):
@@ -150,15 +149,17 @@ def judge_gates(history: History, case: str) -> Finding:
         if early:
             return failed(
                 "gated-pod-tried",
-                f"tried to bind {pod.name} to {early[0].node}, though it had scheduling gates ({early[0].code})",
+                f"tried to bind {pod.name} to {early[0].node} although it had scheduling gates ({early[0].code})",
             )
     if not lifted:
-        return _unless_placement_fails(history, case, "no gate was taken away")
+        return _unless_placement_fails(history, case, "no scheduling gate was removed")
     return judge_placement(history, case)
 
 
 def _called_unschedulable(history: History) -> str:
-    """A pod that had gates, and was told to fit nowhere (the apiserver says SchedulingGated); "" if none was."""
+    """The name of a gated pod that was reported as Unschedulable (the apiserver reports SchedulingGated); "" if none
+    was.
+    """
     own = history.own_pods()
     for event in history.of(WatchEvent):
         pod = event.object
@@ -171,7 +172,9 @@ def _called_unschedulable(history: History) -> str:
 
 
 def judge_deleted(history: History, case: str) -> Finding:
-    """No attempt to bind a pod once its deletion had to be known by the claimed freshness; others were bound."""
+    """No Binding was attempted for a pod later than the claimed freshness after its deletion was delivered; other pods
+    were bound.
+    """
     freshness = history.claims.timing.freshness
     deleted = history.test_pods(case, "deleted")
     after = [
@@ -186,8 +189,8 @@ def judge_deleted(history: History, case: str) -> Finding:
         pod, attempt = late[0]
         return failed(
             "deleted-pod-tried",
-            f"tried to bind {pod.name} to {attempt.node}, more than the claimed freshness of {freshness:g} s after it "
-            f"was told of its deletion ({attempt.code}; {len(late)} such attempts)",
+            f"tried to bind {pod.name} to {attempt.node} more than the claimed freshness of {freshness:g} s after the "
+            f"watch delivered its deletion ({attempt.code}; {len(late)} such attempts)",
         )
     if len(late) + len(busy) >= _TOO_OFTEN:
         return invalid("machine-too-busy", busy[0])
@@ -199,7 +202,8 @@ def judge_deleted(history: History, case: str) -> Finding:
     rooms = [history.bindings[pod.uid].rv for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     there = [pod for pod in deleted if any(_is_pending(history, pod, rv) for rv in rooms)]
     return passed(
-        f"of {len(deleted)} pods that were deleted none was tried after that; {len(there)} were still terminating",
+        f"none of {len(deleted)} deleted pods was tried after its deletion was delivered; {len(there)} were still "
+        "terminating",
         **finding.evidence,
     )
 
@@ -212,7 +216,9 @@ def _is_pending(history: History, pod: TestPod, rv: int) -> bool:
 
 
 def _deleted_at(history: History, pod: TestPod) -> float | None:
-    """When the watch showed that a pod was to go, or gone; None where neither happened within its case."""
+    """When the watch showed the deletion of a pod (its deletionTimestamp, or that it is gone); None if neither happened
+    within its case.
+    """
     _, end = history.span(pod.case)
     return next(
         (
@@ -228,36 +234,36 @@ def _deleted_at(history: History, pod: TestPod) -> float | None:
 
 
 def judge_bind_uid(history: History, case: str) -> Finding:
-    """A Binding decided on for a pod that is gone did not place the pod that has its name now."""
+    """A Binding that was decided on for a deleted pod did not place the new pod of the same name."""
     again = history.test_pods(case, "recreated")
     if not again:
-        return _unless_placement_fails(history, case, "the pod was not created anew")
+        return _unless_placement_fails(history, case, "the pod was not created again")
     pod = again[0]
     held = _held(history, case, pod)
     placed = [attempt for attempt in held if attempt.succeeded]
     if placed:
         why = (
-            "it was posted to the legacy resource `bindings`, where the apiserver ignores metadata.uid: post it to the "
-            "pod's subresource `binding`"
+            "it was posted to the legacy resource `bindings`, where the apiserver ignores metadata.uid: post it to "
+            "the pod's subresource `binding`"
             if placed[0].legacy
-            else "the Binding has no metadata.uid, which would tell the two pods apart"
+            else "the Binding has no metadata.uid, which distinguishes the two pods"
         )
         return failed(
             "outdated-binding",
-            f"{pod.name} was bound to {placed[0].node} by a Binding that was posted before it existed, for another pod "
-            f"of its name: {why}",
+            f"{pod.name} was bound to {placed[0].node} by a Binding that was posted before the pod existed, for an "
+            f"earlier pod of the same name: {why}",
         )
     if not held:
-        reason = "no Binding was under way when the pod was created anew"
+        reason = "no Binding was in flight when the pod was created again"
         return _unless_placement_fails(history, case, reason, "no-binding-held")
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    return passed(f"the Binding meant for the pod that was gone was refused ({held[0].code})")
+    return passed(f"the Binding for the deleted pod was refused ({held[0].code})")
 
 
 def _held(history: History, case: str, pod: TestPod) -> list[Attempt]:
-    """The attempts that waited, by the harness's doing, while a pod was created anew."""
+    """The attempts that the harness held while a pod was created again."""
     calls = {record.call for record in history.of(Admission, case) if record.held}
     made = history.attempts_at(pod.name)
     if calls:
@@ -270,10 +276,10 @@ def _follows(history: History, attempt: Attempt, event: Marked) -> bool:
 
 
 def judge_restart(history: History, case: str) -> Finding:
-    """What waited was scheduled after the restart; what had been bound was not tried again."""
+    """Pending pods were scheduled after the restart, and bound pods were not tried again."""
     start = next(history.of(Resumed, case), None)
     if start is None:
-        return _unless_placement_fails(history, case, "the candidate was not started again")
+        return _unless_placement_fails(history, case, "the candidate was not restarted")
     halted = next((record.at for record in history.of(Halted, case)), start.at)
     for pod in history.test_pods(case):
         binding = history.bindings.get(pod.uid)
@@ -283,8 +289,8 @@ def judge_restart(history: History, case: str) -> Finding:
         if again:
             return failed(
                 "second-binding",
-                f"{pod.name} was on {binding.node} when the candidate started again, which tried to bind it to "
-                f"{again[0].node} ({again[0].code})",
+                f"{pod.name} was bound to {binding.node} when the candidate was restarted, and the candidate then "
+                f"tried to bind it to {again[0].node} ({again[0].code})",
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -297,7 +303,7 @@ def judge_restart(history: History, case: str) -> Finding:
 
 
 def _unless_placement_fails(history: History, case: str, reason: str, code: str = "not-tried") -> Finding:
-    """The stimulus did not come to its point; where the candidate was the cause, its placement says so."""
+    """The stimulus did not reach its purpose; if the candidate is the cause, the placement finding says so."""
     finding = judge_placement(history, case)
     return finding if finding.outcome == "failed" else invalid(code, reason)
 
@@ -313,14 +319,14 @@ CLAUSES = (
         "A pod that cannot be scheduled, or whose Binding is refused, does not delay other pods beyond the deadline.",
         "scheduler framework: the backoff and unschedulable queues", judge_refused, needs=HOLD_BINDINGS | AUDIT,
         stands_on=STEERED,
-        hint="Give each pod its own back-off, and go on with the next one.",
+        hint="Give each pod its own back-off, and continue with the next pod.",
     ),
     Clause(
         "core/failing-binding-isolated",
         "A pod that is deleted while its Binding keeps failing does not delay other pods beyond the deadline.",
         "kube-scheduler: handleBindingCycleError; the backoff queue", judge_refused, needs=HOLD_BINDINGS | AUDIT,
         stands_on=STEERED,
-        hint="Do not retry a Binding in place: put the pod back, and read it again first.",
+        hint="Do not retry a Binding in place: return the pod to the queue, and read it again before the next attempt.",
     ),
     Clause(
         "core/scheduling-gates",
@@ -333,12 +339,12 @@ CLAUSES = (
         "After a pending pod's deletion is delivered, no Binding of it is attempted, and other pods are scheduled "
         "as usual.",
         "kube-scheduler: skipPodSchedule", judge_deleted, needs=CHANGE_NODES | AUDIT, stands_on=STEERED | TRIED_AGAIN,
-        hint="Drop a pod once it has a deletionTimestamp, and not only when it is gone.",
+        hint="Drop a pod when it has a deletionTimestamp, not only when it is gone.",
     ),
     Clause(
         "core/requeue-bind-refused", "A pod whose Binding fails with an error is tried again.",
         "kube-scheduler: handleBindingCycleError", judge_requeue_refused, needs=HOLD_BINDINGS | AUDIT,
-        hint="A Binding that fails puts the pod back, with a back-off, and forgets where it was assumed.",
+        hint="When a Binding fails, forget the assumed pod and return it to the queue with a back-off.",
     ),
     Clause(
         "core/conflict-forgiven",
@@ -347,21 +353,21 @@ CLAUSES = (
         "kube-scheduler: handleBindingCycleError; API conventions: HTTP status codes", judge_conflict_forgiven,
         needs=HOLD_BINDINGS | AUDIT,
         stands_on=RETRIED,
-        hint="After an error read the pod again: bound means done, otherwise try again with a back-off.",
+        hint="After an error read the pod again: if it is bound, it is done; otherwise try again with a back-off.",
     ),
     Clause(
         "core/bind-uid",
         "A pod that is deleted and created again under its name is not bound by a decision for the old pod.",
         "Kubernetes: Binding.metadata.uid", judge_bind_uid, needs=HOLD_BINDINGS | AUDIT,
-        hint="Send metadata.uid with the Binding: the apiserver then refuses it for a pod of the same name.",
+        hint="Send metadata.uid with the Binding: the apiserver then refuses it for a new pod of the same name.",
     ),
     Clause(
         "core/restart", "After a restart of the scheduler, pending pods are scheduled and bound pods are left alone.",
         "Kubernetes: controllers keep their state in the API", judge_restart, needs=AUDIT | CHANGE_NODES,
         stands_on=STEERED,
         hint=(
-            "Keep no state outside the API: at the start list pods and nodes, then watch. A list that is asked for "
-            "with a `limit` goes on where its metadata has `continue`."
+            "Keep no state outside the API: at the start list pods and nodes, then watch. Continue a list that has a "
+            "`limit` while its metadata has `continue`."
         ),
     ),
     Clause(
@@ -369,6 +375,6 @@ CLAUSES = (
         "A Binding that lost a race is dropped: the pod is not tried again, and its room is free for other pods.",
         "Kubernetes: a second Binding is refused with 409 (pods/binding, assignPod)", judge_lost_race,
         needs=HOLD_BINDINGS | AUDIT | SEVERAL_NODES, stands_on=STEERED,
-        hint="On 409 read the pod again, forget what was assumed for it, and take it from the cache.",
+        hint="On 409 read the pod again, forget the assumed pod, and use the pod from the cache.",
     ),
 )  # fmt: skip

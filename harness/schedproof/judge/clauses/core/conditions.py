@@ -1,4 +1,4 @@
-"""`core/binds`, `core/unschedulable-condition` and its like: how a scheduler reports what it did."""
+"""How a scheduler reports its decisions: `core/binds`, `core/unschedulable-condition`, and other conditions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
 def judge_binds(history: History, case: str) -> Finding:
-    """Feasible pods were bound in time, each by a POST of the candidate to the binding subresource."""
+    """Feasible pods were bound in time, each by a POST to the binding subresource by the candidate."""
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding
@@ -26,7 +26,7 @@ def judge_binds(history: History, case: str) -> Finding:
         return (
             finding
             if finding.outcome != "passed"
-            else invalid("not-tried", "no pod was to be bound", **finding.evidence)
+            else invalid("not-tried", "no pod was expected to be bound", **finding.evidence)
         )
     for pod in bound:
         attempts = history.attempts_on(pod.name, pod.uid)
@@ -34,14 +34,16 @@ def judge_binds(history: History, case: str) -> Finding:
             node = history.bindings[pod.uid].node
             return failed(
                 "bound-without-binding",
-                f"{pod.name} is on {node}, but the candidate posted no Binding for it",
+                f"{pod.name} is bound to {node}, but the candidate posted no Binding for it",
                 **finding.evidence,
             )
     return finding
 
 
 def judge_unschedulable_condition(history: History, case: str) -> Finding:
-    """What fits nowhere stayed Pending with PodScheduled=False, reason Unschedulable; with an event, if claimed."""
+    """A pod that fits on no node stayed Pending with PodScheduled=False and reason Unschedulable; with an event, if
+    claimed.
+    """
     return _judge_told(history, case, events="events" in history.claims.features)
 
 
@@ -58,34 +60,36 @@ def _judge_told(history: History, case: str, *, events: bool) -> Finding:
 
 
 def _untold(history: History, case: str, finding: Finding, *, events: bool) -> Finding:
-    """What was not said of a pod that fits nowhere; `finding`, or how many were told of, where nothing is missing."""
+    """What is missing from the report about a pod that fits on no node; `finding` with the number of reported pods if
+    nothing is.
+    """
     missed = missed_deadline(history, case)
     notes = [*([missed] if missed else []), *refused_requests(history, *history.span(case), _TOLD_BY)]
     late = f" ({'; '.join(notes)})" if notes else ""
     pending = [e for e in history.of(Expect, case) if e.outcome == "pending"]
     if not pending:
-        return finding if finding.outcome != "passed" else invalid("not-tried", "no pod was to be left pending")
+        return finding if finding.outcome != "passed" else invalid("not-tried", "no pod was expected to stay pending")
     for expectation in pending:
         conditions = history.manifests[expectation.uid].get("status", {}).get("conditions", ())
         condition = next((c for c in conditions if c["type"] == "PodScheduled"), None)
         if condition is None or condition["status"] != "False" or condition.get("reason") != "Unschedulable":
             return failed(
                 "pending-without-reason",
-                f"{expectation.pod} fits nowhere; expected the condition PodScheduled=False with reason "
+                f"{expectation.pod} fits on no node; expected the condition PodScheduled=False with reason "
                 f"Unschedulable, found {condition or 'none'}{late}",
             )
         if events and not _told(history, expectation.pod, expectation.uid):
             return failed(
                 "pending-without-event",
-                f"{expectation.pod} fits nowhere, and has no event (the feature events is claimed){late}",
+                f"{expectation.pod} fits on no node and has no event (the feature events is claimed){late}",
             )
     if finding.outcome != "passed":
         return finding
-    return passed(f"{len(pending)} pods Pending with PodScheduled=False, reason Unschedulable")
+    return passed(f"{len(pending)} pods are Pending with PodScheduled=False, reason Unschedulable")
 
 
 def judge_refused_condition(history: History, case: str) -> Finding:
-    """A pod that fits nowhere had its condition in the end, although a write of that was answered with an error."""
+    """A pod that fits on no node had its condition in the end, although one write of it was refused."""
     finding = _judge_told(history, case, events=False)
     pods = {pod.name for pod in history.test_pods(case)}
     refused = (
@@ -100,7 +104,7 @@ def judge_refused_condition(history: History, case: str) -> Finding:
 
 
 def judge_foreign_conditions(history: History, case: str) -> Finding:
-    """Conditions that others had written were still there after the candidate had written its own."""
+    """Conditions that other clients had written were still there after the candidate had written its own."""
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding
@@ -113,8 +117,8 @@ def judge_foreign_conditions(history: History, case: str) -> Finding:
         if lost := sorted(written - versions[-1].keys()):
             return failed(
                 "condition-removed",
-                f"{pod.name} had the condition {', '.join(lost)} of another controller, which is gone since the "
-                "candidate wrote PodScheduled: it replaced the list of conditions",
+                f"{pod.name} lost the condition {', '.join(lost)} of another controller when the candidate wrote "
+                "PodScheduled: it replaced the list of conditions",
             )
         if versions[-1].get("PodScheduled") != "Unschedulable":
             return invalid(
@@ -122,17 +126,17 @@ def judge_foreign_conditions(history: History, case: str) -> Finding:
             )
     if not pods or finding.outcome != "passed":
         return finding if finding.outcome != "passed" else invalid("not-tried", "nothing was tried")
-    return passed(f"{len(pods)} pods kept the conditions of others beside PodScheduled")
+    return passed(f"{len(pods)} pods kept the conditions of other controllers beside PodScheduled")
 
 
 _TOLD_BY = ("pods", "pods/status", "events")
-"""What a scheduler writes to tell of a pod."""
+"""The condition that a scheduler writes."""
 _OTHERS = "WrittenByOthers"
 """The reason of the conditions that the harness writes."""
 
 
 def _conditions(history: History, uid: str) -> Iterator[dict[str, str]]:
-    """What a pod's conditions were, version by version: type to reason."""
+    """The conditions of a pod in each of its revisions: type to reason."""
     for event in history.of(WatchEvent):
         if event.resource == "pods" and event.object["metadata"]["uid"] == uid and event.type != "DELETED":
             conditions = event.object.get("status", {}).get("conditions") or ()
@@ -140,7 +144,7 @@ def _conditions(history: History, uid: str) -> Iterator[dict[str, str]]:
 
 
 def _told(history: History, pod: str, uid: str) -> bool:
-    """Whether an event about a pod says something. What it says is never judged."""
+    """Whether an event about a pod has a message. Its content is not judged."""
     return any(event.tells_of(pod, uid) and event.object.get("message") for event in history.of(WatchEvent))
 
 
@@ -163,7 +167,7 @@ CLAUSES = (
         "at the latest.",
         "Kubernetes: PodCondition PodScheduled; API: requests may fail for reasons that pass", judge_refused_condition,
         needs=HOLD_BINDINGS | AUDIT | CHANGE_NODES, stands_on=STEERED | TRIED_AGAIN,
-        hint="Remember what was said of a pod only once the apiserver has taken it.",
+        hint="Remember a reported condition only after the apiserver has accepted it.",
     ),
     Clause(
         "core/foreign-conditions",

@@ -1,4 +1,4 @@
-"""Whether pods are where the devices of their ResourceClaims are, and these were allocated and reserved before.
+"""Whether pods run where the devices of their ResourceClaims are, and these were allocated and reserved before.
 
 Source: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/, and ResourceClaimStatus
 (resource.k8s.io/v1): a pod is started only once all its claims are allocated, and reserved for it.
@@ -19,11 +19,11 @@ from schedproof.oracle.dra import DeviceId, allocated, claims_of, gaps, is_reser
 
 
 def judge_dra(history: History, case: str) -> Finding:
-    """No pod was bound where its claims cannot be met, or before they were allocated and reserved for it.
+    """No pod was bound where its claims cannot be satisfied, or before they were allocated and reserved for it.
 
-    What is allocated to a claim is what it asks for, can be used on the pod's node, and is allocated to no other claim.
-    A kubelet starts no pod of which a claim is not allocated and reserved; kube-controller-manager makes claims from
-    templates, and takes devices back when no pod that uses them is left.
+    The devices allocated to a claim match its request, are usable on the pod's node, and are allocated to no other
+    claim. A kubelet starts no pod with a claim that is not allocated and reserved. kube-controller-manager makes claims
+    from templates, and deallocates devices when no pod that uses them is left.
     """
     bound = [history.bindings[pod.uid] for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     users = [binding for binding in bound if binding.manifest["spec"].get("resourceClaims")]
@@ -43,7 +43,7 @@ def judge_dra(history: History, case: str) -> Finding:
 
 
 def _allocated_twice(history: History) -> Iterator[tuple[str, str]]:
-    """A device that was allocated to a claim while it was allocated to another one: code and sentence."""
+    """A device that was allocated to a claim while it was allocated to another claim: code and sentence."""
     held: dict[str, tuple[str, list[DeviceId]]] = {}
     for event in history.of(WatchEvent):
         if event.resource != "resourceclaims":
@@ -68,7 +68,7 @@ def _gaps(history: History, binding: Binding) -> list[str]:
 
 
 def _unmet(history: History, binding: Binding) -> Iterator[tuple[str, str]]:
-    """What was not right with the claims of a pod when it was bound: code and sentence."""
+    """What was wrong with the claims of a pod when it was bound: code and sentence."""
     state = history.world.at(binding.rv - 1)
     node = state.nodes.get(binding.node)
     if state.inventory is None or node is None:
@@ -94,8 +94,8 @@ CLAUSES = (
         "Kubernetes: dynamic resource allocation (KEP-4381), ResourceClaimStatus; DynamicResources plugin",
         judge_dra, needs=DEVICES | SEVERAL_NODES, features=frozenset({"dra"}), stands_on=STEERED,
         hint=(
-            "Before a pod is bound: choose free devices that its claims select and that the node reaches, write them "
-            "to status.allocation, and the pod to status.reservedFor. Watch ResourceSlices and ResourceClaims."
+            "Before the Binding: choose free devices that match the pod's claims and are usable on the node, write "
+            "them to status.allocation, and the pod to status.reservedFor. Watch ResourceSlices and ResourceClaims."
         ),
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`core/freshness` and `core/no-nodes`: how old the view of the nodes is that a scheduler decides by."""
+"""`core/freshness` and `core/no-nodes`: the age of the view of the nodes that a scheduler decides by."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.feasibility import check
 
 _TOO_OFTEN = 2
-"""Decisions on a view that was too old. One may be a machine that stood still for a moment."""
+"""Tolerated decisions on a view that is too old. A single decision can be late because the machine stalled."""
 
 
 def judge_freshness(history: History, case: str) -> Finding:
-    """What a node was told to have become was heeded within the claimed time, in all rounds but one at most."""
+    """Changes of nodes affected decisions within the claimed time, in all rounds except one at most."""
     late, heeded, busy = [], 0, []
     for aged in history.of(Aged, case):
         pod = next((pod for pod in history.test_pods(case, "probe") if pod.at >= aged.at), None)
@@ -33,9 +33,9 @@ def judge_freshness(history: History, case: str) -> Finding:
         pod, aged = late[0]
         return failed(
             "outdated-view",
-            f"{pod.name} was bound to {aged.node}, created {aged.seconds:g} s after a change of that node which "
-            f"rules it out had been delivered ({len(late)} of {len(late) + heeded} changes; the claimed freshness is "
-            f"{aged.seconds:g} s, spec.claims.timing.freshness)",
+            f"{pod.name} was bound to {aged.node}, although it was created {aged.seconds:g} s after the delivery of a "
+            f"change of that node that rules it out ({len(late)} of {len(late) + heeded} changes; the claimed "
+            f"freshness is {aged.seconds:g} s, spec.claims.timing.freshness)",
         )
     if busy and len(late) + len(busy) >= _TOO_OFTEN:
         return invalid("machine-too-busy", busy[0])
@@ -49,7 +49,7 @@ def judge_freshness(history: History, case: str) -> Finding:
 
 
 def _is_late(history: History, pod: TestPod, aged: Aged) -> bool:
-    """Whether it was bound to the node that changed, where it could not run from that change on until the bind."""
+    """Whether the pod was bound to the changed node, where it could not run from the change until the Binding."""
     binding = history.bindings.get(pod.uid)
     if binding is None or binding.node != aged.node:
         return False
@@ -58,7 +58,7 @@ def _is_late(history: History, pod: TestPod, aged: Aged) -> bool:
 
 
 def judge_no_nodes(history: History, case: str) -> Finding:
-    """While there was no node, pods waited, once that must be known; with the first node they were scheduled."""
+    """Without nodes, pods waited once the deletions had to be known; with the first node they were scheduled."""
     emptied = next(history.of(Emptied, case), None)
     freshness = history.claims.timing.freshness
     if emptied is not None:
@@ -73,13 +73,13 @@ def judge_no_nodes(history: History, case: str) -> Finding:
         if len(late) >= _TOO_OFTEN:
             return failed(
                 "outdated-view",
-                f"{late[0].name} was bound to {history.bindings[late[0].uid].node}, which had been gone for more than "
-                f"the claimed freshness of {freshness:g} s ({len(late)} such pods)",
+                f"{late[0].name} was bound to {history.bindings[late[0].uid].node}, which was deleted more than the "
+                f"claimed freshness of {freshness:g} s earlier ({len(late)} such pods)",
             )
     finding = judge_placement(history, case)
     if finding.outcome == "failed" or emptied is not None:
         return finding
-    return invalid("not-tried", "the nodes were not taken away")
+    return invalid("not-tried", "the nodes were not removed")
 
 
 def _went_nowhere(history: History, pod: TestPod) -> bool:
@@ -93,7 +93,7 @@ CLAUSES = (
         "A change of a node affects decisions within the claimed time after its delivery to the scheduler.",
         "the candidate's own claim (timing.freshness)", judge_freshness, needs=CHANGE_NODES | SEVERAL_NODES,
         stands_on=STEERED,
-        hint="Watch nodes instead of listing them now and then, and use what the watch delivered in the next decision.",
+        hint="Watch nodes instead of listing them from time to time, and use the delivered state in the next decision.",
     ),
     Clause(
         "core/no-nodes", "Without nodes, pods wait; with the first node, they are scheduled.",

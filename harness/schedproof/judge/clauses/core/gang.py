@@ -1,4 +1,4 @@
-"""Groups of pods that are of use only together: bound whole, or not at all.
+"""Groups of pods that are useful only together: all of them are bound, or none.
 
 Source: Kubernetes: gang scheduling (KEP-4671); the coscheduling plugin of scheduler-plugins.
 """
@@ -17,11 +17,11 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
 def judge_gang(history: History, case: str) -> Finding:
-    """A group for which there was room was bound whole; of one for which there was none, no member stayed bound.
+    """A group with room for all members was bound as a whole; of a group without, no member stayed bound.
 
-    A member may be bound without its group for as long as the candidate claims, and has to be gone then. Members may
-    also hold room without being bound, as at Permit, where nothing else needs it: two groups that hold the room that
-    each other lacks have to let it go within that time.
+    A member may be bound without its group for the claimed timeout, and has to be gone afterwards. Members may also
+    hold room without being bound, for example at Permit, if no other pod needs it: two groups that each hold the room
+    that the other lacks have to release it within that time.
     """
     gang = history.claims.gang
     if gang is None:
@@ -38,24 +38,24 @@ def judge_gang(history: History, case: str) -> Finding:
         names = " and ".join(group.name for group in held_up)
         return failed(
             "groups-block-each-other",
-            f"the groups {names} hold the room that each other lacks, for more than {gang.timeout:g} s",
+            f"each of the groups {names} holds room that the other lacks, for more than {gang.timeout:g} s",
         )
     early = sum(binding.uid not in history.endings for group in left for binding in _bound(history, group))
     if early:
-        return invalid("cut-short", f"{early} members were bound too late in the case to be told")
+        return invalid("cut-short", f"{early} members were bound too late in the case for a verdict")
     if len(left) == len(groups) or not left:
-        return invalid("not-tried", "there were not groups of both kinds")
+        return invalid("not-tried", "the case did not have groups of both kinds")
     last = max((fence.at for fence in history.of(Fence, case)), default=0.0)
     if undecided := [group.name for group in left if group.at > last]:
-        return invalid("not-decided-on", f"no fence shows that the group {undecided[0]} was decided on")
+        return invalid("not-decided-on", f"no fence shows that the candidate decided on the group {undecided[0]}")
     return passed(
-        f"{len(groups) - len(left)} groups were bound whole, of {len(left)} no member stayed"
-        + (f"; members of {len(held_up)} hold room, which the others of their group lack" if held_up else ""),
+        f"{len(groups) - len(left)} groups were bound whole; of {len(left)} groups no member stayed bound"
+        + (f"; members of {len(held_up)} groups hold room that the others of their group lack" if held_up else ""),
     )
 
 
 def _stayed(history: History, case: str, groups: Sequence[GroupCreated], timeout: float) -> Finding | None:
-    """That a member of these groups, which are not whole, stayed bound too long, or may have; None if none did."""
+    """The finding about a member of an incomplete group that stayed bound too long, or may have; None if none did."""
     # A deletion takes as long to be shown as any other change.
     patience, (_, end) = timeout + history.claims.timing.freshness, history.span(case)
     busy = ""
@@ -74,9 +74,9 @@ def _stayed(history: History, case: str, groups: Sequence[GroupCreated], timeout
 
 
 def _is_held_up(history: History, case: str, group: GroupCreated) -> bool:
-    """Whether some members have a node, for which they are nominated, and the others have no room beside all such pods.
+    """Whether some members of a group are nominated for a node and the others have no room beside all nominated pods.
 
-    That is when the candidate was last waited for in the case.
+    This is judged at the time when the case last waited for the candidate.
     """
     expected = list(history.of(Expect, case))
     if not expected or group.at > expected[-1].at:
@@ -104,8 +104,7 @@ CLAUSES = (
         "Kubernetes: gang scheduling (KEP-4671); coscheduling plugin", judge_gang, needs=CHANGE_NODES,
         features=frozenset({"gang"}), stands_on=STEERED,
         hint=(
-            "Place all members of a group in a copy of the world first, and bind them only where there is room for "
-            "all."
+            "Place all members of a group in a copy of the world first, and bind them only if all of them fit."
         ),
     ),
 )  # fmt: skip

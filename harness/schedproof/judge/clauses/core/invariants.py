@@ -1,4 +1,4 @@
-"""What holds over a whole run, whatever is tested: `core/own-pods-only`, `core/all-accounted`."""
+"""What holds over a whole run, whatever clause is tried: `core/own-pods-only`, `core/all-accounted`."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.oracle.manifest import priority
 
 _APART = 1.0
-"""Seconds: the audit log and the tap see one event at different moments."""
+"""Seconds: the audit log and the tap see the same event at different times."""
 
 
 def judge_own_pods(history: History, _case: str) -> Finding:
-    """No request of the candidate but reads concerned a pod of another schedulerName.
+    """The candidate sent no request except reads that concerns a pod of another schedulerName.
 
-    A patch of a pod's metadata is told, and does not fail: controllers that belong to a scheduler label and annotate
-    pods, and that decides nothing about them. A request that failed is held against it where it names a pod that is
-    known to be another scheduler's; one that was refused before the apiserver read what it is about names none.
+    A patch of a pod's metadata is reported and does not fail: controllers that belong to a scheduler label and annotate
+    pods, and that decides nothing about them. A failed request counts if it names a pod that is known to belong to
+    another scheduler; a request that the apiserver refused before it read the body names none.
     """
     own = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.own_pods().values()}
     foreign = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.manifests.values()} - own
     if not foreign:
-        return invalid("not-tried", "there was no pod of another scheduler to leave alone")
+        return invalid("not-tried", "there was no pod of another scheduler")
     written = [request for request in writes(history) if _is_anothers(request, own, foreign)]
     touched = [request for request in written if not is_about_metadata(request)]
     if touched:
@@ -41,26 +41,26 @@ def judge_own_pods(history: History, _case: str) -> Finding:
         )
     if written:
         return passed(
-            f"{len(foreign)} pods of other schedulers were left alone, but for metadata: {_request(written[0])} (and "
-            f"{len(written) - 1} more such requests)",
+            f"{len(foreign)} pods of other schedulers were left alone, except for metadata: {_request(written[0])} "
+            f"(and {len(written) - 1} more such requests)",
             timeline=[_request(request) for request in written[:20]],
         )
     return passed(f"{len(foreign)} pods of other schedulers were left alone")
 
 
 def _is_anothers(request: ApiRequest, own: Collection[str], foreign: Collection[str]) -> bool:
-    """Whether a request concerns a pod of another scheduler: one that was carried out, also where that pod was not
-    seen by the harness's watch.
+    """Whether a request concerns a pod of another scheduler: a request that was carried out, even if the harness's
+    watch did not see the pod.
 
-    The audit log has no name where a request was refused by its path (a Binding that is posted to a namespace, a
-    collection that is deleted): nothing was read of it, and nothing done.
+    The audit log has no name if the request was refused by its path (a Binding posted to a namespace,
+    deletecollection): the apiserver read and did nothing.
     """
     pod = f"{request.namespace}/{request.name}"
     return pod in foreign or (pod not in own and request.code < HTTPStatus.BAD_REQUEST)
 
 
 def is_about_metadata(request: ApiRequest) -> bool:
-    """Whether it patches a pod's labels, annotations and the like, and nothing else."""
+    """Whether the request patches only a pod's metadata, such as labels and annotations."""
     body = request.body
     if request.verb != "patch" or request.resource != "pods" or not body:
         return False
@@ -70,7 +70,7 @@ def is_about_metadata(request: ApiRequest) -> bool:
 
 
 def writes(history: History) -> list[ApiRequest]:
-    """The candidate's requests that concern pods, but for reading."""
+    """The candidate's requests that concern pods, except reads."""
     return [
         request
         for request in history.of(ApiRequest)
@@ -81,14 +81,14 @@ def writes(history: History) -> list[ApiRequest]:
 
 
 def judge_accounted(history: History, case: str) -> Finding:
-    """Every own pod ended bound, or Pending with a reason, or was deleted first, and not by the candidate; none was
-    bound twice.
+    """Every pod of the candidate ended bound, or Pending with a reason, or was deleted before by another client; none
+    was bound twice.
 
-    Pods of the harness's own, which it waits for in every clause, must be bound where they fit.
+    The harness's own pods, which it waits for in every clause, must be bound if they fit.
     """
     own = history.own_pods()
     if not own:
-        return invalid("not-tried", "the candidate was given no pod")
+        return invalid("not-tried", "the candidate got no pod")
     if any(history.of(StartFailed)) and not history.bindings.keys() & own.keys():
         return invalid("does-not-start", "the candidate does not start (see core/alive)")
     alive = {pod["metadata"]["uid"] for pod in history.world.latest().pods.values()}
@@ -109,7 +109,7 @@ def judge_accounted(history: History, case: str) -> Finding:
             problems.append(("second-binding", text))
         if uid in history.bindings:
             if not successes and uid not in by_harness and not any(attempt.unanswered for attempt in made):
-                text = f"{name}: is on {history.bindings[uid].node}, but not by a Binding of the candidate"
+                text = f"{name}: is bound to {history.bindings[uid].node}, but not by a Binding of the candidate"
                 problems.append(("bound-without-binding", text))
         elif uid in alive and not pod["spec"].get("nodeName") and not _has_reason(pod):
             # (A pod that came with its node, as static pods do, was never to be scheduled.)
@@ -129,7 +129,7 @@ def judge_accounted(history: History, case: str) -> Finding:
 
 
 def _removed(history: History) -> list[str]:
-    """Own pods that the candidate deleted or evicted, although none of higher priority could need their place."""
+    """The candidate's pods that it deleted or evicted although no pod of higher priority could need their place."""
     own = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod for pod in history.own_pods().values()}
     highest = max((priority(pod) for pod in own.values()), default=0)
     found = []
@@ -144,7 +144,7 @@ def _removed(history: History) -> list[str]:
 
 
 def _asked_for(history: History, pod: str, attempt: Attempt) -> bool:
-    """Whether the harness itself had told an extender to bind the pod, as extender/bind-again does."""
+    """Whether the harness itself called an extender's bind for the pod, as extender/bind-again does."""
     return any(
         call.by == "harness" and call.pod == pod and call.node
         and call.begun - _APART <= attempt.completed and attempt.received <= call.at + _APART
@@ -157,24 +157,26 @@ def _is_harness(history: History, attempt: Attempt) -> bool:
 
 
 _SEEN_BY_ALL = 2.0
-"""Seconds after which every worker of a candidate has seen a binding: as much as a scheduler may lag behind by default
-(core/freshness)."""
+"""Seconds after which every worker of a candidate has seen a binding: the default lag that a scheduler is allowed
+(core/freshness).
+"""
 
 
 def _answer_lost(history: History, success: Attempt) -> bool:
-    """Whether the answer to a Binding may have been lost on its way, because the candidate was cut off from it.
+    """Whether the response to a Binding may have been lost because the candidate was cut off from the apiserver.
 
-    The audit log has the line before the answer is sent, and the watch may show the effect before it arrives.
+    The audit log has the entry before the response is sent, and the watch may show the effect before the response
+    arrives.
     """
     return any(success.received <= back and cut <= success.completed + _SEEN_BY_ALL for cut, back in history.cuts)
 
 
 def _tried_again(history: History, made: Sequence[Attempt], success: Attempt, lag: float) -> Attempt | None:
-    """The first attempt that was received once the candidate could have seen its success.
+    """The first attempt that was received after the candidate could have seen the success of an earlier one.
 
-    That is when the success was answered, and where several workers try the same pod, so much later that the others
-    could see it by their watches. An attempt that was under way before that has lost a race, which is allowed: the
-    apiserver arbitrates (optimistic concurrency).
+    That is when the success was answered or, if several workers try the same pod, so much later that the others could
+    see it by their watches. An attempt that was in flight before that has lost a race, which is allowed: the apiserver
+    arbitrates (optimistic concurrency).
     """
 
     def could_see(again: Attempt) -> bool:
@@ -186,9 +188,10 @@ def _tried_again(history: History, made: Sequence[Attempt], success: Attempt, la
 
 
 def _several_workers(history: History) -> bool:
-    """Whether several attempts to place one pod were under way at the same time: one worker makes one after another.
+    """Whether several attempts to place the same pod were in flight at the same time: a single worker makes them one
+    after another.
 
-    What the harness held or delayed does not count, for a client may give up on that and try again.
+    What the harness held or delayed does not count, because a client may time out and try again.
     """
     slowed = {r.call for r in history.of(Admission) if r.held or r.effective}
     for uid, pod in history.own_pods().items():
@@ -215,13 +218,13 @@ CLAUSES = (
         "core/own-pods-only",
         "The scheduler sends no request other than reads about pods of another schedulerName.",
         "Kubernetes: PodSpec.schedulerName", judge_own_pods, needs=AUDIT, always=True,
-        hint="Compare spec.schedulerName for equality before anything is done to a pod: no prefix, no lower case.",
+        hint="Compare spec.schedulerName for equality before any action on a pod: no prefix, no lower case.",
     ),
     Clause(
         "core/all-accounted",
         "Every pod ends bound, or Pending with a reason; one Binding per pod succeeds, no Binding follows it, and "
         "no pod is deleted.",
         "Kubernetes: pods/binding, PodCondition PodScheduled", judge_accounted, needs=AUDIT, always=True,
-        hint="After a Binding that took effect, drop the pod; put one that fits nowhere back with its condition.",
+        hint="After a successful Binding, drop the pod; requeue a pod that fits on no node, with its condition.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Of two instances that elect a leader only one schedules, and what becomes of pods when that one fails."""
+"""Of two instances that elect a leader only the leader schedules; what becomes of pods when the leader fails."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
 
 
 def _no_election_of_its_own(kind: str) -> str:
-    """Why the feature is not tried of a candidate of this kind; "" where it is."""
+    """Why the feature is not tried for a candidate of this kind; "" if it is."""
     if kind not in ("extender", "plugin"):
         return ""
-    return f"a second instance is tried of controllers only: of {kind}s kube-scheduler elects the leader"
+    return f"a second instance is tried for controllers only: for {kind}s kube-scheduler elects the leader"
 
 
 def judge_leader(history: History, case: str) -> Finding:
-    """Pods were bound in time, whichever instance led, and by no other one.
+    """Pods were bound in time, whichever instance led, and only by the leader.
 
-    The second one stands by while the first one leads. It takes over while the first one is frozen. From then on the
-    first one binds nothing, and once it has had the time to see that it leads no more, it does not even try: an attempt
-    just after it is thawed, of what it had in hand, is refused by the apiserver, as client-go warns (leaderelection is
-    no fencing).
+    The second instance stands by while the first leads, and takes over while the first is frozen. From then on the
+    first binds nothing, and once it has had the time to see that it lost the lease, it attempts nothing: an attempt
+    just after it is thawed, of a decision made before, is refused by the apiserver, as client-go warns (leaderelection
+    is not fencing).
     """
     if reason := _no_election_of_its_own(history.run.candidate.kind):
         return not_claimed(reason)
@@ -36,12 +36,12 @@ def judge_leader(history: History, case: str) -> Finding:
     tried = [attempt for attempt in history.attempts if begin <= attempt.received < end]
     by_second = [attempt for attempt in tried if attempt.user == second]
     if early := [attempt for attempt in by_second if attempt.received < frozen]:
-        return _at_once(early[0], "the second instance", "the first one led")
+        return _at_once(early[0], "the second instance", "the first instance led")
     taken_over = min((attempt.completed for attempt in by_second if attempt.succeeded), default=math.inf)
     for attempt in tried:
         led_no_more = attempt.received > (taken_over if attempt.succeeded else awake)
         if led_no_more and attempt.user in history.run.users.candidate and attempt.user != second:
-            return _at_once(attempt, "the first instance", "the second one had taken over")
+            return _at_once(attempt, "the first instance", "the second instance had taken over")
     finding = judge_placement(history, case)
     if finding.outcome == "passed" and (taken_over == math.inf or awake == math.inf):
         return invalid("no-takeover", "the second instance was not seen to take over")
@@ -62,8 +62,7 @@ CLAUSES = (
         "client-go: leaderelection; Kubernetes: Lease", judge_leader, needs=AUDIT | CUT_APISERVER,
         features=frozenset({LEADER_ELECTION}),
         hint=(
-            "Stand by until the lease is yours, renew it from a thread of its own, and end the process once it is "
-            "lost."
+            "Stand by until the lease is acquired, renew it from its own thread, and exit when it is lost."
         ),
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Was each binding feasible, and did what could be scheduled get scheduled?"""
+"""Whether each binding was feasible, and whether every pod with a feasible node was scheduled."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ _AUXILIARY = {
     "sentinel": ("not-decided-on", "could not show that the candidate had decided on the pods before"),
     "patient": ("not-bound-in-time", "a pod that waited for the whole run was not bound at its end"),
 }
-"""Roles of pods by which the harness shows something, and what is not shown where such a pod is not bound: its code."""
+"""Role of a pod by which the harness shows something: the code of the finding if such a pod is not bound, and what is
+not shown then.
+"""
 
 _NAMED = 3
 """Misplaced pods that a summary names after the first; the report shows the decisions of more."""
@@ -42,10 +44,10 @@ _NAMED = 3
 def judge_placement(
     history: History, case: str, *, but_for: Collection[str] = (), only: Collection[str] | None = None
 ) -> Finding:
-    """Every pod of the case that is the candidate's was placed where it could run, and only if it could.
+    """Every pod of the case that belongs to the candidate was placed where it could run, and only if it could.
 
-    Every `expect` record of the case is checked against the record, and the expectation itself against the
-    oracle: a test that expects the impossible is `invalid`, not a failure of the candidate.
+    Every `expect` record of the case is checked against the record, and the expectation itself against the oracle: a
+    test that expects the impossible is `invalid`, not a failure of the candidate.
 
     Args:
         history: what happened.
@@ -87,9 +89,9 @@ def judge_placement(
 
 
 def judge_feasible(history: History, _case: str) -> Finding:
-    """Every binding of the run was feasible, whichever clause was being tried; and what fitted nowhere waited.
+    """Every binding of the run was feasible, whichever clause was being tried, and pods that fit on no node waited.
 
-    But for clauses that are excluded: what pods of theirs are for, the candidate leaves out.
+    Pods of excluded clauses are left out.
     """
     excluded = {exclusion.clause for exclusion in history.exclusions}
     own = history.own_pods().keys() - {pod.uid for pod in history.test_pods() if pod.case in excluded}
@@ -111,8 +113,8 @@ def judge_feasible(history: History, _case: str) -> Finding:
             return _misplaced(history, decided, evidence)
         return failed(
             "outdated-binding",
-            f"{first.pod} was bound to {first.node}, where it cannot run, by a Binding that was posted before it "
-            "existed, for another pod of its name",
+            f"{first.pod} was bound to {first.node}, where it cannot run, by a Binding that was posted before the pod "
+            "existed, for an earlier pod of the same name",
             decisions=[ruled_table(sure[0])],
             **evidence,
         )
@@ -126,7 +128,7 @@ def judge_feasible(history: History, _case: str) -> Finding:
 
 
 def _outdated(history: History, binding: Binding, pods: Sequence[TestPod]) -> bool:
-    """Whether a pod was placed by a Binding that was under way when it was created, for another pod of its name."""
+    """Whether a pod was placed by a Binding in flight when the pod was created, for an earlier pod of the same name."""
     bearers = [pod for pod in pods if pod.name == binding.pod]
     created = next((pod.at for pod in bearers if pod.uid == binding.uid), 0.0)
     return any(
@@ -152,15 +154,15 @@ def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str,
 
 
 def _telling(wrong: Sequence[Ruling]) -> list[Ruling]:
-    """Those first that are about nodes of the world, and not about the node that the harness has reserved."""
+    """Rulings about nodes of the world first, then those about the node that the harness has reserved."""
     return sorted(wrong, key=lambda ruling: ruling.binding.node == RESERVED)
 
 
 def _rules(wrong: Sequence[Ruling]) -> list[str]:
-    """The rules that these placements break, those first that the most break.
+    """The rules that these placements break, the rule with the most breaches first.
 
-    The node that the harness has reserved keeps pods off by all rules that can: there the taints stand for them, and
-    only where nothing else was broken.
+    The node that the harness has reserved keeps pods away by every possible rule: there only the taints are named, and
+    only if no other rule was broken.
     """
     telling = [ruling for ruling in wrong if ruling.binding.node != RESERVED]
     broken = collections.Counter(rule for ruling in telling for rule in {reason.rule for reason in ruling.reasons})
@@ -168,7 +170,7 @@ def _rules(wrong: Sequence[Ruling]) -> list[str]:
 
 
 def _others(wrong: Sequence[Ruling]) -> str:
-    """Where else pods were bound that cannot run there; the first few by name."""
+    """The other misplaced pods; the first few by name."""
     named = [f"{ruling.binding.pod} to {ruling.binding.node}" for ruling in wrong[:_NAMED]]
     named += [f"{len(wrong) - _NAMED} more"] if len(wrong) > _NAMED else []
     return f" (also {', '.join(named)})" if named else ""
@@ -178,15 +180,15 @@ def _nothing_expected(history: History, case: str) -> str:
     if not list(history.test_pods(case)):
         return "nothing was tried"
     return (
-        "pods were created, and nothing is expected of them: say what is to become of them, such as "
-        "case.expect_bound([pod]), or case.expect_pending([pod]) of pods that fit nowhere"
+        "pods were created without an expectation: state it, for example with case.expect_bound([pod]), or "
+        "case.expect_pending([pod]) for pods that fit on no node"
     )
 
 
 def _judge_for_case(history: History, expectation: Expect, pod: TestPod) -> Finding:
-    """No guarantee is about the harness's own pods: where one was not bound, something else could not be shown.
+    """The finding about an expectation; `invalid` instead of `failed` for a pod of the harness itself.
 
-    That it was not bound is for `core/all-accounted` to judge.
+    Without such a pod something else could not be shown. `core/all-accounted` judges that it was not bound.
     """
     finding = _judge_expectation(history, expectation, pod)
     if finding.outcome == "failed" and pod.role in _AUXILIARY:
@@ -196,9 +198,9 @@ def _judge_for_case(history: History, expectation: Expect, pod: TestPod) -> Find
 
 
 def left_unbound(history: History) -> Iterator[str]:
-    """Pods of no case's own, that fitted and were not bound in time; a sentence for each.
+    """A sentence for each pod of the harness itself that fitted on a node and was not bound in time.
 
-    What follows the end of a case, when the world is put back, is not judged.
+    What follows the end of a case, when the world is restored, is not judged.
     """
     pods = {pod.uid: pod for pod in history.test_pods()}
     ends = {case: history.span(case)[1] for case in history.cases}
@@ -242,12 +244,12 @@ def _judge_expectation(history: History, expectation: Expect, pod: TestPod) -> F
             assert binding is not None
             return failed(
                 "bound-against-claim",
-                f"{pod.name} was bound to {binding.node}, which the candidate claims not to do",
+                f"{pod.name} was bound to {binding.node}, contrary to the candidate's claims",
                 **evidence,
             )
         # Every binding has been ruled on before: this one was feasible, as far as the candidate can be held to know.
         return invalid(
-            "wrong-expectation", f"{pod.name} was expected to stay pending, but it could be bound", **evidence
+            "wrong-expectation", f"{pod.name} was expected to stay pending, but a node was feasible", **evidence
         )
     if gaps:
         return invalid(
@@ -258,10 +260,10 @@ def _judge_expectation(history: History, expectation: Expect, pod: TestPod) -> F
     if room and expectation.outcome == "pending":
         return invalid(
             "wrong-expectation",
-            f"{pod.name} was expected to stay pending, but the oracle finds {', '.join(room)}",
+            f"{pod.name} was expected to stay pending, but the oracle finds it feasible on {', '.join(room)}",
             **evidence,
         )
-    return invalid("not-decided-on", f"no fence shows that {pod.name} was decided on", **evidence)
+    return invalid("not-decided-on", f"no fence shows that the candidate decided on {pod.name}", **evidence)
 
 
 def _judge_unbound(
@@ -272,14 +274,15 @@ def _judge_unbound(
     room: Sequence[str],
     evidence: Mapping[str, Any],
 ) -> Finding:
-    """Of a pod that was to be bound, and was not: `possible` are the nodes where it fits, `room` those of them where
-    it does so beside pods for which room is kept free.
+    """The finding about a pod that was expected to be bound, and was not.
+
+    `possible`: the nodes on which it fits; `room`: those on which it fits beside pods for which room is kept free.
     """
     if not room:
         why = "the room for it is kept free for pods with a status.nominatedNodeName" if possible else ""
         return invalid(
             "wrong-expectation",
-            f"{pod.name} was expected to be bound, but {why or 'the oracle finds no node for it'}",
+            f"{pod.name} was expected to be bound, but {why or 'the oracle finds no feasible node for it'}",
             **evidence,
         )
     begin, _ = history.span(pod.case)
@@ -298,14 +301,14 @@ def _judge_unbound(
 
 
 def room_for(history: History, manifest: Manifest, state: State) -> list[str]:
-    """The nodes on which a pod fits, also with the pods there for which room is kept free."""
+    """The nodes on which a pod fits, even with all nominated pods on their nodes."""
     return _beside_holders(history, manifest, state, _check(history, manifest, state, state.pods.values()))
 
 
 def _beside_holders(
     history: History, manifest: Manifest, state: State, per_node: Mapping[str, tuple[str, ...]]
 ) -> list[str]:
-    """See `room_for`; `per_node` is what the oracle says of the pods as they are."""
+    """As `room_for`; `per_node` is the oracle's result without the nominated pods."""
     others = list(state.pods.values())
     kept = {id(pod) for pod in holders(manifest, others) if _may_hold(history, dict(pod), state)}
     checked = [per_node]
@@ -317,7 +320,7 @@ def _beside_holders(
 
 
 def _may_hold(history: History, holder: Manifest, state: State) -> bool:
-    """Whether a pod could run on the node that it is nominated for, once those of lower priority are gone."""
+    """Whether a pod could run on the node that it is nominated for, once the pods of lower priority are gone."""
     node = holder["status"]["nominatedNodeName"]
     others = [
         pod
@@ -336,10 +339,13 @@ def _check(
     )  # fmt: skip
 
 
-_REQUEUE_HINT = "Try waiting pods again when nodes or pods change, not only when they are created."
+_REQUEUE_HINT = "Retry pending pods when nodes or pods change, not only when they are created."
 
 
-_ROOM_HINT = "Per node: allocatable less the requests of all pods bound to it, of every scheduler; pods count too."
+_ROOM_HINT = (
+    "Per node: allocatable minus the requests of all pods bound to it, of every scheduler; the number of pods "
+    "counts too."
+)
 
 
 _TAINT_HINT = "A pod must tolerate every NoSchedule and NoExecute taint: key, operator, value and effect."
@@ -351,12 +357,12 @@ CLAUSES = (
         "In the whole run, every binding is to a feasible node, and a pod that fits on no node stays pending to the "
         "end.",
         "Kubernetes: the default Filter plugins", judge_feasible, always=True,
-        hint="Filter at the moment of the decision, by the newest nodes and pods, and count what was just bound.",
+        hint="Filter at the time of the decision, with the newest nodes and pods, and count pods that were just bound.",
     ),
     Clause(
         "core/no-overcommit", "A burst of pods never takes more of a node than its allocatable resources.",
         "e2e sig-scheduling: validates resource limits of pods that are allowed to run", judge_placement,
-        hint="Count pods as soon as they are decided (assume them), not when the watch shows them bound.",
+        hint="Count pods as soon as they are decided on (assume them), not when the watch shows them bound.",
     ),
     Clause(
         "core/fit-cpu", "A pod is not bound to a node that has less free CPU than the pod requests.",
@@ -398,18 +404,18 @@ CLAUSES = (
         "core/fit-sidecar",
         "Requests of sidecars (restartable init containers) add to those of containers and of later init containers.",
         "Kubernetes: sidecar containers (KEP-753)", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
-        hint="Init containers with restartPolicy Always add to the containers, and to the init containers after them.",
+        hint="Add requests of init containers with restartPolicy Always to those of containers and later inits.",
     ),
     Clause(
         "core/fit-overhead", "The overhead of a pod's RuntimeClass adds to the pod's requests.",
         "Kubernetes: PodSpec.overhead (KEP-688)", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
-        hint="Add spec.overhead to what a pod needs and to what it holds.",
+        hint="Add spec.overhead to the requests of a pod, pending or bound.",
     ),
     Clause(
         "core/fit-pod-level", "Pod-level resource requests replace the sum of the containers' requests.",
         "Kubernetes: PodSpec.resources (KEP-2837)", judge_placement, needs=CHANGE_NODES,
         features=frozenset({"pod-level-resources"}), stands_on=STEERED,
-        hint="Where spec.resources.requests names cpu or memory, that replaces the containers' sum.",
+        hint="If spec.resources.requests has cpu or memory, it replaces the sum of the containers.",
     ),
     Clause(
         "core/fit-resize",
@@ -417,8 +423,7 @@ CLAUSES = (
         "Kubernetes: in-place resize (KEP-1287)", judge_placement, needs=CHANGE_NODES,
         features=frozenset({"in-place-resize"}), stands_on=STEERED,
         hint=(
-            "What a pod holds is the largest of spec, status.allocatedResources and status.resources of each "
-            "container."
+            "A pod holds the largest of spec, status.allocatedResources and status.resources of each container."
         ),
     ),
     Clause(
@@ -431,7 +436,7 @@ CLAUSES = (
         "Succeeded and Failed pods free their resources; terminating pods hold theirs until they are gone.",
         "e2e sig-scheduling: validates that there is no conflict with pods in Succeeded or Failed phase",
         judge_placement, needs=frozenset({"ending-pods"}),
-        hint="Free the requests of Succeeded and Failed pods, and keep those of pods that are terminating.",
+        hint="Free the requests of Succeeded and Failed pods, and keep those of terminating pods.",
     ),
     Clause(
         "core/node-selector", "A pod is bound only to a node that has every label of the pod's nodeSelector.",
@@ -474,14 +479,14 @@ CLAUSES = (
         "core/cordon-tolerated",
         "A pod that tolerates node.kubernetes.io/unschedulable can be bound to a cordoned node.",
         "Kubernetes: NodeUnschedulable plugin", judge_placement, needs=CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
-        hint="A cordon is a taint: a pod that tolerates it may go there.",
+        hint="A cordon acts as a taint: a pod that tolerates it may go there.",
     ),
     Clause(
         "core/host-port",
         "No two pods on a node use the same hostPort and protocol at the same hostIP; 0.0.0.0 overlaps every address.",
         "e2e sig-scheduling: validates that there exists conflict between pods with same hostPort and protocol",
         judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
-        hint="Compare hostPort, protocol and hostIP with the node's pods; 0.0.0.0 meets every address.",
+        hint="Compare hostPort, protocol and hostIP with those of pods on the node; 0.0.0.0 overlaps all addresses.",
     ),
     Clause(
         "core/pod-affinity",
@@ -490,9 +495,9 @@ CLAUSES = (
         "e2e sig-scheduling: validates that required pod affinity is respected; InterPodAffinity plugin",
         judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
         hint=(
-            "One pod must be meant by all terms, and by all of a term's expressions (NotIn also matches an absent "
-            "label); pods that have ended do not count; a node needs the label of each topologyKey, also for the first "
-            "of a group."
+            "A single pod must match all terms, and all expressions of each (NotIn also matches an absent label); "
+            "pods that have ended do not count; a node needs the label of each topologyKey, also for the first pod of "
+            "a group."
         ),
     ),
     Clause(
@@ -508,7 +513,7 @@ CLAUSES = (
         "A pod is not bound into a topology domain with a pod whose own required anti-affinity matches it.",
         "Kubernetes: inter-pod affinity and anti-affinity; InterPodAffinity plugin",
         judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
-        hint="Read the anti-affinity of the pods that are there, too, not only the new pod's.",
+        hint="Check the required anti-affinity of the pods on the nodes too, not only the new pod's.",
     ),
     Clause(
         "core/affinity-namespaces",
@@ -517,8 +522,8 @@ CLAUSES = (
         "Kubernetes: PodAffinityTerm.namespaces, namespaceSelector (KEP-2249)",
         judge_placement, needs=CHANGE_NODES, features=_AFFINITY, stands_on=STEERED,
         hint=(
-            "No namespaces and no namespaceSelector: the owner's namespace. An empty namespaceSelector: all of them. "
-            "The first of a group must be in one of them itself."
+            "No namespaces and no namespaceSelector: the namespace of the pod. An empty namespaceSelector: all "
+            "namespaces. The first pod of a group must itself be in a selected namespace."
         ),
     ),
     Clause(
@@ -527,8 +532,8 @@ CLAUSES = (
         "Kubernetes: pod topology spread constraints (KEP-895, 3022, 3094, 3243); PodTopologySpread plugin",
         judge_placement, needs=CHANGE_NODES, features=frozenset({"topology-spread"}), stands_on=STEERED,
         hint=(
-            "Count per place the pods that are selected and stay, of all nodes that the pod's policies let count; then "
-            "count + 1 - fewest <= maxSkew."
+            "Per domain, count the selected pods that are not terminating, on all nodes that the pod's policies "
+            "include; then count + 1 - minimum <= maxSkew."
         ),
     ),
     Clause(
@@ -587,13 +592,13 @@ CLAUSES = (
     Clause(
         "core/bind-existing-node", "No Binding names a node that was deleted before the decision.",
         "Kubernetes: pods/binding takes any name of a node", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
-        hint="Remove a node from the cache when the watch says that it was deleted.",
+        hint="Remove a node from the cache when the watch delivers its deletion.",
     ),
     Clause(
         "core/node-recreated",
         "A node that is deleted and created again under its name counts with its new properties only.",
         "Kubernetes: names of nodes are used again", judge_placement, needs=CHANGE_NODES, stands_on=STEERED,
-        hint="Replace what is known of a node by what the watch delivers; do not merge the two.",
+        hint="Replace the cached node by the delivered node; do not merge them.",
     ),
     Clause(
         "network/feasible-first", "An infeasible node is never chosen, however little traffic it has.",

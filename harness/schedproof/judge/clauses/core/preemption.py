@@ -1,4 +1,4 @@
-"""Which pods are evicted for one of a higher priority, and what becomes of that pod.
+"""Which pods are evicted for a pod of higher priority, and whether that pod is bound.
 
 Source: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/, the plugin DefaultPreemption.
 """
@@ -25,10 +25,11 @@ _TARGET = "DisruptionTarget"
 
 
 def judge_preemption(history: History, case: str) -> Finding:
-    """Pods were evicted for one of a higher priority that may preempt, none that could have stayed, and that was bound.
+    """Pods were evicted only for a pod of higher priority that may preempt and was bound, and none that could have
+    stayed.
 
-    Preemptors that are expected to stay pending are those for which no pod may be evicted. Where a pod is
-    `protected` by a PodDisruptionBudget, another one would do.
+    For preemptors that are expected to stay pending no pod may be evicted. If a PodDisruptionBudget protects a pod
+    (role `protected`), the eviction of another pod suffices.
     """
     evicted = all_evicted(history, case)
     preemptors = history.test_pods(case, "preemptor")
@@ -38,21 +39,21 @@ def judge_preemption(history: History, case: str) -> Finding:
         if not any(_may_evict(history, pod, victim) for pod in preemptors):
             return failed(
                 "evicted-without-priority",
-                f"{named(history, victim)} was evicted, and no pod waited that has a higher priority and may preempt "
-                f"({', '.join(named(history, pod) for pod in preemptors)})",
+                f"{named(history, victim)} was evicted, but no pod with a higher priority that may preempt was "
+                f"waiting ({', '.join(named(history, pod) for pod in preemptors)})",
             )
     for pod in entitled:
         if pod.uid not in history.bindings:
             gone = f"{len(evicted)} pods were evicted" if evicted else "no pod was evicted"
             return failed(
                 "preemptor-not-bound",
-                f"{named(history, pod)} was not bound, although pods of lower priority are in its way: {gone}",
+                f"{named(history, pod)} was not bound, although pods of lower priority could be evicted for it: {gone}",
             )
     if kept := next((pod for pod in evicted if pod.role == "protected"), None):
         return failed(
             "evicted-despite-budget",
-            f"{named(history, kept)} was evicted, although a PodDisruptionBudget protects it and another pod "
-            "would have done",
+            f"{named(history, kept)} was evicted, although a PodDisruptionBudget protects it and the eviction of "
+            "another pod would have sufficed",
         )
     if wrong := next((text for pod in entitled if (text := _needless(history, pod, evicted))), ""):
         return failed("needless-eviction", wrong)
@@ -60,7 +61,7 @@ def judge_preemption(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding
     if not preemptors:
-        return invalid("not-tried", "no pod waited for the place of others")
+        return invalid("not-tried", "no pod waited for the room of others")
     if entitled and not evicted:
         return invalid("nothing-evicted", "no pod had to be evicted")
     return passed(
@@ -69,9 +70,9 @@ def judge_preemption(history: History, case: str) -> Finding:
 
 
 def judge_disruption_target(history: History, case: str) -> Finding:
-    """Each pod that was evicted had the condition DisruptionTarget at some time before it went.
+    """Each evicted pod had the condition DisruptionTarget at some time before it was gone.
 
-    (The disruption controller takes one back whose lastTransitionTime is missing or minutes old.)
+    (The disruption controller removes a condition whose lastTransitionTime is missing or minutes old.)
     """
     finding = judge_preemption(history, case)
     if finding.outcome != "passed":
@@ -86,13 +87,13 @@ def judge_disruption_target(history: History, case: str) -> Finding:
     if silent := [pod for pod in evicted if pod.uid not in told]:
         return failed(
             "no-disruption-target",
-            f"{silent[0].name} was evicted, and had no condition {_TARGET}",
+            f"{silent[0].name} was evicted without the condition {_TARGET}",
         )
     return passed(f"{len(evicted)} evicted pods had the condition {_TARGET}")
 
 
 def all_evicted(history: History, case: str) -> list[TestPod]:
-    """The pods of the case that the candidate has deleted, in the order of its requests."""
+    """The pods of the case that the candidate deleted, in the order of its requests."""
     pods = {pod.name: pod for pod in history.test_pods(case)}
     found: dict[str, TestPod] = {}
     for request in history.of(ApiRequest):
@@ -110,9 +111,10 @@ def all_evicted(history: History, case: str) -> list[TestPod]:
 
 
 def _needless(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) -> str:
-    """Why one of those that were evicted for this pod need not have been; "" where all had to.
+    """Why an eviction for this pod was not needed; "" if all were.
 
-    Each of them by itself: with the others gone and it still there, the pod fits on the node that it was bound to.
+    Each victim is checked by itself: with the other victims gone and this victim in place, the pod fits on the node
+    that it was bound to.
     """
     binding = history.bindings[preemptor.uid]
     gone, before = evicted_for(history, preemptor, evicted)
@@ -129,14 +131,14 @@ def _needless(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) 
             storage=before.storage, inventory=before.inventory,
         )  # fmt: skip
         if not found[node]:
-            return f"{names}, and need not have been: once the others were gone there was room for both on {node}"
+            return f"{names}, without need: with the other victims gone there was room for both on {node}"
     return ""
 
 
 def evicted_for(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) -> tuple[list[TestPod], State]:
-    """Those of the evicted pods that ended while a pod waited that is bound by now, and the world before the first did.
+    """The victims that ended while the preemptor, bound by now, waited, and the world before the first of them ended.
 
-    Where there are none, it is the world before that pod was bound.
+    Without such victims, it is the world before the preemptor was bound.
     """
     binding, first = history.bindings[preemptor.uid], _first(history, preemptor)
     ends = {uid: event.rv for uid, event in history.endings.items()}
@@ -171,30 +173,30 @@ CLAUSES = (
         "A pod that fits on no node is bound to a node from which pods of lower priority are evicted.",
         "Kubernetes: pod priority and preemption; DefaultPreemption plugin", judge_preemption, features=FEATURE,
         needs=CHANGE_NODES | AUDIT,
-        hint="Try the pod again once those that were evicted are gone. RBAC: delete pods.",
+        hint="Try the pod again when its victims are gone. RBAC: delete pods.",
     ),
     Clause(
         "core/preemption-lower", "Only pods of lower priority are evicted, and none of the same priority.",
         "Kubernetes: pod priority and preemption", judge_preemption, features=FEATURE, needs=CHANGE_NODES | AUDIT,
-        hint="Compare spec.priority: only a lower one may be evicted; an equal one is not lower.",
+        hint="Compare spec.priority: only a lower priority may be evicted; an equal one is not lower.",
     ),
     Clause(
         "core/preemption-spares", "Preemption evicts no pod that could have stayed.",
         "DefaultPreemption plugin: SelectVictimsOnNode", judge_preemption, features=FEATURE,
         needs=CHANGE_NODES | AUDIT,
-        hint="Remove all pods of lower priority, then keep those that leave room, the highest first.",
+        hint="Remove all pods of lower priority, then add back those that still fit, the highest priority first.",
     ),
     Clause(
         "core/preemption-never", "No pod is evicted for a pod whose preemptionPolicy is Never.",
         "Kubernetes: PodSpec.preemptionPolicy", judge_preemption, features=FEATURE, needs=CHANGE_NODES | AUDIT,
-        hint="Evict no pod for one whose spec.preemptionPolicy is Never.",
+        hint="Evict no pod for a pod whose spec.preemptionPolicy is Never.",
     ),
     Clause(
         "core/preemption-budget",
         "A pod that a PodDisruptionBudget protects is not evicted if the eviction of another pod suffices.",
         "Kubernetes: PodDisruptionBudget is supported, but not guaranteed (preemption)", judge_preemption,
         features=FEATURE, needs=CHANGE_NODES | AUDIT,
-        hint="Evict pods first that no PodDisruptionBudget (status.disruptionsAllowed: 0) protects.",
+        hint="First evict pods that no PodDisruptionBudget with status.disruptionsAllowed: 0 protects.",
     ),
     Clause(
         "core/preemption-condition", "Evicted pods have the condition DisruptionTarget.",

@@ -31,11 +31,11 @@ _CRITERIA = (
 )  # fmt: skip
 """In the order in which they count."""
 _OFFSET = 2**31
-"""Is added to each priority of a sum, so that none is negative and more victims never are the smaller sum."""
+"""Added to each priority of a sum, so that no term is negative and more victims never give the smaller sum."""
 
 
 class _Loss(NamedTuple):
-    """What the evictions on a node cost, in the order of `_CRITERIA`: kube-scheduler takes the least."""
+    """The cost of the evictions on a node, in the order of `_CRITERIA`; kube-scheduler takes the least."""
 
     violations: int
     highest: int
@@ -43,7 +43,7 @@ class _Loss(NamedTuple):
     """With `_OFFSET` for each victim."""
     victims: int
     started: float
-    """Seconds since 1970, negated, of the first that started of those with the highest priority."""
+    """Seconds since 1970, negated, of the earliest start among the victims of the highest priority."""
 
     def __str__(self) -> str:
         begun = math.isfinite(self.started)
@@ -56,10 +56,10 @@ class _Loss(NamedTuple):
 
 
 def judge_preemption_choice(history: History, case: str) -> Finding:
-    """Each pod that had others evicted had those of the node evicted that kube-scheduler's order prefers.
+    """For each preemptor, the victims were on the node that kube-scheduler's order prefers.
 
     Pods of the role `budgeted` are selected by a PodDisruptionBudget that allows no disruption. Each criterion of the
-    order has to decide for one pod at least.
+    order has to decide for at least one pod.
     """
     finding = judge_preemption(history, case)
     if finding.outcome != "passed":
@@ -79,30 +79,30 @@ def judge_preemption_choice(history: History, case: str) -> Finding:
         if node not in losses or losses[node] != losses[best]:
             return failed("worse-victims", _worse(history, preemptor, node, best, losses))
     if untried := [criterion for criterion in _CRITERIA if criterion not in decided]:
-        return invalid("no-choice", f"for no pod did it depend on the {untried[0]}")
+        return invalid("no-choice", f"for no pod did the {untried[0]} decide")
     return passed(
-        f"{len(preemptors)} pods had those evicted, of several nodes, that kube-scheduler's order prefers",
+        f"for {len(preemptors)} pods, of several nodes, the victims were those that kube-scheduler's order prefers",
     )
 
 
 def _worse(history: History, preemptor: TestPod, node: str, best: str, losses: Mapping[str, _Loss]) -> str:
-    """That the victims of another node are the better ones, and by which criterion."""
+    """The sentence that the victims of another node are preferred, and by which criterion."""
     where = f"{named(history, preemptor)} had pods of {node} evicted"
     if node not in losses:
         return f"{where}, where evictions make no room; on {best} they do ({losses[best]})"
     return (
-        f"{where} ({losses[node]}), and those of {best} are preferred ({losses[best]}) by the "
+        f"{where} ({losses[node]}), but those of {best} are preferred ({losses[best]}) by the "
         f"{_criterion(losses[best], losses[node])}; claims.preemption.choice is upstream"
     )
 
 
 def _criterion(better: _Loss, worse: _Loss) -> str:
-    """The first by which they differ."""
+    """The first criterion by which they differ."""
     return next(name for name, one, other in zip(_CRITERIA, better, worse, strict=True) if one != other)
 
 
 def _losses(manifest: Mapping[str, object], before: State, budgeted: Collection[str]) -> dict[str, _Loss]:
-    """By node where evictions make room for a pod, and are needed: what they cost."""
+    """The cost by node, of the nodes where evictions are needed and make room for a pod."""
     return {
         name: _loss(victims, budgeted)
         for name, node in before.nodes.items()
@@ -111,10 +111,10 @@ def _losses(manifest: Mapping[str, object], before: State, budgeted: Collection[
 
 
 def _victims(manifest: Manifest, node: Manifest, before: State, budgeted: Collection[str]) -> list[Manifest]:
-    """The pods that kube-scheduler evicts on a node; empty where that makes no room.
+    """The pods that kube-scheduler evicts on a node; empty if evictions make no room.
 
-    All of lower priority, without those that can stay: pods of budgets are tried first, then by priority, then by age.
-    What a pod of this case needs, it finds or lacks on the node itself.
+    All pods of lower priority, except those that can stay: pods with budgets are tried first, then by priority, then by
+    age. What a pod of this case needs is decided by the node itself.
     """
     name = node["metadata"]["name"]
     company = [pod for pod in before.pods.values() if pod["spec"].get("nodeName") == name]
@@ -148,14 +148,14 @@ def _uid(pod: Manifest) -> str:
 
 
 def _started(pod: Manifest) -> float:
-    """Seconds since 1970; of a pod that has not started, infinity: kube-scheduler takes the time of its decision."""
+    """Seconds since 1970; infinity for a pod that has not started: kube-scheduler uses the time of its decision."""
     started = (pod.get("status") or {}).get("startTime")
     return datetime.datetime.fromisoformat(started).timestamp() if started else math.inf
 
 
 def _unclaimed(claims: Claims) -> str:
     if claims.preemption_choice == ANY_CHOICE:
-        return "which of several nodes' pods are evicted is not claimed (preemption.choice: any)"
+        return "the candidate does not claim which node's pods are evicted (preemption.choice: any)"
     return ""
 
 
@@ -168,8 +168,8 @@ CLAUSES = (
         "DefaultPreemption plugin: pickOneNodeForPreemption", judge_preemption_choice, features=FEATURE,
         needs=CHANGE_NODES | AUDIT, unclaimed=_unclaimed, stands_on=STEERED,
         hint=(
-            "Compare nodes by what is evicted there: violated budgets, highest priority, sum (2^31 added to each), "
-            "number, latest start; or claim `preemption: {choice: any}`."
+            "Compare nodes by their victims: violated budgets, highest priority, sum (2^31 added to each), number, "
+            "latest start; or claim `preemption: {choice: any}`."
         ),
     ),
 )  # fmt: skip

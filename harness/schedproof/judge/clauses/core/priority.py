@@ -1,4 +1,4 @@
-"""Which of the pods that wait gets the room that there is."""
+"""Which of the waiting pods get the free room."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
 def judge_priority_order(history: History, case: str) -> Finding:
-    """Where more pods waited than there was room for, those of the highest priorities were bound.
+    """If more pods waited than had room, the pods of the highest priorities were bound.
 
-    In each phase as many of the pods count as there was room for, in the order of their bindings: one that was bound,
-    and then evicted for a pod of a higher priority, had been taken first. Among those taken, order does not matter.
+    In each phase as many pods count as there was room for, in the order of their bindings: a pod that was bound and
+    then evicted for a pod of a higher priority was taken first. Among the taken pods, order does not matter.
     """
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
@@ -30,7 +30,7 @@ def judge_priority_order(history: History, case: str) -> Finding:
         room = _room(history, case, pods)
         ranks = [priority[pod.uid] for pod in by_priority]
         if not 0 < room < len(pods) or ranks[room - 1] == ranks[room]:
-            return invalid("no-choice", "there were no pods of different priorities for one place")
+            return invalid("no-choice", "there were no pods of different priorities that compete for one place")
         taken, deserving = bound[:room], by_priority[:room]
         passed_over = [pod for pod in deserving if pod not in taken]
         if passed_over:
@@ -45,11 +45,13 @@ def judge_priority_order(history: History, case: str) -> Finding:
         return finding
     if not phases:
         return invalid("not-tried", "no pods waited for the same room")
-    return passed(f"{len(contenders)} pods contended in {len(phases)} rounds, and the highest priorities were bound")
+    return passed(
+        f"{len(contenders)} pods competed in {len(phases)} rounds, and those of the highest priorities were bound"
+    )
 
 
 def _room(history: History, case: str, pods: list[TestPod]) -> int:
-    """How many of the pods were to be bound."""
+    """The number of pods that were expected to be bound."""
     uids = {pod.uid for pod in pods}
     return sum(one.outcome == "bound" and one.uid in uids for one in history.of(Expect, case))
 
@@ -61,7 +63,7 @@ CLAUSES = (
         "Kubernetes: PodSpec.priority; PrioritySort plugin", judge_priority_order, features=frozenset({"priority"}),
         stands_on=STEERED,
         hint=(
-            "List all waiting pods before the first decision, and take the one with the highest spec.priority (none: "
+            "List all pending pods before the first decision, and take the pod with the highest spec.priority (none: "
             "0)."
         ),
     ),

@@ -1,4 +1,4 @@
-"""What becomes of a scheduler whose watches end, or tell of versions that have grown by a digit."""
+"""Whether a scheduler recovers when its watches end, expire or deliver resourceVersions with another digit."""
 
 from __future__ import annotations
 
@@ -22,44 +22,44 @@ from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed
 
 MOST_VERSIONS = 20_000
-"""So many resourceVersions are used up at most until they get another digit: those of a fresh cluster have four.
+"""At most so many resourceVersions are consumed to reach another digit: a fresh cluster's have four digits.
 
-The digit after that would take half a minute of all processors.
+The next digit after that would take half a minute of all processors.
 """
 VERSIONS = 300
-"""So many are left for what happens before they grow: some five times as many as that takes."""
+"""So many are left for the case itself before the digit changes: about five times as many as it takes."""
 
 
 def versions_to(version: int) -> int:
-    """How many resourceVersions from this one it is to the next digit that leaves room for a case before it."""
+    """How many resourceVersions from this one it takes to the next digit that leaves room for a case before it."""
     return int(10 ** len(str(version + VERSIONS))) - version
 
 
 def judge_reconnect(history: History, case: str) -> Finding:
-    """After its connections had ended, pods were bound in time, and what had changed meanwhile was heeded."""
+    """After its connections had ended, pods were bound in time, by the state that had changed meanwhile."""
     cuts = [fault for fault in history.of(LineFault, case) if fault.line == "apiserver" and fault.on]
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         summary = f"after its connections to the apiserver had ended: {finding.summary}"
         return failed(finding.code, summary, **finding.evidence)
     if not any(cut.connections for cut in cuts):
-        return invalid("no-outage", "no connection of the candidate's came through the line that was cut")
+        return invalid("no-outage", "no connection of the candidate went through the line that was cut")
     return finding
 
 
 def judge_versions(history: History, case: str) -> Finding:
-    """What changed once resourceVersions had another digit was heeded, of nodes and of pods."""
+    """Changes of nodes and pods took effect after resourceVersions had gained a digit."""
     begin, end = history.span(case)
     events = [event for event in history.of(WatchEvent) if begin <= event.at <= end]
     alike = [kind for kind in ("nodes", "pods") if len({len(str(e.rv)) for e in events if e.resource == kind}) < 2]
     finding = judge_placement(history, case)
     if finding.outcome == "failed" and not alike:
-        return failed(finding.code, f"as resourceVersions had another digit: {finding.summary}", **finding.evidence)
+        return failed(finding.code, f"with another digit in resourceVersions: {finding.summary}", **finding.evidence)
     oldest = min((event.rv for event in events), default=0)
     if finding.outcome != "passed" or not alike:
         return finding
     if versions_to(oldest) > MOST_VERSIONS:
-        return not_claimed(f"resourceVersions of this cluster are too far from another digit by now: {oldest:,}")
+        return not_claimed(f"resourceVersions of this cluster are too far from another digit: {oldest:,}")
     return invalid("not-tried", f"resourceVersions of {', '.join(alike)} did not get another digit")
 
 
@@ -78,8 +78,8 @@ def judge_tokens(history: History, case: str) -> Finding:
         if finding.outcome == "failed":
             return finding
         if "found" in noted and not used:
-            return not_claimed("no request since its last start bore the token of its ServiceAccount's file")
-        return invalid("not-tried", "no token was seen to be refused")
+            return not_claimed("no request since its last start had the token of its ServiceAccount's file")
+        return invalid("not-tried", "no token was refused")
     if not borne.isdisjoint(noted["replaced"].credentials):
         if finding.outcome == "failed":
             summary = f"after the token of its ServiceAccount's file was replaced: {finding.summary}"
@@ -92,17 +92,17 @@ def judge_tokens(history: History, case: str) -> Finding:
     )
     if unauthorized:
         summary = (
-            "no request bore the new token of its ServiceAccount's file, and since the one before it is not valid any "
-            f"more, {unauthorized} were answered with 401 Unauthorized"
+            f"no request had the new token of its ServiceAccount's file; after the old token expired, {unauthorized} "
+            "requests got 401 Unauthorized"
         )
         return failed("token-not-read-again", summary, **finding.evidence)
     if finding.outcome == "failed":
         return finding
-    return not_claimed("only at its start did requests bear the token of its ServiceAccount's file")
+    return not_claimed("requests had the token of its ServiceAccount's file only at the start")
 
 
 _WATCH_HINT = (
-    "A watch may end at any time: resume it from the last resourceVersion; on 410, list anew and drop what is gone."
+    "A watch may end at any time: resume it from the last resourceVersion; on 410, list again and drop what is gone."
 )
 
 
@@ -121,8 +121,8 @@ CLAUSES = (
         "Kubernetes API concepts: 410 Gone, and watches end at any time; client-go: DeletedFinalStateUnknown",
         judge_reconnect, needs=SECOND_APISERVER | CHANGE_NODES | IDLE_NODES, stands_on=STEERED,
         hint=(
-            "On 410 Gone list anew, and drop what the list lacks; begin a watch anew also where it ends without an "
-            "error. In client-go, a DeleteFunc may be given a cache.DeletedFinalStateUnknown instead of the object."
+            "On 410 Gone list again, and drop what the list lacks; restart a watch that ends without an error too. In "
+            "client-go, a DeleteFunc may get a cache.DeletedFinalStateUnknown instead of the object."
         ),
     ),
     Clause(
@@ -131,8 +131,8 @@ CLAUSES = (
         "Kubernetes API concepts: resource versions are compared as numbers (KEP-5504), and by many not at all",
         judge_versions, needs=ADVANCE_VERSIONS | CHANGE_NODES, stands_on=STEERED,
         hint=(
-            "Take events in the order in which they come. If resourceVersions are compared at all, then as numbers, of "
-            "the same kind: as texts, 9999 is greater than 10000."
+            "Apply events in the order of their delivery. If resourceVersions are compared at all, then as numbers, "
+            "of the same kind: as texts, 9999 is greater than 10000."
         ),
     ),
     Clause(
@@ -142,8 +142,8 @@ CLAUSES = (
         "Kubernetes API concepts: a watch tells of every change; kubelets and controllers write to one object at once",
         judge_reconnect, needs=CUT_APISERVER | CHANGE_NODES | SEVERAL_NODES, stands_on=STEERED,
         hint=(
-            "Drop no event where a queue is full, and do not wait for an object to rest: keep the last revision of "
-            "each object, and let what waits look at that."
+            "Drop no event when a queue is full, and do not wait until an object stops changing: keep the last "
+            "revision of each object, and let pending decisions use it."
         ),
     ),
     Clause(
@@ -154,8 +154,8 @@ CLAUSES = (
         judge_tokens, needs=AUDIT | CUT_APISERVER,
         hint=(
             "A kubelet replaces /var/run/secrets/kubernetes.io/serviceaccount/token before it expires: read it again "
-            "each minute, as client-go does, and let all clients have what was read. A client that is given the token "
-            "as a text at its start has it for ever."
+            "each minute, as client-go does, in all clients. A client that gets the token as a text at its start "
+            "keeps the old one."
         ),
     ),
     Clause(

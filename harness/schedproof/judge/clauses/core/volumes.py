@@ -1,4 +1,4 @@
-"""Whether pods are where their volumes can be used, and their claims are bound before they are.
+"""Whether pods run where their volumes are usable, and their claims were bound before.
 
 Source: https://kubernetes.io/docs/concepts/storage/persistent-volumes/, the plugins VolumeBinding and VolumeZone.
 """
@@ -14,9 +14,9 @@ from schedproof.oracle.volumes import claim_names, is_bound
 
 
 def judge_volumes(history: History, case: str) -> Finding:
-    """No pod was bound to a node where a volume of its cannot be used, nor before each of its claims had a volume.
+    """No pod was bound to a node where one of its volumes is unusable, or before each of its claims had a volume.
 
-    A claim that waits for its first consumer is bound by the scheduler; a kubelet starts no pod whose claim is not.
+    The scheduler binds a claim that waits for its first consumer; a kubelet starts no pod with an unbound claim.
     """
     bound = [history.bindings[pod.uid] for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     users = [binding for binding in bound if claim_names(binding.manifest)]
@@ -29,16 +29,16 @@ def judge_volumes(history: History, case: str) -> Finding:
         return finding
     if not users:
         return invalid("not-tried", "no pod with a claim was bound")
-    return passed(f"{len(users)} pods were bound where their volumes can be used")
+    return passed(f"{len(users)} pods were bound where their volumes are usable")
 
 
 def _unbound_claim(history: History, binding: Binding) -> str:
-    """That a claim of a pod had no volume when the pod was bound; "" where each had one."""
+    """The sentence that a claim of a pod had no volume when the pod was bound; "" if each had one."""
     storage = history.world.storage(binding.rv - 1)
     for name in claim_names(binding.manifest):
         claim = storage.claims.get(name) if storage is not None else None
         if claim is not None and not is_bound(claim):
-            return f"{binding.pod} was bound to {binding.node} while its claim {name} was bound to no volume"
+            return f"{binding.pod} was bound to {binding.node} while its claim {name} had no volume"
     return ""
 
 
@@ -50,8 +50,8 @@ CLAUSES = (
         "Kubernetes: persistent volumes, node affinity and volume binding mode; VolumeBinding and VolumeZone plugins",
         judge_volumes, needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"volumes"}), stands_on=STEERED,
         hint=(
-            "Before a pod is bound: compare the node with node affinity and zone labels of its claims' volumes, and "
-            "bind claims whose class has the binding mode WaitForFirstConsumer."
+            "Before the Binding: compare the node with node affinity and zone labels of the claims' volumes, and bind "
+            "claims whose class has the binding mode WaitForFirstConsumer."
         ),
     ),
 )  # fmt: skip

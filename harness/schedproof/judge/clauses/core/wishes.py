@@ -1,4 +1,4 @@
-"""Whether pods are on the nodes that meet their preferences best, of those on which they fit: core/prefer-*."""
+"""Whether pods go to the feasible nodes that match their preferences best: core/prefer-*."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from schedproof.oracle.preferences import falls_short
 
 
 def judge_wishes(history: History, case: str) -> Finding:
-    """No probe landed on a node while another, on which it fits, meets one of its preferences better, and none worse.
+    """No probe went to a node if another feasible node matches one of its preferences better and none worse.
 
-    Which nodes are the best ones must have changed, and a random chooser must be wrong almost surely. A candidate that
-    reads traffic may have kept a probe from nodes that had just got another, if later ones, further apart, are right.
+    The best nodes must change during the case, and a random choice must fail almost surely. A candidate that reads
+    traffic may avoid a node that just got another probe, if later probes, further apart, are placed right.
     """
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -39,11 +39,12 @@ def judge_wishes(history: History, case: str) -> Finding:
             continue
         if _loses_scores(history):
             return not_claimed(
-                "an extender that filters whole nodes (nodeCacheCapable: false) takes from kube-scheduler's own "
-                f"plugins what they score by (kubernetes #141781): {ruling.binding.pod} went to {ruling.binding.node}"
+                "an extender that filters whole nodes (nodeCacheCapable: false) disables the scores of "
+                f"kube-scheduler's own plugins (kubernetes #141781): {ruling.binding.pod} went to "
+                f"{ruling.binding.node}"
             )
         better = " or ".join(sorted(best))
-        text = f"{ruling.binding.pod} went to {ruling.binding.node}, and its preferences are met better on {better}"
+        text = f"{ruling.binding.pod} went to {ruling.binding.node}, but its preferences are matched better on {better}"
         table = ruled_table(ruling, expected=min(best))
         return failed("preference-ignored", text, decisions=[table])
     odds = [(pod, len(best) / len(ruling.feasible)) for pod, ruling, best in probes]
@@ -51,19 +52,21 @@ def judge_wishes(history: History, case: str) -> Finding:
     if not probes or chance >= RANDOM_LIMIT:
         return invalid(
             "random-chooser-passes",
-            f"a random chooser would pass with probability {chance:.1e}",
+            f"a random choice would pass with probability {chance:.1e}",
         )
     if frozenset.intersection(*(best for _, _, best in probes)):
-        return invalid("best-node-unchanged", "one node was the best for all pods")
-    counts = f"; {len(left_out)} soon after others went elsewhere (network.own-placements)" if left_out else ""
+        return invalid("best-node-unchanged", "the same node was the best for all pods")
+    counts = (
+        f"; {len(left_out)} soon after other placements went elsewhere (network.own-placements)" if left_out else ""
+    )
     return passed(
-        f"{len(probes)} pods went to the nodes that they prefer; a random chooser passes with probability {chance:.1e}"
+        f"{len(probes)} pods went to the nodes that they prefer; a random choice passes with probability {chance:.1e}"
         + counts
     )
 
 
 def _best(ruling: Ruling) -> list[str]:
-    """The nodes on which the pod fits, without those of which another meets a preference better, and none worse."""
+    """The feasible nodes, without those for which another node matches a preference better, and none worse."""
     its = ruling.wishes
     return [
         node for node in ruling.feasible if not any(falls_short(its[node], its[other]) for other in ruling.feasible)
@@ -76,10 +79,10 @@ def _loses_scores(history: History) -> bool:
 
 
 def _outweighed(claims: Claims, cluster: RunCluster) -> str:
-    """Why what a candidate reads of traffic may count more than what a pod prefers."""
+    """Why the traffic readings of a candidate may outweigh the preferences of a pod."""
     if claims.network is None or set(cluster.capabilities) >= SCRIPTED_METRICS:
         return ""
-    return "its readings may count more, and without the capability scripted-metrics they cannot be made the same"
+    return "its readings may outweigh them, and without the capability scripted-metrics they cannot be made equal"
 
 
 _FEATURE = frozenset({"scoring"})
@@ -97,14 +100,14 @@ CLAUSES = (
         "A pod goes to the node where the weights of the matching preferred node affinity terms have the largest sum.",
         "Kubernetes: preferred node affinity; NodeAffinity plugin", judge_wishes, needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
-        hint="Per node, add up the weights of the preferred terms that match it: count no terms.",
+        hint="Per node, add up the weights of the preferred terms that match it: do not count terms.",
     ),
     Clause(
         "core/prefer-pod-affinity", "A pod goes to a node with pods that its preferred pod affinity matches.",
         "Kubernetes: preferred inter-pod affinity; InterPodAffinity plugin", judge_wishes,
         needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
-        hint="Per topology value, add up the weights of the preferred terms for each pod they mean.",
+        hint="Per topology value, add up the weights of the preferred terms for each pod that they match.",
     ),
     Clause(
         "core/prefer-pod-anti-affinity",
@@ -112,7 +115,7 @@ CLAUSES = (
         "Kubernetes: preferred inter-pod anti-affinity; InterPodAffinity plugin", judge_wishes,
         needs=_NEEDS, features=_FEATURE,
         obstacle=_outweighed,
-        hint="Take the weights of preferred anti-affinity away from what affinity gives.",
+        hint="Subtract the weights of preferred anti-affinity.",
     ),
     Clause(
         "core/prefer-spread", "With ScheduleAnyway, a pod goes to the topology domain with the fewest matching pods.",

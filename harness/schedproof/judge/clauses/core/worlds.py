@@ -1,4 +1,4 @@
-"""Random worlds: the placements of a search, of which those in the smallest failing world count."""
+"""`core/random-worlds`: the placements in generated worlds; those in the smallest failing world count."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.verdict import Finding
 
 _SHOWN = 700
-"""Characters of a world in words: the smallest one has fewer."""
+"""Characters of a world in words; only the smallest worlds are shorter."""
 
 
 def judge_worlds(history: History, case: str) -> Finding:
@@ -50,8 +50,8 @@ CLAUSES = (
         "In generated clusters, every pod is bound to a feasible node, and stays pending only if there is none.",
         "Kubernetes: the default Filter plugins", judge_worlds, needs=CHANGE_NODES, stands_on=STEERED,
         hint=(
-            "Compare the decision's table with the pod of the smallest world: each row says which rule keeps it off, "
-            "or none does. Repeat it with `schedproof replay ID`; its YAML is for kubectl."
+            "Compare the decision's table with the pod of the smallest world: each row says which rule excludes the "
+            "node, if any. Repeat it with `schedproof replay ID`; its YAML is for kubectl."
         ),
     ),
 )  # fmt: skip

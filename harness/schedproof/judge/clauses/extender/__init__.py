@@ -1,1 +1,1 @@
-"""Clauses about the answers of an extender, and about kube-scheduler while it gives none."""
+"""Clauses about an extender's responses, and about kube-scheduler while the extender does not respond."""

@@ -1,6 +1,6 @@
-"""`extender/answers`: over the whole run, no legitimate call of a configured verb is left without an answer.
+"""`extender/answers`: in the whole run, every call of a configured verb gets a response that kube-scheduler can use.
 
-kube-scheduler ignores a prioritize that fails, and tries again after the other verbs: no case would notice.
+kube-scheduler ignores a failed prioritize, and tries again after other failed verbs: no other clause would notice.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from schedproof.judge.rulings.extender_calls import (
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 _MARGIN = 1.0
-"""Seconds: the audit log, the watch and the tap see one event at different moments."""
+"""Seconds: the audit log, the watch and the tap see the same event at different times."""
 _SLOW = 1.0
-"""Seconds from which a Binding is slow: its client may have given up before it was carried out."""
+"""Seconds from which a Binding is slow: its client may have timed out before it was carried out."""
 
 
 def judge_answers(history: History, _case: str) -> Finding:
-    """Every call of kube-scheduler was answered with status 200 and what the verb asks for, or there was a reason."""
+    """Every call by kube-scheduler got status 200 and the verb's result, unless there was a reason for an error."""
     made = [(name, call) for name in VERBS for call in calls(history, name)]
     if not made:
         configured = ", ".join(name for name in VERBS if configuration(history).get(name))
@@ -55,32 +55,32 @@ def judge_answers(history: History, _case: str) -> Finding:
             logs=log_tails(history, _case_of(history, call)),
         )
     answered = Counter(name for name, _ in made)
-    return passed(", ".join(f"{name}: {answered[name]} calls answered" for name in VERBS if answered[name]))
+    return passed(", ".join(f"{name}: {answered[name]} calls got a response" for name in VERBS if answered[name]))
 
 
 def _case_of(history: History, call: ExtenderCall) -> str:
-    """The case in which a call began, or that was the last before it; "" before the first."""
+    """The case in which a call began, or the last case before it; "" before the first case."""
     begun = [r.case for r in history.of(CasePhase) if r.phase == "begin" and r.at <= call.begun]
     return str(begun[-1]) if begun else ""
 
 
 def _wrong(call: ExtenderCall, name: str) -> str:
-    """What is wrong with an answer, as kube-scheduler would have it; "" where nothing is.
+    """What is wrong with a response as kube-scheduler reads it; "" if nothing is.
 
-    Error in the answer to a filter is an answer: the pod waits, and says why.
+    Error in the response to a filter is correct: the pod waits, and its condition has the text.
     """
     text = flaw(call, name)
     if not text and name == "bindVerb" and call.error:
-        text = f"{call.request} answered Error: {call.error}"
+        text = f"the response to {call.request} has Error: {call.error}"
     return text
 
 
 _MADE_UP = "normalize/"
-"""The clauses of this profile make up readings: in some questions nodes have none, or no node has one."""
+"""The clauses of this profile generate readings: in some questions some nodes, or all, have none."""
 
 
 class _Excuses:
-    """Why a call may have been left without an answer."""
+    """Why a call may have no response."""
 
     def __init__(self, history: History) -> None:
         self._history = history
@@ -100,10 +100,10 @@ class _Excuses:
         return not unanswered(call) and self._has_no_readings(name, call)
 
     def _has_no_readings(self, name: str, call: ExtenderCall) -> bool:
-        """Whether it says by an error status what it claims to do without readings.
+        """Whether the error status is what the candidate claims to respond without readings.
 
-        503 says that there is no preference now; any other status from prioritize is an accident. A filter that may
-        keep pods waiting may do so by any error.
+        503 says that there is no preference now; any other status from prioritize is a fault. A filter that may keep
+        pods waiting may use any error.
         """
         if _case_of(self._history, call) not in self._without_readings:
             return False
@@ -114,7 +114,7 @@ class _Excuses:
         )
 
     def _refused(self, call: ExtenderCall) -> bool:
-        """Whether the Binding was refused, or took long, or its pod went away: to tell that is bind's task."""
+        """Whether the Binding was refused, or was slow, or its pod was deleted: bind must report that."""
         if not self._audited:
             return True
         if unanswered(call) and answered_in_time(self._history, call):
@@ -133,7 +133,7 @@ class _Excuses:
 
 
 def _stops(history: History) -> Iterator[tuple[float, float]]:
-    """When the harness stopped a part of the candidate, and when it had started it again."""
+    """When the harness stopped a part of the candidate, and when it had restarted it."""
     events = [record for record in history.of(ProcessEvent) if record.event in ("started", "stopped")]
     for number, event in enumerate(events):
         if event.event == "stopped":
@@ -149,6 +149,6 @@ CLAUSES = (
         "read.",
         "extender API: kube-scheduler ignores a prioritize that fails, and tries again after the other verbs",
         judge_answers, always=True,
-        hint="Answer every verb with 200 and its JSON in time; put problems into Error.",
+        hint="Respond to every verb with 200 and its JSON in time; put problems into Error.",
     ),
 )  # fmt: skip

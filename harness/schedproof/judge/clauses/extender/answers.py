@@ -1,6 +1,6 @@
-"""extender: the HTTP contract, from what went over the tapped line.
+"""The extender's HTTP contract, judged from the recorded requests and responses.
 
-Sources: k8s.io/kube-scheduler/extender/v1 (types) and pkg/scheduler/extender.go (what kube-scheduler makes of them).
+Sources: k8s.io/kube-scheduler/extender/v1 (types) and pkg/scheduler/extender.go (how kube-scheduler uses them).
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from schedproof.judge.rulings.extender_calls import (
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 _INCOMPLETE = "incomplete"
-"""How our calls say that they are valid JSON that lacks something: to be answered somehow, not to be refused."""
+"""The prefix of harness calls that send valid JSON with a missing field: any response is right, not only a refusal."""
 
 
 def judge_verbs_served(history: History, case: str) -> Finding:
-    """Every configured verb was called, and answered with status 200, in time, and in its shape."""
+    """Every configured verb was called, and responded with status 200, in time, and with the verb's type."""
     configured = [
         name for name in ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb") if configuration(history).get(name)
     ]
@@ -49,7 +49,7 @@ def judge_verbs_served(history: History, case: str) -> Finding:
         if made and not any(answered_in_time(history, call) for call in made):
             return failed(
                 "call-too-slow",
-                f"{name}: {described(made[0])} after {made[0].seconds:.1f} s, beyond its httpTimeout",
+                f"{name}: {described(made[0])} after {made[0].seconds:.1f} s, which exceeds its httpTimeout",
             )
         if not made:
             missing.append(name)
@@ -58,11 +58,11 @@ def judge_verbs_served(history: History, case: str) -> Finding:
         return finding
     if missing:
         return invalid("not-called", never_called(history, ", ".join(missing)))
-    return passed(f"{', '.join(configured)}: answered with 200 and what they ask for")
+    return passed(f"{', '.join(configured)}: responded with 200 and the verb's result")
 
 
 def judge_cache_mode(history: History, case: str) -> Finding:
-    """Filter answers were in the mode that the configuration claims: names where nodeCacheCapable, else nodes."""
+    """Filter responses were in the configured mode: names if nodeCacheCapable, otherwise nodes."""
     if not asking_verbs(history):
         return not_claimed(NOTHING_ASKED)
     mode = "names" if configuration(history).get("nodeCacheCapable") else "nodes"
@@ -70,13 +70,13 @@ def judge_cache_mode(history: History, case: str) -> Finding:
     made = filtered + calls(history, "prioritizeVerb", case)
     for call in made:
         if call.status != HTTPStatus.OK or call.error:
-            return failed("call-failed", f"asked with {call.mode or 'no nodes'}: {described(call)}")
+            return failed("call-failed", f"called with {call.mode or 'no nodes'}: {described(call)}")
     wrong = [call for call in filtered if call.answered_mode != mode and not _passed_none(call)]
     if wrong:
         wanted = "NodeNames" if mode == "names" else "Nodes"
         return failed(
             "wrong-cache-mode",
-            f"{described(wrong[0])}: expected {wanted}, as its configuration claims nodeCacheCapable "
+            f"{described(wrong[0])}: expected {wanted}, because its configuration has nodeCacheCapable "
             f"{str(mode == 'names').lower()}",
         )
     finding = judge_placement(history, case)
@@ -84,16 +84,16 @@ def judge_cache_mode(history: History, case: str) -> Finding:
         return finding
     if not made:
         return invalid("not-called", never_called(history, "it"))
-    return passed(f"{len(made)} calls answered in the mode that was asked for ({mode})")
+    return passed(f"{len(made)} calls got a response in the mode of the request ({mode})")
 
 
 def _passed_none(call: ExtenderCall) -> bool:
-    """Whether a filter has left out each node that it was asked about, so that it has none to list in either mode."""
+    """Whether a filter left out every node of the request, so that it lists none in either mode."""
     return not call.answered and {node.lower() for node in call.asked or ()} <= {*(call.failed or ())}
 
 
 def judge_filter_subset(history: History, case: str) -> Finding:
-    """Filter answered with nodes that it was asked about, each once."""
+    """Filter responses had nodes of the request only, each once."""
     if not configuration(history).get("filterVerb"):
         return not_claimed("no filterVerb is configured")
     made = calls(history, "filterVerb", case)
@@ -102,19 +102,19 @@ def judge_filter_subset(history: History, case: str) -> Finding:
         if invented := sorted(set(answered) - set(asked)):
             return failed(
                 "unasked-node",
-                f"filter for {call.pod} answered with {', '.join(invented[:3])}, which it was not asked about"
+                f"the response to filter for {call.pod} has {', '.join(invented[:3])}, which the request does not have"
                 + (": kube-scheduler binds the pod there" if call.answered_mode == "nodes" else ""),
             )
         if len(set(answered)) < len(answered):
-            return failed("duplicate-node", f"filter for {call.pod} answered with a node twice")
+            return failed("duplicate-node", f"the response to filter for {call.pod} has a node twice")
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
     if not made:
         return invalid("not-called", never_called(history, "filterVerb"))
     if not any(call.answered for call in made):
-        return invalid("empty-answers", "no filter call answered with nodes")
-    return passed(f"{len(made)} filter answers within what was asked")
+        return invalid("empty-answers", "no filter response had nodes")
+    return passed(f"{len(made)} filter responses had nodes of the request only")
 
 
 def judge_failed_reasons(history: History, _case: str) -> Finding:
@@ -130,8 +130,8 @@ def judge_failed_reasons(history: History, _case: str) -> Finding:
         if silent := [node for node in left if not call.failed.get(node.lower())]:
             return failed(
                 "no-failed-reason",
-                f"filter for {call.pod} left out {silent[0]} and gave no reason: the pod's condition cannot "
-                "say why it is not scheduled",
+                f"filter for {call.pod} left out {silent[0]} without a reason: the pod's condition cannot say why it "
+                "is not scheduled",
                 timeline=[f"{call.at:8.3f}s  {described(call)}"],
             )
     if not made:
@@ -142,7 +142,7 @@ def judge_failed_reasons(history: History, _case: str) -> Finding:
 
 
 def judge_idempotent(history: History, case: str) -> Finding:
-    """Filter was asked the same question three times, and no node was lost for having been asked about before."""
+    """The same filter request was sent three times, and no node was lost because it had been requested before."""
     if not configuration(history).get("filterVerb"):
         return not_claimed("no filterVerb is configured")
     if (finding := _answered(history, case)) is not None:
@@ -154,25 +154,25 @@ def judge_idempotent(history: History, case: str) -> Finding:
         if lost := sorted(first.difference(*others)):
             return failed(
                 "answers-differ",
-                f"filter for {made[0].pod} passed {', '.join(lost)} when it was asked first, and not when it was "
-                f"asked the same again ({len(others)} times)",
+                f"filter for {made[0].pod} passed {', '.join(lost)} for the first request, and not for the same "
+                f"request again ({len(others)} times)",
             )
-    return _unless_placement_fails(history, case, "questions, all the same,")
+    return _unless_placement_fails(history, case, "equal questions, repeated,")
 
 
 def judge_malformed(history: History, case: str) -> Finding:
-    """Each malformed call was answered with an error status, or 200 with Error; and it went on serving.
+    """Each malformed call got an error status, or 200 with Error, and the extender kept serving.
 
-    What is valid JSON and lacks a field may be answered in any way: only a connection that is dropped is wrong.
+    For valid JSON that lacks a field, any response is right: only a dropped connection is wrong.
     """
     made = [record for record in history.of(ExtenderCall, case) if record.by == "harness"]
     if not made:
         return invalid("not-tried", "no malformed call was made")
     for call in made:
-        where = f"{call.what} in place of the arguments of {call.verb}: {described(call)}"
+        where = f"{call.what} instead of the arguments of {call.verb}: {described(call)}"
         if call.what.startswith(_INCOMPLETE):
             if unanswered(call):
-                return failed("call-unanswered", f"{where}; expected any answer")
+                return failed("call-unanswered", f"{where}; expected a response of any kind")
             continue
         refused = call.status >= HTTPStatus.BAD_REQUEST and not unanswered(call)
         if not refused and not call.error:
@@ -183,11 +183,11 @@ def judge_malformed(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    return passed(f"{len(made)} malformed calls refused, and pods were scheduled after")
+    return passed(f"{len(made)} malformed calls were refused, and pods were scheduled afterwards")
 
 
 def judge_managed_resources(history: History, case: str) -> Finding:
-    """Pods that ask for what it manages were sent to it and bound; others were bound without it."""
+    """Pods that request a managed resource were sent to the extender and bound; other pods were bound without it."""
     config = configuration(history)
     if not config.get("managedResources"):
         return invalid("not-configured", "no managedResources are configured: its extender is called for every pod")
@@ -203,25 +203,25 @@ def judge_managed_resources(history: History, case: str) -> Finding:
     if not asking or not others:
         return invalid("not-tried", "the trial did not have pods of both kinds")
     if left := [pod for pod in asking if pod not in put]:
-        return invalid("not-called", f"kube-scheduler did not ask it about {left[0]}")
+        return invalid("not-called", f"kube-scheduler did not call it for {left[0]}")
     if asked := [pod for pod in others if pod in put]:
         return invalid(
             "unmanaged-pod-asked",
-            f"kube-scheduler asked it about {asked[0]}, which asks for nothing that it manages",
+            f"kube-scheduler called it for {asked[0]}, which requests no managed resource",
         )
     managed = ", ".join(resource["name"] for resource in config["managedResources"])
     return passed(
-        f"{len(asking)} pods that ask for {managed} were sent to the extender, {len(others)} others were not",
+        f"{len(asking)} pods that request {managed} were sent to the extender, {len(others)} others were not",
     )
 
 
 def judge_unknown_fields(history: History, case: str) -> Finding:
-    """Questions with fields that no version has yet were answered as others are."""
+    """Requests with fields that no version has got the same responses as other requests."""
     return _answered(history, case) or _unless_placement_fails(history, case, "questions with an unknown field")
 
 
 def judge_empty_nodes(history: History, case: str) -> Finding:
-    """Questions about no node had some answer, in which there was no node; and it went on."""
+    """Requests without nodes got a response without nodes, and the extender kept serving."""
     if not asking_verbs(history):
         return not_claimed(NOTHING_ASKED)
     for call in _own_calls(history, case):
@@ -229,18 +229,18 @@ def judge_empty_nodes(history: History, case: str) -> Finding:
         if unanswered(call):
             return failed(
                 "call-unanswered",
-                f"asked about no node, {described(call)}; expected any answer",
+                f"for a request without nodes, {described(call)}; expected a response of any kind",
             )
         if call.status == HTTPStatus.OK and named:
             return failed(
                 "unasked-node",
-                f"asked about no node, {call.request} answered with {', '.join(map(str, named[:3]))}",
+                f"the response to {call.request} has {', '.join(map(str, named[:3]))}, for a request without nodes",
             )
-    return _unless_placement_fails(history, case, "questions about no node")
+    return _unless_placement_fails(history, case, "questions without nodes")
 
 
 def judge_both_cache_modes(history: History, case: str) -> Finding:
-    """Whichever way nodes were given, it answered about the same ones, in the same way."""
+    """Requests with names and with whole nodes got results about the same nodes, in the mode of the request."""
     if (finding := _answered(history, case)) is not None:
         return finding
     filtered = [call for call in _own_calls(history, case) if verb(history, call) == "filterVerb"]
@@ -249,20 +249,19 @@ def judge_both_cache_modes(history: History, case: str) -> Finding:
             answered = call.answered_mode or "no nodes"
             return failed(
                 "wrong-cache-mode",
-                f"asked with {call.mode}, filter answered with {answered}",
+                f"called with {call.mode}, filter responded with {answered}",
             )
     for one, other in itertools.pairwise(filtered):
         if differ := sorted({*(one.answered or ())} ^ {*(other.answered or ())}):
             return failed(
                 "answers-differ",
-                f"filter passed {', '.join(differ)} only where it was asked with one of {one.mode} and "
-                f"{other.mode}",
+                f"filter passed {', '.join(differ)} only for one of the modes {one.mode} and {other.mode}",
             )  # fmt: skip
     return _unless_placement_fails(history, case, "questions in both modes")
 
 
 def judge_concurrent(history: History, case: str) -> Finding:
-    """Questions that came at the same time were all answered, each with nodes that it was about."""
+    """Concurrent requests all got responses, each with nodes of its own request."""
     if (finding := _answered(history, case)) is not None:
         return finding
     made = _own_calls(history, case)
@@ -271,17 +270,17 @@ def judge_concurrent(history: History, case: str) -> Finding:
         if others := sorted(named - {*(call.asked or ())}):
             return failed(
                 "unasked-node",
-                f"{call.request} for {call.pod} was asked about {', '.join(sorted(call.asked or ()))}, and answered "
-                f"with {', '.join(map(str, others))}, which another question was about at that time",
+                f"{call.request} for {call.pod} had {', '.join(sorted(call.asked or ()))}, and its response has "
+                f"{', '.join(map(str, others))}, nodes of another request in flight at that time",
             )
     begins = sorted((call.at - call.seconds, call.at) for call in made)
     if not any(second < ended for (_, ended), (second, _) in itertools.pairwise(begins)):
-        return invalid("not-tried", "no two questions were under way at the same time")
+        return invalid("not-tried", "no two questions were in flight at the same time")
     return _unless_placement_fails(history, case, "questions at the same time")
 
 
 def judge_large(history: History, case: str) -> Finding:
-    """A question about many nodes was answered in time, once at least, where one about two of them was."""
+    """A request with many nodes got a response in time at least once, if a request with two of them did."""
     if not asking_verbs(history):
         return not_claimed(NOTHING_ASKED)
     calls_by_verb: dict[str, list[ExtenderCall]] = {}
@@ -290,27 +289,29 @@ def judge_large(history: History, case: str) -> Finding:
     for name, made in calls_by_verb.items():
         few, many = ([call for call in made if call.what == what] for what in ("few nodes", "many nodes"))
         if any(flaw(call, verb(history, call)) or call.error for call in few):
-            return not_claimed(f"{described(few[0])}: the extender answers only about nodes that it knows from the API")
+            return not_claimed(
+                f"{described(few[0])}: the extender responds only about nodes that it knows from the API"
+            )
         wrong = [call for call in many if flaw(call, verb(history, call)) or call.error]
         if wrong:
             return failed(
                 "call-failed",
-                f"{name} about {len(wrong[0].asked or ())} nodes: {described(wrong[0])}",
+                f"{name} with {len(wrong[0].asked or ())} nodes: {described(wrong[0])}",
             )
         if many and not any(answered_in_time(history, call) for call in many):
             soonest = min(call.seconds for call in many)
             return failed(
                 "call-too-slow",
-                f"{name} about {len(many[0].asked or ())} nodes took {soonest:.1f} s, which is beyond its httpTimeout",
+                f"{name} with {len(many[0].asked or ())} nodes took {soonest:.1f} s, which exceeds its httpTimeout",
             )
-    return _unless_placement_fails(history, case, "questions about few and many nodes")
+    return _unless_placement_fails(history, case, "questions with few and with many nodes")
 
 
 def judge_healthz(history: History, case: str) -> Finding:
-    """Its health was asked for before and after a pod was scheduled: by `ready`, or /healthz where that is null."""
+    """The health path was requested before and after a pod was scheduled: `ready`, or /healthz if that is null."""
     asked = _own_calls(history, case)
     if not asked:
-        return invalid("not-tried", "its health was not asked for")
+        return invalid("not-tried", "its health path was not requested")
     for call in asked:
         if not HTTPStatus.OK <= call.status < HTTPStatus.MULTIPLE_CHOICES:
             how = f"answers {call.status}" if call.status else "does not answer"
@@ -323,7 +324,7 @@ def _own_calls(history: History, case: str) -> list[ExtenderCall]:
 
 
 def _answered(history: History, case: str) -> Finding | None:
-    """A finding where a question of the harness's own had no answer of the verb's shape, or where none is asked."""
+    """A finding if a question of the harness got no response of the verb's type, or if none was asked."""
     if not asking_verbs(history):
         return not_claimed(NOTHING_ASKED)
     for call in _own_calls(history, case):
@@ -348,74 +349,74 @@ CLAUSES = (
     Clause(
         "extender/verbs-served", "The extender responds to every configured verb.",
         "extender API: a 404 on prioritize is ignored by kube-scheduler", judge_verbs_served, needs=SEVERAL_NODES,
-        hint="Serve every verb of spec.extender.config under its path; kube-scheduler ignores a 404 silently.",
+        hint="Serve every verb of spec.extender.config on its path; kube-scheduler ignores a 404 silently.",
     ),
     Clause(
         "extender/filter-subset", "A filter response has only nodes of the request.",
         "extender API: ExtenderFilterResult", judge_filter_subset, needs=CHANGE_NODES, stands_on=STEERED,
-        hint="Answer filter with a subset of the nodes in the request.",
+        hint="Respond to filter with a subset of the nodes in the request.",
     ),
     Clause(
         "extender/cache-capable",
         "Responses have node names if the extender is configured as nodeCacheCapable, and whole nodes otherwise.",
         "extender API: nodeCacheCapable", judge_cache_mode,
-        hint="With nodeCacheCapable read and answer NodeNames, else Nodes.",
+        hint="With nodeCacheCapable read and return NodeNames, otherwise Nodes.",
     ),
     Clause(
         "extender/malformed",
         "A malformed request gets an error status, or 200 with Error, and the extender keeps serving; a request "
         "that only lacks a field gets any response.",
         "extender API: ExtenderFilterResult.Error", judge_malformed,
-        hint="Answer 400, or 200 with Error, to what cannot be parsed, and keep the connection's server alive.",
+        hint="Respond with 400, or 200 with Error, to unreadable requests, and keep the connection's server alive.",
     ),
     Clause(
         "extender/unknown-fields", "Unknown fields of a request, as a newer Kubernetes sends, change nothing.",
         "Kubernetes: API conventions, unknown fields", judge_unknown_fields, stands_on=STEERED,
-        hint="Read the fields that you need, and skip all others: no strict decoding.",
+        hint="Read the fields that you need, and ignore all others: no strict decoding.",
     ),
     Clause(
         "extender/empty-nodes",
         "A request without nodes gets a response without nodes, and the extender keeps serving.",
         "extender API: ExtenderArgs, whose lists may be empty", judge_empty_nodes, stands_on=STEERED,
-        hint="An empty list is no request for all nodes, and has no first element.",
+        hint="An empty list does not mean all nodes, and has no first element.",
     ),
     Clause(
         "extender/both-cache-modes", "A request with node names and a request with whole nodes get the same result.",
         "extender API: nodeCacheCapable, which each deployment configures", judge_both_cache_modes,
         needs=SEVERAL_NODES, features=frozenset({"both-cache-modes"}), stands_on=STEERED,
-        hint="Look which of NodeNames and Nodes the request has, and answer with the same one.",
+        hint="Check which of NodeNames and Nodes the request has, and respond with the same.",
     ),
     Clause(
         "extender/idempotent", "Filter changes no state: the same request gets the same response again.",
         "kube-scheduler: a pod is tried again after each failure", judge_idempotent, stands_on=STEERED,
-        hint="Reserve nothing when filter is asked: kube-scheduler asks again after each failure.",
+        hint="Reserve nothing in filter: kube-scheduler calls it again after each failure.",
     ),
     Clause(
         "extender/failed-reasons", "Filter gives a reason for each node that it leaves out.",
         "extender API: ExtenderFilterResult.FailedNodes", judge_failed_reasons, level="recommended", whole_run=True,
-        hint="Give each node that is left out a reason in FailedNodes, for the pod's condition.",
+        hint="Give a reason in FailedNodes for each node that is left out; it goes into the pod's condition.",
     ),
     Clause(
         "extender/healthz", "The health path responds with success while the extender serves.",
         "Kubernetes: liveness and readiness probes", judge_healthz, level="recommended",
-        hint="Serve /healthz, or name another path in spec.extender.ready; what was asked does not matter.",
+        hint="Serve /healthz, or set another path in spec.extender.ready; earlier requests must not matter.",
     ),
     Clause(
         "extender/concurrent", "Concurrent requests all get responses, each with the nodes of its own request.",
         "extender API: net/http, several schedulers and profiles", judge_concurrent, needs=SEVERAL_NODES,
         stands_on=STEERED,
-        hint="Keep what belongs to a request in local variables; guard what is shared by a lock.",
+        hint="Keep the data of a request in local variables; guard shared data by a lock.",
     ),
     Clause(
         "extender/large", "A request with 5,000 nodes gets a response within httpTimeout.",
         "Kubernetes: considerations for large clusters; Extender.httpTimeout", judge_large, stands_on=STEERED,
-        hint="One query for all nodes, and no loop over all nodes within a loop over all nodes.",
+        hint="Send one query for all nodes, and nest no loop over all nodes in another.",
     ),
     Clause(
         "extender/managed-resources",
         "Pods that request a managed resource are sent to the extender and bound; other pods are bound without it.",
         "kubescheduler.config.k8s.io: Extender.managedResources", judge_managed_resources,
         features=frozenset({"managed-resources"}), needs=CHANGE_NODES,
-        hint="Let pods through that ask for none of the managed resources.",
+        hint="Pass pods that request none of the managed resources.",
     ),
 )  # fmt: skip

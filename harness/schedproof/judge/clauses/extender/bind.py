@@ -1,4 +1,4 @@
-"""extender: what a verb that binds owes kube-scheduler, which takes an answer without Error for a bound pod.
+"""A verb that binds: kube-scheduler takes a response without Error as a bound pod.
 
 Source: `Bind` in pkg/scheduler/extender.go. kube-scheduler then assumes the pod on its node, and never tries it again.
 """
@@ -16,11 +16,11 @@ from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, pass
 
 _NAME = "bindVerb"
 _MARGIN = 1.0
-"""Seconds: the audit log and the tap see one event at different moments."""
+"""Seconds: the audit log and the tap see the same event at different times."""
 
 
 def judge_bind_binds(history: History, _case: str) -> Finding:
-    """In the whole run, each pod of which bind answered without an error was bound to the node that was asked for."""
+    """In the whole run, each pod for which bind responded without an error was bound to the requested node."""
     if (finding := _unconfigured(history)) is not None:
         return finding
     # (Recorded before the uid was, there is none.)
@@ -35,14 +35,14 @@ def judge_bind_binds(history: History, _case: str) -> Finding:
             where = f"it was bound to {binding.node}" if binding is not None else "it never was"
             return failed(
                 "false-bind-success",
-                f"bind for {call.pod} was asked for {call.node}, and answered without an error: {where}",
+                f"bind for {call.pod} was requested to {call.node}, and responded without an error: {where}",
                 timeline=[f"{call.at:8.3f}s  {described(call)}"],
             )
-    return passed(f"{len(made)} pods were bound to the node that was asked for")
+    return passed(f"{len(made)} pods were bound to the requested node")
 
 
 def judge_bind_error(history: History, case: str) -> Finding:
-    """Each bind whose Binding was refused, and not made by another attempt, was answered with an error."""
+    """Each bind whose Binding was refused, and not made by another attempt, responded with an error."""
     if (finding := _unconfigured(history)) is not None:
         return finding
     attempted = [(call, _attempts(history, call)) for call in calls(history, _NAME, case)]
@@ -51,7 +51,7 @@ def judge_bind_error(history: History, case: str) -> Finding:
         if _says_bound(call) and not any(attempt.succeeded for attempt in attempts):
             return failed(
                 "false-bind-success",
-                f"bind for {call.pod} answered without an error, although its Binding to {attempts[-1].node} was "
+                f"bind for {call.pod} responded without an error, although its Binding to {attempts[-1].node} was "
                 f"refused ({attempts[-1].code}): kube-scheduler takes the pod as bound, and never tries it again",
             )
     finding = judge_placement(history, case)
@@ -63,7 +63,7 @@ def judge_bind_error(history: History, case: str) -> Finding:
 
 
 def judge_bind_again(history: History, case: str) -> Finding:
-    """A pod that was bound was asked to be bound again: it was answered, and to another node with an error."""
+    """Bind was called again for a bound pod: it responded, and with an error for another node."""
     if (finding := _unconfigured(history)) is not None:
         return finding
     finding = judge_placement(history, case)
@@ -73,14 +73,14 @@ def judge_bind_again(history: History, case: str) -> Finding:
     bound = {pod.uid: history.bindings[pod.uid].node for pod in history.test_pods(case) if pod.uid in history.bindings}
     asked = [(call, bound[call.uid]) for call in made if call.uid in bound]
     if {call.node == node for call, node in asked} != {True, False}:
-        return invalid("not-tried", "no bound pod was asked to be bound to its node, and to another")
+        return invalid("not-tried", "no bind was called for a bound pod, to its node and to another")
     for call, node in asked:
-        where = f"bind for {call.pod}, which is on {node}, to {call.node}: {described(call)}"
+        where = f"bind for {call.pod}, which is bound to {node}, to {call.node}: {described(call)}"
         if unanswered(call):
-            return failed("call-unanswered", f"{where}; expected any answer")
+            return failed("call-unanswered", f"{where}; expected a response of any kind")
         if call.node != node and _says_bound(call):
-            return failed("false-bind-success", f"{where}; expected an error: it is not on that node")
-    return passed(f"{len(asked)} repeated calls of bind changed nothing, and were answered")
+            return failed("false-bind-success", f"{where}; expected an error: the pod is not on that node")
+    return passed(f"{len(asked)} repeated calls of bind changed nothing, and got a response")
 
 
 def _unconfigured(history: History) -> Finding | None:
@@ -88,7 +88,7 @@ def _unconfigured(history: History) -> Finding | None:
 
 
 def _says_bound(call: ExtenderCall) -> bool:
-    """Whether kube-scheduler takes the pod for bound."""
+    """Whether kube-scheduler takes the pod as bound."""
     return call.status == HTTPStatus.OK and not call.error and not call.unreadable
 
 
@@ -102,14 +102,13 @@ CLAUSES = (
     Clause(
         "extender/bind-binds", "If bind responds without an error, the pod is bound to the requested node.",
         "extender API: ExtenderBindingResult", judge_bind_binds, whole_run=True,
-        hint="Post the Binding to the node of the request, and answer once the apiserver has.",
+        hint="Post the Binding to the node of the request, and respond after the apiserver has.",
     ),
     Clause(
         "extender/bind-error", "If a Binding is refused, the response to bind has the error.",
         "extender API: ExtenderBindingResult.Error", judge_bind_error, needs=HOLD_BINDINGS | AUDIT,
         hint=(
-            "Put the apiserver's refusal into Error: kube-scheduler then frees the pod's place, and tries the pod "
-            "again."
+            "Put the apiserver's refusal into Error: kube-scheduler then forgets the assumed pod, and tries it again."
         ),
     ),
     Clause(
@@ -117,6 +116,6 @@ CLAUSES = (
         "Binding a bound pod again changes nothing and gets a response; binding it to another node gets an error.",
         "Kubernetes: a second Binding is refused with 409 (pods/binding, assignPod)", judge_bind_again,
         needs=SEVERAL_NODES,
-        hint="A 409 from the apiserver is an error, unless the pod is on the node that was asked for.",
+        hint="A 409 from the apiserver is an error, unless the pod is on the requested node.",
     ),
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""extender: what becomes of pods while kube-scheduler cannot reach the extender, or gets no answer from it.
+"""What happens to pods while kube-scheduler cannot reach the extender, or gets no response from it.
 
-Source: pkg/scheduler/extender.go and schedule_one.go. An error of filter or bind fails the pod's attempt, but for an
-extender that is `ignorable`; an error of prioritize is ignored. Beyond httpTimeout an answer is an error.
+Source: pkg/scheduler/extender.go and schedule_one.go. An error of filter or bind fails the pod's attempt, unless the
+extender is `ignorable`; an error of prioritize is ignored. A response after httpTimeout is an error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, pass
 
 
 def judge_required(history: History, case: str) -> Finding:
-    """As `judge_outage`, where pods have to wait for the extender."""
+    """As `judge_outage`, if pods have to wait for the extender."""
     if not is_needed(configuration(history)):
         return not_claimed(
             "by its configuration pods do not wait: it is ignorable, or has neither filterVerb nor bindVerb"
@@ -36,18 +36,18 @@ def judge_required(history: History, case: str) -> Finding:
 
 
 def judge_ignorable(history: History, case: str) -> Finding:
-    """As `judge_outage`, where pods are claimed not to wait for the extender."""
+    """As `judge_outage`, if the candidate claims that pods do not wait for the extender."""
     if is_needed(configuration(history)):
         return failed(
             "claim-contradicts-config",
-            "the feature ignorable is claimed, and by its configuration pods wait while it is down: ignorable "
-            "is not true",
+            "the feature ignorable is claimed, but by the configuration pods wait while it is down: ignorable is not "
+            "true",
         )
     return judge_outage(history, case)
 
 
 def judge_outage(history: History, case: str) -> Finding:
-    """While the extender was broken, pods waited or were bound, as configured; afterwards it was asked again."""
+    """While the extender was broken, pods waited or were bound, as configured; afterwards it was called again."""
     names = cycle_verbs(history)
     if not names:
         return not_claimed(ONLY_PREEMPT)
@@ -60,7 +60,7 @@ def judge_outage(history: History, case: str) -> Finding:
         if binding is not None and any(begin <= binding.at < end for begin, end in outages):
             return failed(
                 "bound-during-outage",
-                f"{pod.name} was bound to {binding.node} while the extender was broken, and it is not ignorable",
+                f"{pod.name} was bound to {binding.node} while the extender was broken, although it is not ignorable",
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -75,13 +75,13 @@ def judge_outage(history: History, case: str) -> Finding:
     if again and all(wrong for _, wrong in again):  # pods that do not wait for it do not show that it is gone for good
         last, wrong = again[-1]
         code = "call-unanswered" if unanswered(last) else "call-failed"
-        return failed(code, f"asked again after the outage, no call of it succeeded: {wrong}")
+        return failed(code, f"no call of it succeeded after the outage: {wrong}")
     became = "waited, and were bound afterwards" if needed else "were bound all the same"
-    return passed(f"{len(pods)} pods {became}, and it was asked again")
+    return passed(f"{len(pods)} pods {became}, and it was called again")
 
 
 def _bound_by_itself(history: History, pods: Sequence[TestPod], since: float) -> bool:
-    """Whether an extender that binds has bound one of these pods since some moment."""
+    """Whether an extender with a bindVerb has bound one of these pods since some time."""
     own = history.run.users.candidate[:1]
     return bool(configuration(history).get("bindVerb")) and any(
         attempt.succeeded and attempt.user in own and attempt.received > since
@@ -94,7 +94,7 @@ CLAUSES = (
     Clause(
         "extender/required-down", "While the extender is down, pods wait; once it is back, they are scheduled.",
         "kubescheduler.config.k8s.io: Extender.ignorable (false)", judge_required,
-        hint="Accept connections at any time: kube-scheduler makes new ones after an outage.",
+        hint="Accept connections at any time: kube-scheduler opens new ones after an outage.",
     ),
     Clause(
         "extender/ignorable-down",
@@ -106,6 +106,6 @@ CLAUSES = (
         "extender/slow",
         "An extender that exceeds httpTimeout counts as down; once it responds again, pods are scheduled.",
         "kubescheduler.config.k8s.io: Extender.httpTimeout", judge_outage,
-        hint="Set httpTimeout to a few seconds: until then the pod at hand, and all behind it, wait.",
+        hint="Set httpTimeout to a few seconds: until then the current pod, and all pods behind it, wait.",
     ),
 )  # fmt: skip

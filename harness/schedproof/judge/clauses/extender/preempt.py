@@ -1,10 +1,10 @@
-"""What an extender makes of the victims that kube-scheduler has chosen: extender/preempt.
+"""How an extender changes the victims that kube-scheduler proposes: extender/preempt.
 
 Source: ProcessPreemption and convertToVictims in pkg/scheduler/extender.go, callExtenders in
-pkg/scheduler/framework/preemption. Its answer names victims by their uids, in whichever way it was asked. It may leave
-out nodes, and have other pods of a node go; kube-scheduler gives up the whole preemption where a node has no victims,
-or where a victim is not on its node. Of several nodes that are left kube-scheduler takes that with the fewest
-NumPDBViolations, as the answer has them.
+pkg/scheduler/framework/preemption. The response names victims by their uids, whatever the mode of the request. It may
+leave out nodes, and name other pods of a node; kube-scheduler gives up the whole preemption if a node has no victims,
+or if a victim is not on its node. Of several remaining nodes kube-scheduler takes the node with the fewest
+NumPDBViolations of the response.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _UNUSABLE = "unusable-victims"
 
 
 def judge_preempt(history: History, case: str) -> Finding:
-    """Each answer named nodes that were offered, each with pods of lower priority on it; and the pod was bound."""
+    """Each response had nodes of the request, each with pods of lower priority on it, and the preemptor was bound."""
     if not configuration(history).get("preemptVerb"):
-        return invalid("not-configured", "no preemptVerb is configured: its extender is not asked about victims")
+        return invalid("not-configured", "no preemptVerb is configured: its extender is not called about victims")
     made = calls(history, "preemptVerb", case)
     for call in made:
         if text := flaw(call, "preemptVerb"):
@@ -36,7 +36,7 @@ def judge_preempt(history: History, case: str) -> Finding:
     if made and (left := next((pod for pod in preemptors if pod.uid not in history.bindings), None)):
         return failed(
             "preemptor-not-bound",
-            f"{left.name} was not bound, although {_offered(made)} nodes were offered on which others can make room; "
+            f"{left.name} was not bound, although {_offered(made)} nodes were offered where evictions make room; "
             f"{described(made[-1])}",
         )
     finding = judge_placement(history, case)
@@ -45,7 +45,7 @@ def judge_preempt(history: History, case: str) -> Finding:
     if not made or not preemptors:
         return invalid("not-called", never_called(history, "preemptVerb"))
     return passed(
-        f"{len(made)} answers about victims on {_offered(made)} nodes were legal; {len(preemptors)} pods were bound",
+        f"{len(made)} responses about victims on {_offered(made)} nodes were legal; {len(preemptors)} pods were bound",
     )
 
 
@@ -54,13 +54,13 @@ def _offered(made: Sequence[ExtenderCall]) -> int:
 
 
 def _illegal(history: History, call: ExtenderCall) -> tuple[str, str] | None:
-    """The code, and why an answer is none that kube-scheduler can use; None where it is."""
+    """The code, and why kube-scheduler cannot use a response; None if it can."""
     asked, answered = call.victims_asked, call.victims_answered
     preemptor = next((pod for pod in history.test_pods() if pod.name == call.pod), None)
-    where = f"{call.request} for {call.pod} answered with"
+    where = f"the response to {call.request} for {call.pod} has"
     for node, victims in answered.items():
         if node not in asked:
-            return "unasked-node", f"{where} {node}, which it was not asked about"
+            return "unasked-node", f"{where} {node}, which the request does not have"
         if not victims and not configuration(history).get("ignorable"):
             return _UNUSABLE, f"{where} no victim on {node}: kube-scheduler gives up the preemption"
         for uid in victims:
@@ -72,7 +72,7 @@ def _illegal(history: History, call: ExtenderCall) -> tuple[str, str] | None:
 
 
 def _lost_violations(call: ExtenderCall) -> str:
-    """Which two nodes, of unchanged victims, are not told apart any more by NumPDBViolations; "" where all are."""
+    """The two nodes with unchanged victims whose NumPDBViolations no longer differ; "" if all do."""
     same = [node for node, uids in call.victims_answered.items() if set(uids) == set(call.victims_asked[node])]
     asked = {node: call.violations_asked.get(node, 0) for node in same}
     answered = {node: call.violations_answered.get(node, 0) for node in same}
@@ -81,14 +81,14 @@ def _lost_violations(call: ExtenderCall) -> str:
             if asked[better] < asked[worse] and answered[better] >= answered[worse]:
                 return (
                     f"NumPDBViolations {answered[worse]} on {worse} and {answered[better]} on {better}, with the same "
-                    f"victims as it was asked about, where they were {asked[worse]} and {asked[better]}: "
-                    f"kube-scheduler does not see whose victims a PodDisruptionBudget protects"
+                    f"victims as in the request, where they were {asked[worse]} and {asked[better]}: kube-scheduler "
+                    "does not see whose victims a PodDisruptionBudget protects"
                 )
     return ""
 
 
 def _not_a_victim(history: History, uid: str, node: str, preemptor: TestPod | None) -> str:
-    """Why a pod that was not offered cannot be a victim; "" where it can be one."""
+    """Why a pod that was not offered cannot be a victim; "" if it can."""
     pod = history.manifests.get(uid)
     if pod is None or pod["spec"].get("nodeName") != node:
         return "which is the uid of no pod on that node"
@@ -105,8 +105,8 @@ CLAUSES = (
         "extender API: ExtenderPreemptionResult; ProcessPreemption", judge_preempt, needs=CHANGE_NODES,
         features=frozenset({"preempt"}),
         hint=(
-            "Answer NodeNameToMetaVictims with metadata.uid of each victim, on nodes of the request; leave out a node, "
-            "not its victims."
+            "Return NodeNameToMetaVictims with metadata.uid of each victim, on nodes of the request; to spare a "
+            "node's pods, leave out the node, not its victims."
         ),
     ),
 )  # fmt: skip

@@ -1,8 +1,7 @@
-"""extender: what prioritize answers, as kube-scheduler adds it up.
+"""The responses of prioritize, as kube-scheduler adds them up.
 
-Source: prioritizeNodes in pkg/scheduler/schedule_one.go. A host that is left out counts 0, one that is given twice
-counts twice, one that was not asked about is ignored; nothing is clamped; and an answer that cannot be read scores
-nothing.
+Source: prioritizeNodes in pkg/scheduler/schedule_one.go. A host that is left out counts 0, a repeated host counts
+twice, an unknown host is ignored; nothing is clamped; and an unreadable response scores nothing.
 """
 
 from __future__ import annotations
@@ -21,39 +20,40 @@ from schedproof.judge.rulings.late import LATE, LateDecisions
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 _HIGHEST = 10
-"""MaxExtenderPriority. Nothing checks it: a score of 1000 wins outright."""
+"""MaxExtenderPriority. Nothing enforces it: a score of 1000 beats all other scores."""
 _NAME = "prioritizeVerb"
 _UNCONFIGURED = "no prioritizeVerb is configured"
 
 
 def judge_score_range(history: History, case: str) -> Finding:
-    """All scores were integers from 0 to 10, also for more nodes than there are scores."""
+    """All scores were integers from 0 to 10, even for more nodes than there are scores."""
     if not configuration(history).get(_NAME):
         return not_claimed(_UNCONFIGURED)
     made = calls(history, _NAME, case)
     for call in made:
         if call.scores is None and not _unread(call):
-            return failed("call-failed", f"{described(call)}: that is no HostPriorityList")
+            return failed("call-failed", f"{described(call)}: that is not a HostPriorityList")
         for host, score in call.scores or ():
             if score is not None and not (_is_integer(score) and 0 <= score <= _HIGHEST):
                 return failed(
                     "score-out-of-range",
                     f"{host} got the score {score} for {call.pod}; expected an integer from 0 to {_HIGHEST}: "
-                    "kube-scheduler takes what is beyond as it is, and one number that is no integer voids the answer",
+                    "kube-scheduler does not clamp larger scores, and a single number that is not an integer makes "
+                    "the response unreadable",
                 )
     if (finding := _unproved(history, case, made)) is not None:
         return finding
     most = max(len(call.asked or ()) for call in made)
     if most <= _HIGHEST + 1:
         return invalid("too-few", f"it never scored more than {most} nodes at once")
-    return passed(f"{_counted(made)}, of up to {most} nodes, within 0 and {_HIGHEST}")
+    return passed(f"{_counted(made)}, of up to {most} nodes, between 0 and {_HIGHEST}")
 
 
 def judge_complete(history: History, case: str) -> Finding:
-    """Nodes had a score, or were left out as those that have none: no node that is left out deserved one.
+    """Nodes had a score, or were left out because their score is 0.
 
-    To leave out nodes that would have 0 is the same to kube-scheduler. Where readings are claimed, a node that is left
-    out is not quieter than one with a score above 0; and where readings differ, something has one.
+    For kube-scheduler a node that is left out is a node with the score 0. If readings are claimed, such a node is not
+    quieter than a node with a score above 0; and if readings differ, some node has a score.
     """
     if not configuration(history).get(_NAME):
         return not_claimed(_UNCONFIGURED)
@@ -78,21 +78,21 @@ def judge_integers(history: History, _case: str) -> Finding:
                 return failed(
                     "score-not-integer",
                     f"{host} got the score {score!r} for {call.pod}: kube-scheduler cannot read it, and drops all "
-                    f"{len(call.scores or ())} scores of the answer",
+                    f"{len(call.scores or ())} scores of the response",
                     **_evidence(call),
                 )
     return _of_the_run(history, made)
 
 
 def judge_no_duplicates(history: History, _case: str) -> Finding:
-    """No answer of the run scored a node twice."""
+    """No response of the run scored a node twice."""
     made = calls(history, _NAME)
     for call in made:
         hosts = [host for host, _ in call.scores or ()]
         if twice := sorted({str(host) for host in hosts if hosts.count(host) > 1}):
             return failed(
                 "duplicate-node",
-                f"{twice[0]} is scored {hosts.count(twice[0])} times for {call.pod}: kube-scheduler adds that up",
+                f"{twice[0]} is scored {hosts.count(twice[0])} times for {call.pod}: kube-scheduler adds the scores up",
                 **_evidence(call),
             )
     return _of_the_run(history, made)
@@ -103,12 +103,12 @@ def _is_integer(score: Any) -> bool:
 
 
 def _unread(call: ExtenderCall) -> bool:
-    """Whether its status alone keeps kube-scheduler from reading an answer."""
+    """Whether the status alone keeps kube-scheduler from reading a response."""
     return call.status != HTTPStatus.OK
 
 
 def _wrongly_left_out(history: History, case: str, call: ExtenderCall) -> str:
-    """Which node an answer has left out although it deserved a score; "" where none."""
+    """The sentence that a response left out a node whose score is above 0; "" if none did."""
     traffic, claims = _traffic(history, case, call), history.claims.network
     if flaw(call, _NAME) or claims is None or not traffic:
         return ""
@@ -128,7 +128,7 @@ def _wrongly_left_out(history: History, case: str, call: ExtenderCall) -> str:
     if traffic[quiet] * (1 + claims.resolution) < traffic[loud]:
         return (
             f"prioritize for {call.pod} scored {len(above)} of {len(asked)} nodes, and not {quiet} "
-            f"({traffic[quiet]:,.0f} B/s), but {loud} ({traffic[loud]:,.0f} B/s): what is left out counts 0"
+            f"({traffic[quiet]:,.0f} B/s), but {loud} ({traffic[loud]:,.0f} B/s): a node that is left out counts 0"
         )
     return ""
 
@@ -139,9 +139,9 @@ def _traffic(history: History, case: str, call: ExtenderCall) -> Mapping[str, fl
 
 
 def _just_used(history: History, call: ExtenderCall) -> set[str]:
-    """Nodes whose score may count pods that no reading could show yet when it was asked.
+    """Nodes whose score may count pods that no reading could show yet at the time of the call.
 
-    An extender is not told where a pod went: it may take the node for it that it scored highest.
+    An extender does not learn where a pod went: it may assume the node that it scored highest.
     """
     network = history.claims.network
     if network is None or network.own_placements == "ignored":
@@ -158,7 +158,7 @@ def _favoured(call: ExtenderCall) -> set[str]:
 
 
 def _unproved(history: History, case: str, made: list[ExtenderCall]) -> Finding | None:
-    """What keeps a case from showing anything about scores: no questions, or no answers that count."""
+    """Why a case shows nothing about scores: no questions, or no usable responses."""
     flaws = [text for call in made if (text := flaw(call, _NAME))]
     if flaws:
         return failed(
@@ -172,7 +172,7 @@ def _unproved(history: History, case: str, made: list[ExtenderCall]) -> Finding 
         return invalid("not-called", never_called(history, _NAME))
     asked = {call.pod for call in made}
     if missing := [pod.name for pod in history.test_pods(case, "probe") if pod.name not in asked]:
-        return invalid("not-called", f"kube-scheduler asked for no scores for {missing[0]}")
+        return invalid("not-called", f"kube-scheduler requested no scores for {missing[0]}")
     return None
 
 
@@ -188,7 +188,7 @@ def _counted(made: list[ExtenderCall]) -> str:
     asked = sum(len(call.asked or ()) for call in made)
     scored = sum(len({host for host, _ in call.scores or ()} & set(call.asked or ())) for call in made)
     left = f"; {asked - scored} were left out, which counts 0" if scored < asked else ""
-    return f"{len(made)} answers with scores for {scored} of {asked} nodes{left}"
+    return f"{len(made)} responses with scores for {scored} of {asked} nodes{left}"
 
 
 def _evidence(call: ExtenderCall) -> dict[str, Any]:
@@ -204,19 +204,19 @@ CLAUSES = (
     Clause(
         "extender/prioritize-complete",
         "Every node gets a score; only nodes with the score 0 may be left out.",
-        "extender API: HostPriorityList; kube-scheduler takes a host that is left out for 0", judge_complete,
+        "extender API: HostPriorityList; kube-scheduler counts a host that is left out as 0", judge_complete,
         needs=IDLE_NODES,
         hint="Return a HostPriority for each node of the request.",
     ),
     Clause(
         "extender/prioritize-integers", "All scores are integers: a single float makes the whole response unreadable.",
         "extender API: HostPriority.Score is an int64", judge_integers, needs=SEVERAL_NODES, whole_run=True,
-        hint="Round scores: one float makes kube-scheduler drop the whole answer.",
+        hint="Round scores: a single float makes kube-scheduler drop the whole response.",
     ),
     Clause(
         "extender/prioritize-no-duplicates",
         "No node is scored twice in a response: kube-scheduler adds the scores up.",
         "extender API: HostPriorityList", judge_no_duplicates, needs=SEVERAL_NODES, whole_run=True,
-        hint="Return each host once: its scores are added up.",
+        hint="Return each host once: kube-scheduler adds its scores up.",
     ),
 )  # fmt: skip

@@ -1,7 +1,7 @@
-"""Whether an extender that is configured with HTTPS speaks nothing else: extender/tls.
+"""Whether an extender that is configured with HTTPS serves nothing else: extender/tls.
 
 Source: `enableHTTPS` and `tlsConfig` of kubescheduler.config.k8s.io, makeTransport in pkg/scheduler/extender.go. An
-extender sees whole pods and, with a bindVerb, binds them: reaching its port must not be enough to get an answer.
+extender sees whole pods and, with a bindVerb, binds them: reaching its port must not be enough to get a response.
 """
 
 from __future__ import annotations
@@ -16,40 +16,40 @@ from schedproof.judge.rulings.extender_calls import NOTHING_ASKED, asking_verbs,
 from schedproof.judge.verdict import Finding, failed, invalid, not_claimed, passed
 
 AS_CONFIGURED, PLAIN, WITHOUT_CERTIFICATE = "as configured", "over plain HTTP", "without a certificate"
-"""How the harness has asked the extender a question."""
+"""How the harness sent a question to the extender."""
 _MUTUAL = "mutual-tls"
 
 
 def judge_tls(history: History, case: str) -> Finding:
-    """A question was answered over HTTPS, by the configured certificates, and not over plain HTTP.
+    """A question got a response over HTTPS, with the configured certificates, and none over plain HTTP.
 
-    Where `mutual-tls` is claimed, it was not answered to a client without a certificate either.
+    If `mutual-tls` is claimed, a client without a certificate got none either.
     """
     if not asking_verbs(history):
         return not_claimed(f"{NOTHING_ASKED}: there is no question that changes nothing")
     asked = {record.how: record for record in history.of(TransportTried, case)}
     if not asked:
-        return invalid("not-tried", "no question was asked past kube-scheduler")
+        return invalid("not-tried", "no question was sent past kube-scheduler")
     if not configuration(history).get("enableHTTPS"):
         return failed(
             "not-configured",
-            "the feature tls is claimed, and enableHTTPS is not set: kube-scheduler speaks plain HTTP to it",
+            "the feature tls is claimed, but enableHTTPS is not set: kube-scheduler sends it plain HTTP",
         )
     if not _answered(asked[AS_CONFIGURED]):
         code = "call-failed" if asked[AS_CONFIGURED].status else "call-unanswered"
         said = _said(asked[AS_CONFIGURED])
-        return failed(code, f"a question over HTTPS, by its tlsConfig, had {said}")
+        return failed(code, f"a question over HTTPS, with its tlsConfig, had {said}")
     refused = [PLAIN, WITHOUT_CERTIFICATE] if _MUTUAL in history.claims.features else [PLAIN]
     for how in refused:
         if _answered(asked[how]):
             return failed(
                 "insecure-call-answered",
-                f"a question {how} was answered ({_said(asked[how])})",
+                f"a question {how} got a response ({_said(asked[how])})",
             )
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
-    return passed(f"answered over HTTPS; refused: questions {', '.join(refused)}")
+    return passed(f"responded over HTTPS; refused: questions {', '.join(refused)}")
 
 
 def _answered(record: TransportTried) -> bool:
@@ -67,6 +67,6 @@ CLAUSES = (
         "a certificate.",
         "kubescheduler.config.k8s.io: Extender.enableHTTPS, tlsConfig", judge_tls, features=frozenset({"tls"}),
         also=frozenset({_MUTUAL}),
-        hint="Serve TLS on the port, with nothing beside it; to see clients' certificates, require and verify them.",
+        hint="Serve only TLS on the port; for mutual TLS, require and verify client certificates.",
     ),
 )  # fmt: skip

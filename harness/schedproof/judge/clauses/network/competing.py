@@ -1,7 +1,7 @@
-"""Does the quietest node get the pod where something competes with traffic: free room, preferences, many other nodes?
+"""Whether the quietest node gets the pod if free resources, preferences or many other nodes compete with traffic.
 
-`claims.network.priority` says whether traffic comes first. A candidate that claims so is held to it on nodes that
-differ in what kube-scheduler's default plugins score as well: what is free (NodeResourcesFit,
+`claims.network.priority` says whether traffic comes first. If it does, the candidate must prefer the quietest node also
+among nodes that differ in what kube-scheduler's default plugins score: free resources (NodeResourcesFit,
 NodeResourcesBalancedAllocation), PreferNoSchedule taints (TaintToleration), preferred node and pod affinity, spread,
 images (ImageLocality).
 """
@@ -17,16 +17,16 @@ from schedproof.judge.rulings.ruling import rule_binding
 from schedproof.judge.verdict import Finding, invalid
 
 MANY = 24
-"""Nodes: more than schedulers commonly look at before they choose (5, 10, 16, 20)."""
+"""Nodes: more than the number at which schedulers commonly stop looking (5, 10, 16, 20)."""
 
 
 def judge_before_others(history: History, case: str) -> Finding:
-    """All probes landed on the quietest node, which two nodes were in turn, whatever else spoke for the others."""
+    """All probes went to the quietest node, which two nodes were in turn, whatever favored the other nodes."""
     return judge_probes(history, case, distinct=2, alike=False)
 
 
 def judge_many_nodes(history: History, case: str) -> Finding:
-    """All probes landed on the quietest of many feasible nodes, which a third of these were in turn at least."""
+    """All probes went to the quietest of many feasible nodes; at least a third of these were that in turn."""
     finding = judge_probes(history, case, distinct=MANY // 3)
     if finding.outcome != "passed":
         return finding
@@ -34,22 +34,22 @@ def judge_many_nodes(history: History, case: str) -> Finding:
         ruling = rule_binding(history, history.bindings[pod.uid])
         if (found := len(ruling.feasible)) < MANY:
             return invalid(
-                "too-few", f"{pod.name} fitted on {found} nodes, and {MANY} are meant",
+                "too-few", f"{pod.name} had {found} feasible nodes instead of {MANY}",
                 decisions=[ruled_table(ruling)],
             )  # fmt: skip
     return finding
 
 
 def only_breaks_ties(claims: Claims) -> str:
-    """Why traffic need not decide against anything else; empty where it is claimed to come first."""
+    """Why traffic may count less than other criteria; empty if the candidate claims that it comes first."""
     assert claims.network is not None
     first = claims.network.priority == "first"
-    return "" if first else "traffic is claimed to break ties only (network.priority: tie-breaker)"
+    return "" if first else "the candidate claims that traffic only breaks ties (network.priority: tie-breaker)"
 
 
 _HINT = (
-    "Compare traffic before all else. In a kube-scheduler, one point of its scores must count more than all other "
-    "score plugins together (`schedproof check` counts them); else claim network.priority: tie-breaker."
+    "Compare traffic before anything else. In a kube-scheduler, one point of its score must count more than all other "
+    "score plugins together (`schedproof check` compares the weights); otherwise claim network.priority: tie-breaker."
 )
 
 
@@ -72,6 +72,6 @@ CLAUSES = (
         "network/many-nodes",
         f"Of {MANY} nodes the quietest gets the pod, at any position among them.",
         "the candidate's own claim", judge_many_nodes, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
-        hint="Compare all nodes that fit: take neither the first few of a list, nor a sample.",
+        hint="Compare all feasible nodes: neither the first few of a list nor a sample.",
     ),
 )  # fmt: skip

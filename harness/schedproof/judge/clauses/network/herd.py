@@ -1,4 +1,4 @@
-"""Whether a burst of pods is spread, before any reading can show where the first ones went."""
+"""Whether a burst of pods is spread before readings can show the first placements."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
 def not_counting(claims: Claims) -> str:
-    """Why a candidate is not held to spreading bursts."""
+    """Why a candidate is not required to spread bursts."""
     assert claims.network is not None
     counts = claims.network.own_placements == "counted"
-    return "" if counts else "that its own placements count is not claimed (network.own-placements: counted)"
+    return (
+        "" if counts else "the candidate does not claim to count its own placements (network.own-placements: counted)"
+    )
 
 
 def judge_herd(history: History, case: str) -> Finding:
-    """Of pods that were bound within one window of readings, and fit on several nodes, not all went to one."""
+    """Pods that were bound within one window of readings, and fit on several nodes, did not all go to one node."""
     assert history.claims.network is not None
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -32,7 +34,7 @@ def judge_herd(history: History, case: str) -> Finding:
     nodes = {binding.node for binding in burst}
     choices = {len(rule_binding(history, binding).feasible) for binding in burst}
     if len(burst) < 2 or min(choices) < 2:
-        return invalid("no-choice", "there was no burst of pods that fit on several nodes")
+        return invalid("no-choice", "there was no burst of pods with several feasible nodes")
     if len(nodes) == 1:
         late = LateDecisions(history)
         if why := late.why_between(min(pod.at for pod in pods), max(binding.at for binding in burst)):
@@ -46,6 +48,6 @@ CLAUSES = (
         "network/herd",
         "A burst of pods that no reading shows yet does not all go to one node.",
         "the candidate's own claim", judge_herd, needs=SCRIPTED_METRICS, unclaimed=not_counting,
-        hint="Count what was just placed until readings show it, if claims.network.own-placements is counted.",
+        hint="Count new placements until readings show them, if claims.network.own-placements is counted.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What becomes of nodes without readings, where others have some."""
+"""How nodes without readings are treated while other nodes have readings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 from schedproof.normalization.policies import unlike_avoided, unlike_median
 
 _SQUEEZED = 0.01
-"""Of the loudest reading: what is less apart may have the same score on a scale of 0 to 100 (network/outlier)."""
+"""As a fraction of the largest reading: closer readings may have the same score on a scale of 0 to 100
+(network/outlier).
+"""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,14 +32,14 @@ class _Decision:
     pod: TestPod
     ruling: Ruling
     traffic: Mapping[str, float]
-    """Of the nodes that had a reading."""
+    """The traffic of the nodes that had a reading."""
     known: tuple[str, ...]
-    """The feasible ones of these."""
+    """The feasible nodes with a reading."""
     resolution: float
-    """The claimed one."""
+    """The claimed resolution."""
 
     def is_louder(self, reading: float) -> bool:
-        """Than the quietest of the known ones, by enough to be told from it beside the loudest one."""
+        """Whether a reading exceeds the quietest known node's, by enough to tell them apart beside the busiest node."""
         readings = [self.traffic[node] for node in self.known]
         return reading - min(readings) > min(_SQUEEZED, self.resolution) * max(readings)
 
@@ -46,7 +48,7 @@ class _Decision:
         return self.ruling.binding.node
 
     def at(self, node: str) -> _Decision:
-        """The same, had the pod gone to `node`."""
+        """The same decision, had the pod gone to `node`."""
         binding = dataclasses.replace(self.ruling.binding, node=node)
         return dataclasses.replace(self, ruling=dataclasses.replace(self.ruling, binding=binding))
 
@@ -58,8 +60,8 @@ class _Decision:
 def judge_missing_node(history: History, case: str) -> Finding:
     """Nodes without samples blocked no pod, and were treated as the claimed policy says.
 
-    `neutral`: as the median of those known, so never before two known ones. `avoid`: only where no known node fits.
-    `reject`: never.
+    `neutral`: as the median of the known nodes, so never before the two quietest. `avoid`: only if no known node is
+    feasible. `reject`: never.
     """
     assert history.claims.network is not None
     policy = history.claims.network.on_missing
@@ -92,11 +94,11 @@ def judge_missing_node(history: History, case: str) -> Finding:
     if (late_one := _missed(policy, tried, judged)) is not None:
         return invalid(LATE, f"{late_one.pod.name}: {late.why(late_one.pod)}")
     if not judged:
-        return invalid("no-choice", "no pod was placed while a node that it fits on had no samples")
+        return invalid("no-choice", "no pod was placed while one of its feasible nodes had no samples")
     undecided = [one for one in judged if not any(tie_broken(history, one.ruling, node) for node in one.missing)]
     if policy == "neutral" and (wrong := _always_avoided(undecided)):
         return failed("against-on-missing", f"claimed on-missing neutral: {wrong}")
-    return passed(f"{len(judged)} decisions with a node that has no samples; claimed: {policy}")
+    return passed(f"{len(judged)} decisions with a node without samples; claimed: {policy}")
 
 
 def _decision(history: History, pod: TestPod) -> _Decision:
@@ -109,9 +111,9 @@ def _decision(history: History, pod: TestPod) -> _Decision:
 
 
 def _placements_may_explain(history: History, policy: OnMissing | None, one: _Decision) -> bool:
-    """Whether a choice that is not in line with the policy may be due to placements before it.
+    """Whether earlier placements may explain a choice that contradicts the policy.
 
-    What is avoided, or rejected, for want of a reading, is so whatever has been placed on the other nodes.
+    A node that is avoided or rejected for lack of a reading stays so, whatever has been placed on the other nodes.
     """
     if one.ruling.reasons or (one.chosen in one.missing and policy != "neutral"):
         return False
@@ -120,36 +122,36 @@ def _placements_may_explain(history: History, policy: OnMissing | None, one: _De
 
 
 def _against_policy(policy: OnMissing | None, one: _Decision, quietest: str) -> str:
-    """What the policy says of a node without samples that this choice is not in line with; "" where it is."""
+    """How this choice contradicts the policy for a node without samples; "" if it does not."""
     if policy is None:
         return ""
     if one.chosen in one.known:
         louder = one.is_louder(one.traffic[one.chosen])
-        return f"does not change that {quietest} is the quietest of those known" if louder else ""
+        return f"does not change that {quietest} is the quietest of the known nodes" if louder else ""
     if policy == "reject":
         return "is never chosen"
     if policy == "avoid":
-        return "is chosen only where no known node fits"
+        return "is chosen only if no known node is feasible"
     louder = one.is_louder(statistics.median(one.traffic[node] for node in one.known))
-    return "competes as the median of those known" if louder else ""
+    return "competes as the median of the known nodes" if louder else ""
 
 
 def _scored_against(policy: OnMissing | None, one: _Decision, scores: Mapping[str, float]) -> str:
-    """What is wrong with the scores that an extender gave nodes without samples; "" if nothing, or it gave none."""
+    """What is wrong with an extender's scores for nodes without samples; "" if nothing, or if it gave no scores."""
     judge = {"avoid": unlike_avoided, "neutral": unlike_median}.get(policy or "")
     known = [(one.traffic[node], scores[node]) for node in one.known if node in scores]
     if judge is None or len(known) < len(one.known):
         return ""
     for node in one.missing:
         if node in scores and (wrong := judge(scores[node], known)):
-            return f"{node} has no sample, {wrong}: {scores[node]:g}; those that have score " + ", ".join(
+            return f"{node} has no sample, {wrong}: {scores[node]:g}; the nodes with samples score " + ", ".join(
                 f"{score:g}" for _, score in sorted(known)
             )
     return ""
 
 
 def _missed(policy: OnMissing | None, tried: Sequence[_Decision], judged: Sequence[_Decision]) -> _Decision | None:
-    """The first decision that is not judged, because it was late, where too few are left; None where enough are."""
+    """The first decision that is left out because it was late, if too few decisions are left; None if enough are."""
     kept = {one.pod.uid for one in judged}
     left_out = [one for one in tried if one.pod.uid not in kept]
     unproved = any(map(_is_pair, left_out)) and 0.5 ** sum(map(_is_pair, judged)) >= RANDOM_LIMIT
@@ -161,9 +163,10 @@ def _is_pair(one: _Decision) -> bool:
 
 
 def _always_avoided(judged: Sequence[_Decision]) -> str:
-    """Beside one known node, one without samples is as good as that or better: hardly ever to get a pod is not chance.
+    """The finding that a node without samples is avoided. Beside a single known node, it is as good or better, so that
+    it gets hardly any pod by chance only with a small probability.
 
-    A scheduler with a fixed order among equals prefers one of the two, and that one was without samples as well.
+    A scheduler with a fixed order among equal nodes prefers one of the two, and each of them was without samples once.
     """
     pairs = [one for one in judged if _is_pair(one)]
     if len({one.missing for one in pairs}) < 2:
@@ -173,8 +176,8 @@ def _always_avoided(judged: Sequence[_Decision]) -> str:
     if chance >= RANDOM_LIMIT:
         return ""
     return (
-        f"of {len(pairs)} pods that fit on one known node, the loudest, and on one without samples, {to_missing} went "
-        f"to the latter: it is avoided (by chance with probability {chance:.1e})"
+        f"of {len(pairs)} pods whose feasible nodes were the busiest known node and a node without samples, "
+        f"{to_missing} went to the latter: it is avoided (by chance with probability {chance:.1e})"
     )
 
 
@@ -183,12 +186,12 @@ CLAUSES = (
         "network/missing-node",
         "A node without samples blocks no pod, and is treated as claimed (on-missing).",
         "the candidate's own claim", judge_missing_node, needs=SCRIPTED_METRICS | CHANGE_NODES, stands_on=STEERED,
-        hint="A node without a sample is not one with 0: treat it as claims.network.on-missing says.",
+        hint="A node without a sample is not a node with traffic 0: treat it as claims.network.on-missing says.",
     ),
     Clause(
         "network/some-without",
         "Nodes that have lost their samples are treated as claimed (on-missing), not by their old readings.",
         "the candidate's own claim", judge_missing_node, needs=SCRIPTED_METRICS,
-        hint="Drop readings that are older than the window: a node without new ones has none.",
+        hint="Drop readings that are older than the window: a node without newer readings has none.",
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Did the quietest node get the pod, whichever node that was?"""
+"""Whether the quietest node got the pod, whichever node that was."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from schedproof.judge.rulings.timeline import timeline
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 ROTATIONS = 8
-"""In clusters of more nodes than this, so many of them are the quietest in turn."""
+"""In clusters with more nodes, so many of them are the quietest in turn."""
 
 Pattern = Literal["one-node", "inverted", "ignored", "partly", "outweighed"]
-"""All on one node, whichever is the quietest; all on the loudest; as by chance; right more often than that; wrong where
-nodes differ in more than their traffic.
+"""What the probes have in common: all on one node, whichever is the quietest; all on the busiest; as by chance; right
+more often than by chance; wrong where nodes differ in more than their traffic.
 """
 
 _CHANCE = 1.5
-"""Times the hits that a random chooser has on average: so many are taken for chance."""
+"""So many times the average hits of a random choice still count as chance."""
 
 RANDOM_LIMIT = 1e-6
-"""A chooser that picks among the feasible nodes at random must pass with a probability below this."""
+"""A random choice among the feasible nodes must pass with a probability below this."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,11 +47,11 @@ class _Probe:
     ruling: Ruling
     quietest: str
     problem: str = ""
-    """The code of why the environment cannot judge this probe; empty where it can."""
+    """The code for why the environment cannot judge this probe; empty if it can."""
     why: str = ""
-    """The same in words."""
+    """The same reason in words."""
     late: bool = False
-    """Whether it came late: `problem` says so where it is also wrong."""
+    """Whether it came late; if it is also wrong, `problem` says that it was late."""
 
     @property
     def right(self) -> bool:
@@ -59,16 +59,16 @@ class _Probe:
 
 
 def judge_least_traffic(history: History, case: str) -> Finding:
-    """All probes landed on the quietest feasible node, and that node was each of the nodes in turn.
+    """All probes went to the quietest feasible node, and each of the nodes was the quietest in turn.
 
-    Of two nodes that differ by less than the claimed resolution, either is right.
+    If two nodes differ by less than the claimed resolution, either is right.
     """
     finding = judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS))
     return (_beyond_resolution(history, case) or finding) if finding.outcome == "passed" else finding
 
 
 def _beyond_resolution(history: History, case: str) -> Finding | None:
-    """A finding where a pod with two right nodes went to a third one, or nowhere."""
+    """A finding if a pod with two right nodes went to a third node, or to none."""
     assert history.claims.network is not None
     pods = history.test_pods(case, "undecided")
     excused, late = excused_pods(history, pods), LateDecisions(history)
@@ -90,24 +90,24 @@ def _beyond_resolution(history: History, case: str) -> Finding | None:
             return failed(
                 "probe-not-on-quietest",
                 f"{pod.name} went to {binding.node}, expected {right}: the two quietest nodes differ by less than the "
-                "claimed resolution, and all others differ from the quietest by more",
+                "claimed resolution, and all others exceed it",
                 decisions=[ruled_table(ruling, expected=right)],
             )  # fmt: skip
     return None
 
 
 def judge_flip(history: History, case: str) -> Finding:
-    """All probes landed on the quietest node before the load was swapped, and on the new one after."""
+    """All probes went to the quietest node before the load was swapped, and to the new quietest node after."""
     return judge_probes(history, case, distinct=2)
 
 
 def judge_ranking(history: History, case: str) -> Finding:
-    """As one node after the other became infeasible, all probes landed on the quietest of those left."""
+    """While one node after the other became infeasible, all probes went to the quietest of the remaining nodes."""
     return judge_probes(history, case, distinct=min(len(history.run.cluster.nodes), ROTATIONS) - 1)
 
 
 def judge_bind_refused(history: History, case: str) -> Finding:
-    """All pods whose Bindings had been refused landed on the node that was the quietest when they were let go."""
+    """All pods whose Bindings had been refused went to the quietest node when Bindings were allowed again."""
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         # Of some pods no Binding came that could be refused, so that they were never let go.
@@ -115,41 +115,41 @@ def judge_bind_refused(history: History, case: str) -> Finding:
     finding = judge_probes(history, case, distinct=2)
     refused = {record.pod for record in history.of(Admission, case) if record.code}
     if finding.outcome == "passed" and any(pod.name not in refused for pod in history.released(case)):
-        return invalid("no-binding-refused", "no Binding was refused of some of the probes")
+        return invalid("no-binding-refused", "for some of the probes, no Binding was refused")
     return finding
 
 
 def judge_recovery(history: History, case: str) -> Finding:
-    """All probes after an outage landed on the quietest node, which was one node after the other."""
+    """All probes after an outage went to the quietest node, which one node after the other was."""
     return judge_probes(history, case, distinct=2, controlled=False)
 
 
 def no_packets_for(claims: Claims, cluster: RunCluster) -> str:
-    """Why packets cannot make the claimed metric move."""
+    """Why packets cannot change the claimed metric."""
     assert claims.network is not None
     metric = f"node_network_{claims.network.direction}_bytes_total"
     if claims.network.metric != metric:
-        return f"packets move {metric}, and {claims.network.metric} is claimed"
+        return f"packets change {metric}, but {claims.network.metric} is claimed"
     device = claims.network.device.format(device=cluster.device)
     if device != cluster.device:
-        return f"the nodes' traffic interface is {cluster.device}, and {device} is claimed"
+        return f"the nodes' traffic interface is {cluster.device}, but {device} is claimed"
     return ""
 
 
 def no_third_node(_claims: Claims, cluster: RunCluster) -> str:
     """Why no node can be much busier than two others."""
-    return "" if len(cluster.nodes) > 2 else "there is no third node beside two that are to be told apart"
+    return "" if len(cluster.nodes) > 2 else "there is no third node beside the two to tell apart"
 
 
 def no_other_direction(claims: Claims) -> str:
-    """Why there is nothing that could be taken for the claimed direction."""
+    """Why no series could be mistaken for the claimed direction."""
     assert claims.network is not None
     told = f"_{claims.network.direction}_" in claims.network.metric
     return "" if told else f"the name of {claims.network.metric} does not contain a direction"
 
 
 def judge_probes(history: History, case: str, *, distinct: int, controlled: bool = True, alike: bool = True) -> Finding:
-    """Whether all probes landed on the quietest feasible node, and so many different nodes were that in turn.
+    """Whether all probes went to the quietest feasible node, and so many different nodes were that in turn.
 
     Args:
         history: the record.
@@ -157,7 +157,7 @@ def judge_probes(history: History, case: str, *, distinct: int, controlled: bool
         distinct: how many nodes must have been the quietest.
         controlled: whether the control must have failed the same probes.
         alike: whether the nodes are meant to differ in their traffic alone. Then a probe for which kube-scheduler's own
-            plugins outweighed the candidate's scores proves nothing; else it is wrong like any other.
+            plugins outweighed the candidate's scores proves nothing; otherwise it is wrong like any other.
     """
     assert history.claims.network is not None
     pods = (*history.test_pods(case, "probe"), *history.released(case))
@@ -215,15 +215,15 @@ def judge_probes(history: History, case: str, *, distinct: int, controlled: bool
     if chance >= RANDOM_LIMIT:
         return invalid(
             "random-chooser-passes",
-            f"a random chooser would pass with probability {chance:.1e}",
+            f"a random choice would pass with probability {chance:.1e}",
             measured=measured,
             **evidence,
         )
     if controlled and (problem := _control_problem(history, case)):
         return invalid("control-inconclusive", problem, measured=measured, **evidence)
     return passed(
-        f"{len(probes)} of {len(probes)} probes on the quietest of the feasible nodes, which was each of "
-        f"{len(quietest)} in turn; a random chooser passes with probability {chance:.1e}" + _counts(len(left_out)),
+        f"{len(probes)} of {len(probes)} probes on the quietest of the feasible nodes, which {len(quietest)} nodes "
+        f"were in turn; a random choice passes with probability {chance:.1e}" + _counts(len(left_out)),
         decisions=[_table(probes[0])], measured=measured, timeline=evidence["timeline"],
     )  # fmt: skip
 
@@ -231,10 +231,10 @@ def judge_probes(history: History, case: str, *, distinct: int, controlled: bool
 def _in_time(
     history: History, case: str, probes: list[_Probe], left_out: Sequence[_Probe], distinct: int
 ) -> list[_Probe]:
-    """The probes without those for which packets or answers came late, as on a busy machine, if the rest suffices.
+    """The probes without those for which packets or answers came late, as on a busy machine, if enough probes are left.
 
-    The right ones are left out as well: a candidate whose answers are late, and that is right by chance, must not be
-    asked until that has come true often enough.
+    Right probes are left out as well: a candidate whose answers are late, and that is right by chance, must not be
+    asked until chance favors it often enough.
     """
     packets = any(load.source == "packets" for load in history.of(NodesLoad, case))
     found = [probe for probe in probes if not (probe.late or (packets and probe.problem))]
@@ -243,16 +243,16 @@ def _in_time(
 
 
 def _chance(probes: Sequence[_Probe], left_out: Sequence[_Probe]) -> float:
-    """How likely it is that a chooser at random is right in all these probes."""
+    """The probability that a random choice is right for all these probes."""
     odds = [(probe.pod, 1 / len(probe.ruling.feasible)) for probe in probes if probe.ruling.feasible]
     return chance_of_all(odds, [probe.pod for probe in left_out])
 
 
 def chance_of_all(odds: Sequence[tuple[TestPod, float]], left_out: Sequence[TestPod]) -> float:
-    """How likely it is that all these pods are where they belong by chance, given how likely each is.
+    """The probability that all these pods are on their right nodes by chance, given the probability of each.
 
-    Those count that came after the last one of their phase that was left out: with it all was begun anew, which can
-    happen once, in each of the phases, after any number of right answers.
+    Only pods count that came after the last left-out pod of their phase: after that the phase began anew, which can
+    happen once in each of the phases, after any number of right answers.
     """
     anew = {pod.phase: pod.at for pod in left_out}
     chance = math.prod(its for pod, its in odds if pod.at > anew.get(pod.phase, -1.0))
@@ -260,11 +260,11 @@ def chance_of_all(odds: Sequence[tuple[TestPod, float]], left_out: Sequence[Test
 
 
 def excused_pods(history: History, pods: Sequence[TestPod]) -> set[str]:
-    """Uids of pods whose place may be due to placements before them, which no reading could show yet.
+    """Uids of pods whose node may be due to earlier placements, which no reading could show yet.
 
-    A scheduler may count these, so as not to send a whole burst to one node, unless it claims that it does not. Then
-    others of the same phase, later and further apart, show what it prefers: where there are none, nothing is excused.
-    Pods with the role `together` could all be placed from the same time on: none of them is apart.
+    A scheduler may count these, in order not to send a whole burst to one node, unless it claims that it does not. Then
+    later pods of the same phase, further apart, show what it prefers: without such pods, nothing is excused. Pods with
+    the role `together` could all be placed from the same time on: none of them counts as apart.
     """
     network = history.claims.network
     if network is None or network.own_placements == "ignored":
@@ -279,10 +279,11 @@ def excused_pods(history: History, pods: Sequence[TestPod]) -> set[str]:
 
 
 def placements_may_explain(history: History, pod: TestPod, ruling: Ruling, traffic: Mapping[str, float]) -> bool:
-    """Whether a pod may be where it is because of placements before it, given what the nodes' traffic was.
+    """Whether earlier placements may explain the node of a pod, given the nodes' traffic.
 
-    They only ever add to a node's load. So none explains it where a feasible node that got no pod of late has less
-    traffic than the chosen one, by more than the claimed resolution. One without a reading counts as infinitely loud.
+    Placements only ever add to a node's load. So they explain nothing if a feasible node that got no pod recently has
+    less traffic than the chosen node, by more than the claimed resolution. A node without a reading counts as
+    infinitely busy.
     """
     network = history.claims.network
     assert network is not None
@@ -294,7 +295,7 @@ def placements_may_explain(history: History, pod: TestPod, ruling: Ruling, traff
 
 
 def used_before(history: History, pod: TestPod, ruling: Ruling) -> set[str]:
-    """Nodes that got pods so shortly before this one was bound that no reading may have shown them yet."""
+    """Nodes that got pods so shortly before this pod was bound that no reading may have shown them yet."""
     assert history.claims.network is not None
     since = pod.at - history.claims.network.counting
     # One that could be placed together with others may have been decided after them, and bound before.
@@ -311,19 +312,22 @@ def _is_apart(history: History, pod: TestPod, look_back: float) -> bool:
 def _counts(excused: int) -> str:
     if not excused:
         return ""
-    return f"; {excused} probes soon after others went elsewhere: it counts its own placements (network.own-placements)"
+    return (
+        f"; {excused} probes soon after other placements went elsewhere: it counts its own placements "
+        "(network.own-placements)"
+    )
 
 
 def _headline(pattern: Pattern, wrong: Sequence[_Probe], probes: Sequence[_Probe]) -> str:
-    """What the probes have in common: one cause is one headline."""
-    text = f"{len(wrong)} of {len(probes)} probes did not land on the quietest node"
+    """The headline: what the probes have in common."""
+    text = f"{len(wrong)} of {len(probes)} probes did not go to the quietest node"
     if pattern == "one-node":
-        return f"{text}: all landed on {probes[0].ruling.binding.node}, whichever node was the quietest"
-    return f"{text}: all landed on the loudest" if pattern == "inverted" else text
+        return f"{text}: all went to {probes[0].ruling.binding.node}, whichever node was the quietest"
+    return f"{text}: all went to the busiest node" if pattern == "inverted" else text
 
 
 def _others_decide(history: History, probe: _Probe) -> str:
-    """What kube-scheduler's own plugins made of the candidate's scores, where they decided against these."""
+    """How kube-scheduler's own plugins outweighed the candidate's scores, if they did."""
     _, why = outweighed(history, probe.ruling)
     return f"; {why}" if why else ""
 
@@ -344,7 +348,7 @@ def _loudest(load: Mapping[str, float], feasible: Collection[str]) -> str:
 
 
 def _load(history: History, pod: TestPod) -> Mapping[str, float]:
-    """The load that was on when a pod was created; empty where none was chosen."""
+    """The load at the time when a pod was created; empty if there was none."""
     none: Mapping[str, float] = {}
     return next((r.traffic for r in history.of(NodesLoad, pod.case) if r.phase == pod.phase), none)
 
@@ -362,7 +366,7 @@ def _probe(history: History, pod: TestPod, late: LateDecisions, *, alike: bool) 
         why = f"the requested traffic of the nodes does not differ by more than the claimed {resolution:.0%}"
         return _Probe(pod, ruling, quietest, "load-not-distinct", why)
     if other := [r for r, (node, its) in zip(readings, seen, strict=True) if node != quietest or its <= resolution]:
-        why = f"Prometheus showed {other[0]} where {asked} was asked for"
+        why = f"Prometheus showed {other[0]} instead of the requested {asked}"
         return _Probe(pod, ruling, quietest, "load-not-shown", why)
     if ruling.unmodelled:
         why = f"the oracle does not model {', '.join(ruling.unmodelled)}"
@@ -377,7 +381,9 @@ def _probe(history: History, pod: TestPod, late: LateDecisions, *, alike: bool) 
 
 
 def quietest_of(traffic: Mapping[str, float], feasible: tuple[str, ...]) -> tuple[str, float]:
-    """The quietest of the feasible nodes, and the relative difference to the next; "" where one has no reading."""
+    """The quietest of the feasible nodes, and the relative difference to the next; "" if a feasible node has no
+    reading.
+    """
     # Prometheus can answer NaN, which is no number of bytes, and which nothing can be sorted by.
     known = sorted((traffic[node], node) for node in feasible if not math.isnan(traffic.get(node, math.nan)))
     if len(known) < len(feasible) or len(known) < 2:
@@ -392,24 +398,24 @@ def _table(probe: _Probe) -> dict[str, object]:
 
 STAGED: Mapping[str, str] = MappingProxyType(
     {
-        "down": "nothing listened", "reset": "connections were reset", "hang": "requests were not answered",
-        "slow": "answers were late", "503": "answers had status 503", "malformed": "answers were cut off",
+        "down": "nothing listened", "reset": "connections were reset", "hang": "requests got no response",
+        "slow": "answers were late", "503": "responses had status 503", "malformed": "responses were cut off",
         "empty": "it had no series", "no node": "it had no series of the nodes", "NaN": "all samples were NaN",
-        "stale": "the nodes' series had ended",
+        "stale": "the nodes' series were stale",
     }
 )  # fmt: skip
-"""What the harness has done to Prometheus, by the name of the fault."""
+"""What the harness did to Prometheus, by the name of the fault."""
 
 
 def _query_trouble(history: History, case: str, pod: TestPod) -> str:
-    """What the candidate's own queries met, where that explains why it did not see any traffic.
+    """What happened to the candidate's own queries, if that explains why it saw no traffic.
 
-    What the harness has staged is no trouble of theirs: after an outage only those count that it did not meet.
+    Faults that the harness caused are reported as such: after an outage only other faults count.
     """
     begin, _ = history.span(case)
     asked = queries(history, case)
     if asked and asked[-1].fault == "hang":
-        return "; it asked Prometheus nothing more after a request that was never answered, which needs a time-out"
+        return "; it sent no more queries to Prometheus after a request without a response: requests need a timeout"
     faults = [fault for fault in history.of(LineFault, case) if fault.line == "prometheus" and fault.at <= pod.at]
     loads = [load.at for load in history.of(NodesLoad, case) if load.phase == pod.phase]
     whole = max([begin, *(fault.at for fault in faults), *(loads if faults else ())])
@@ -417,13 +423,13 @@ def _query_trouble(history: History, case: str, pod: TestPod) -> str:
         if query.fault or query.begun < whole:
             continue
         if query.status >= HTTPStatus.BAD_REQUEST:
-            return f"; Prometheus answered {query.status} to its query {query.request}"
+            return f"; Prometheus responded with {query.status} to its query {query.request}"
         if not found_something(query):
             return f"; its query finds no series: {query.request}"
     if staged := [fault for fault in faults if fault.on]:
         what = STAGED.get(staged[-1].fault, staged[-1].fault)
         until = "" if faults[-1].on else f" until {pod.at - faults[-1].at:.1f} s before that pod"
-        return f"; the harness had staged an outage of Prometheus{until}: {what}"
+        return f"; the harness caused an outage of Prometheus{until}: {what}"
     return ""
 
 
@@ -438,7 +444,7 @@ def _control_problem(history: History, case: str) -> str:
         if binding is None:
             return f"the control did not schedule {pod.name}"
         if not load:
-            return f"no load was on when the control placed {pod.name}"
+            return f"there was no load when the control placed {pod.name}"
         # What is out of its reach too, it cannot choose: that shows nothing of what it knows.
         reach = [node for node in rule_binding(history, binding).feasible if node in load]
         if reach and binding.node != min(reach, key=lambda node: load[node]):
@@ -467,13 +473,13 @@ CLAUSES = (
         "A pod that has waited is placed by the traffic at the time at which it can be scheduled, not by earlier "
         "traffic.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS | CHANGE_NODES,
-        hint="Read the traffic, nodes and tolerations at each attempt; keep nothing of them by a pod's uid.",
+        hint="Read the traffic, nodes and tolerations at each attempt; store none of them by a pod's uid.",
     ),
     Clause(
         "network/bind-refused",
         "A pod whose Binding was refused is placed by the traffic at the time of the next attempt.",
         "the candidate's own claim", judge_bind_refused, needs=SCRIPTED_METRICS | HOLD_BINDINGS,
-        hint="After a refused Binding decide anew: of a try, keep no readings, scores or chosen node by the pod's uid.",
+        hint="After a refused Binding decide anew: store no readings, scores or chosen node by the pod's uid.",
     ),
     Clause(
         "network/ranking",
@@ -489,19 +495,19 @@ CLAUSES = (
     Clause(
         "network/near-zero", "Rates of a few bytes per second, and of zero, are ranked correctly.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
-        hint="Compare rates as they are: whole kilobytes make small ones equal, and 0 is a reading, not a missing one.",
+        hint="Compare rates without rounding: whole kilobytes make small rates equal, and 0 is a reading.",
     ),
     Clause(
         "network/window", "Traffic from before the claimed window does not affect placement.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS,
-        hint="Use rate(...[WINDOW]) with the claimed window; a longer one still sees load that is over.",
+        hint="Use rate(...[WINDOW]) with the claimed window; a longer window still includes load that is over.",
     ),
     Clause(
         "network/burst",
         "Traffic counts by its mean over the claimed window, so a burst counts by its share of the window.",
         "Prometheus: rate() is a mean over its range, irate() is not", judge_flip, level="recommended",
         needs=SCRIPTED_METRICS,
-        hint="Use rate(), or an average, over the whole claimed window; irate() sees its last two samples.",
+        hint="Use rate(), or an average, over the whole claimed window; irate() uses the last two samples only.",
     ),
     Clause(
         "network/outlier",
@@ -509,8 +515,7 @@ CLAUSES = (
         "schedproof; of scores the feature strict promises it (normalize/strict)",
         judge_flip, level="recommended", needs=SCRIPTED_METRICS, obstacle=no_third_node,
         hint=(
-            "Score by places or ratios: as a share of the range from least to most, a difference shrinks with the "
-            "most."
+            "Score by ranks or ratios: as a share of the range from least to most, differences shrink with the maximum."
         ),
     ),
     Clause(
@@ -542,8 +547,8 @@ CLAUSES = (
         "Prometheus: vector matching; node_exporter: node_uname_info", judge_flip,
         needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
         hint=(
-            "Match a node's name or address as a whole (a regular expression without an end matches longer ones), and "
-            "do not keep which node an address was."
+            "Match a node's name or address as a whole (an unanchored regular expression matches longer ones too), "
+            "and do not cache which node has an address."
         ),
     ),
     Clause(
@@ -551,12 +556,12 @@ CLAUSES = (
         "Node names are compared literally, also with dots and of 253 characters, and not as regular expressions.",
         "Kubernetes: names of objects (RFC 1123 subdomains)", judge_flip,
         needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES,
-        hint="Escape a node's name in a regular expression, or compare it as it is; keep all of its 253 characters.",
+        hint="Escape a node's name in a regular expression, or compare it literally; keep all of its 253 characters.",
     ),
     Clause(
         "network/direction", "Only the claimed direction of traffic counts.",
         "the candidate's own claim", judge_flip, needs=SCRIPTED_METRICS, unclaimed=no_other_direction,
-        hint="Ask for receive or transmit, as claimed, and do not add the two.",
+        hint="Query receive or transmit, as claimed, and do not add the two.",
     ),
     Clause(
         "network/real-traffic",

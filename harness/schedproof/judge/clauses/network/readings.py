@@ -1,4 +1,4 @@
-"""What a candidate does where readings are zero, missing or not to be had; and what its readings cost."""
+"""How a candidate behaves if readings are zero, missing or unavailable, and how many queries it sends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
 def no_outage_policy(claims: Claims) -> str:
-    """Why a candidate cannot be held to a policy for outages."""
+    """Why no policy for outages can be required of a candidate."""
     assert claims.network is not None
     return "" if claims.network.on_outage is not None else "no policy for outages is claimed (network.on-outage)"
 
@@ -35,17 +35,17 @@ def judge_zero_traffic(history: History, case: str) -> Finding:
         return failed("call-failed", wrong)
     loads = [record.traffic for record in history.of(NodesLoad, case)]
     if not all(loads) or not loads or any(any(load.values()) for load in loads):
-        return invalid("load-not-shown", "the nodes were not without traffic")
+        return invalid("load-not-shown", "the nodes had traffic")
     if not all(_has_read(history, case, record) for record in history.of(NodesLoad, case)):
         return invalid("no-samples-seen", _why_nothing_was_read(history, case))
     bound = [pod for pod in history.test_pods(case, "probe") if pod.uid in history.bindings]
     if not any(len(rule_binding(history, history.bindings[pod.uid]).feasible) > 1 for pod in bound):
-        return invalid("no-choice", "there never were two nodes to choose from, so nothing was scored")
+        return invalid("no-choice", "there were never two nodes to choose from, so nothing was scored")
     return finding
 
 
 def _has_read(history: History, case: str, load: NodesLoad) -> bool:
-    """Whether a query found something from when this load was put on until the last pod was bound under it."""
+    """Whether a query returned a value between the start of this load and the Binding of the last pod under it."""
     network = history.claims.network
     assert network is not None
     end = next((record.at for record in history.of(NodesLoad, case) if record.at > load.at), math.inf)
@@ -61,14 +61,14 @@ def _why_nothing_was_read(history: History, case: str) -> str:
     if not asked:
         return "it sent no query to Prometheus"
     if asked[-1].status != HTTPStatus.OK:
-        return f"Prometheus answered {asked[-1].status or 'nothing'} to its query {asked[-1].request}"
-    return f"none of its queries found a value while pods were placed, such as {asked[-1].request}"
+        return f"Prometheus responded with {asked[-1].status or 'nothing'} to its query {asked[-1].request}"
+    return f"none of its queries returned a value while pods were placed, for example {asked[-1].request}"
 
 
 def judge_outage(history: History, case: str) -> Finding:
     """During the outage pods were scheduled, or waited, as claimed; after it the preference came back in time.
 
-    Pods that were scheduled once the last readings were older than window and refresh did not follow them.
+    Pods that were scheduled after the last readings were older than window plus refresh did not follow them.
     """
     assert history.claims.network is not None
     policy = history.claims.network.on_outage
@@ -77,14 +77,14 @@ def judge_outage(history: History, case: str) -> Finding:
 
 
 def judge_no_readings(history: History, case: str) -> Finding:
-    """The same while Prometheus answers, but has no reading of any node: that is an outage too."""
+    """As `judge_outage`, while Prometheus responds without a reading of any node: that is an outage too."""
     assert history.claims.network is not None
     wrong = unscored(history, case)
     return failed("call-failed", wrong) if wrong else _outage(history, case, history.claims.network.without_readings)
 
 
 def judge_stale_series(history: History, case: str) -> Finding:
-    """The same where readings have ended; and pods that are scheduled all the same do not follow the last of them."""
+    """As `judge_outage`, after readings have become stale; pods that are scheduled do not follow the last readings."""
     assert history.claims.network is not None
     finding = judge_no_readings(history, case)
     if history.claims.network.without_readings != "schedule":
@@ -93,9 +93,9 @@ def judge_stale_series(history: History, case: str) -> Finding:
 
 
 def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
-    """The finding on an outage; another one where it passed, and the pods of the outage followed the last readings.
+    """The finding on an outage; `failed` also if the pods of the outage followed the last readings.
 
-    They did if all went where it was quietest before, on one node and then on another: chance does not do that.
+    They did if all went to the previously quietest node, on one node and then on another: chance hardly ever does that.
     """
     pods = [pod for pod in history.test_pods(case, "outage") if pod.phase >= 0]
     # (Histories of earlier versions have no phase with the pods of an outage of Prometheus itself.)
@@ -114,21 +114,22 @@ def _unless_outdated(history: History, case: str, finding: Finding) -> Finding:
     if len(quietest) < 2 or chance >= RANDOM_LIMIT:
         return invalid(
             "random-chooser-passes",
-            f"a random chooser would look like one that keeps old readings with probability {chance:.1e}",
+            f"a random choice would look like old readings with probability {chance:.1e}",
             measured=measured,
         )  # fmt: skip
     if right:
         return failed(
             "old-readings-used",
-            f"all pods went to the node that was the quietest before its readings ended ({', '.join(sorted(quietest))} "
-            f"in turn; by chance with probability {chance:.1e}): readings older than the claimed window are used",
+            "all pods went to the node that was the quietest before its readings ended "
+            f"({', '.join(sorted(quietest))} in turn; by chance with probability {chance:.1e}): readings older than "
+            "the claimed window are used",
             measured=measured,
         )  # fmt: skip
     return finding
 
 
 def _outages(history: History, case: str) -> Iterator[tuple[float, float]]:
-    """When each outage that has ended began and ended; of faults that follow each other, the first and the last."""
+    """The begin and end of each outage that has ended; of consecutive faults, from the first to the last."""
     begin = None
     for fault in history.of(LineFault, case):
         if fault.on:
@@ -179,11 +180,11 @@ def _outage(history: History, case: str, policy: OnOutage | None) -> Finding:
 
 
 def judge_query_cost(history: History, case: str) -> Finding:
-    """What is asked of Prometheus while a pod is decided on does not grow with the number of nodes.
+    """The number of queries to Prometheus during a decision does not grow with the number of nodes.
 
-    Counted from a pod's creation to its Binding. A candidate that asks once per node, be it each node that is feasible
-    or each that there is, asks for each node more once more; half of that is the limit, so that a poll that happens to
-    fall into a decision is not mistaken for it.
+    Counted from a pod's creation to its Binding. A candidate with a query for each node, feasible or not, sends one
+    more for each additional node; half of that is the limit, so that a poll that falls into a decision is not mistaken
+    for it.
     """
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -197,7 +198,7 @@ def judge_query_cost(history: History, case: str) -> Finding:
     nodes = {role: max(cost.nodes for cost in costs[role]) for role in costs}
     means = {role: sum(cost.queries for cost in costs[role]) / len(costs[role]) for role in costs}
     if feasible["all"] <= feasible["few"]:
-        return invalid("no-choice", "all decisions were between equally many nodes")
+        return invalid("no-choice", "all decisions had equally many nodes")
     among = {role: f"{feasible[role]} of {nodes[role]} nodes" for role in costs}
     measured = {f"queries per pod between {among[role]}": means[role] for role in costs}
     text = f"{means['few']:.1f} queries per pod between {among['few']}, {means['all']:.1f} between {among['all']}"
@@ -213,7 +214,7 @@ def judge_query_cost(history: History, case: str) -> Finding:
 
 @dataclasses.dataclass(frozen=True)
 class _Cost:
-    """Of one decision: how many nodes were feasible, how many there were, and how many queries it took."""
+    """A decision: how many nodes were feasible, how many there were, and how many queries it took."""
 
     feasible: int
     nodes: int
@@ -231,7 +232,7 @@ def _queries(history: History, case: str, role: str) -> list[_Cost]:
     return costs
 
 
-_OUTAGE_HINT = "Set a time-out on the query that is shorter than the bind deadline, and catch its error."
+_OUTAGE_HINT = "Set a timeout on the query that is shorter than the bind deadline, and catch its error."
 
 
 CLAUSES = (
@@ -245,7 +246,7 @@ CLAUSES = (
         "While Prometheus has samples of no node, pods are scheduled or wait, as claimed; with samples, the "
         "preference returns.",
         "the candidate's own claim", judge_no_readings, needs=SCRIPTED_METRICS,
-        hint="A node without a sample is not one with 0: treat it as claims.network.on-missing says.",
+        hint="A node without a sample is not a node with traffic 0: treat it as claims.network.on-missing says.",
     ),
     Clause(
         "network/no-samples",
@@ -282,17 +283,17 @@ CLAUSES = (
         "While every reading is NaN, pods are scheduled or wait, as claimed; with valid readings, the preference "
         "returns.",
         "Prometheus: samples are float64", judge_no_readings, needs=SCRIPTED_METRICS,
-        hint="Check that a reading is finite before it is compared, converted to an integer or divided.",
+        hint="Check that a reading is finite before you compare it, convert it to an integer or divide it.",
     ),
     Clause(
         "network/stale-series",
         "Once all series are stale, pods are scheduled or wait, as claimed, and old readings are not used.",
         "the candidate's own claim", judge_stale_series, needs=SCRIPTED_METRICS, stands_on=STEERED,
-        hint="Drop readings that are older than the window; where none is left, that is an outage.",
+        hint="Drop readings that are older than the window; if none is left, that is an outage.",
     ),
     Clause(
         "network/query-cost", "The number of queries for a decision does not grow with the number of nodes.",
         "schedproof", judge_query_cost, needs=SCRIPTED_METRICS | CHANGE_NODES | IDLE_NODES, stands_on=STEERED,
-        hint="Ask one query for all nodes (sum by (node) ...), or keep the answer for a refresh interval.",
+        hint="Send one query for all nodes (sum by (node) ...), or cache the response for a refresh interval.",
     ),
 )  # fmt: skip

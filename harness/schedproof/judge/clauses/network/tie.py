@@ -15,9 +15,9 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
 def judge_tie(history: History, case: str) -> Finding:
-    """Every node got some of the pods, none so many that chance would hardly ever have it so.
+    """Every node got some of the pods, and none got so many that chance would hardly ever explain it.
 
-    Pearson's chi-square test against equal shares. To take nodes in turn is more even than chance, and passes.
+    Pearson's chi-square test against equal shares. Round-robin is more even than chance, and passes.
     """
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -29,7 +29,7 @@ def judge_tie(history: History, case: str) -> Finding:
     ]
     choices = {ruling.feasible for ruling in rulings}
     if len(choices) != 1 or len(nodes := choices.pop()) < 2:
-        return invalid("no-choice", "there were no pods that all fit on the same nodes, two at least")
+        return invalid("no-choice", "there were no pods with the same two or more feasible nodes")
     if len(nodes) * (1 - 1 / len(nodes)) ** len(rulings) >= RANDOM_LIMIT:
         return invalid("too-few", f"{len(rulings)} pods are too few to show a preference")
     got = Counter(ruling.binding.node for ruling in rulings)
@@ -41,14 +41,14 @@ def judge_tie(history: History, case: str) -> Finding:
     if chance < RANDOM_LIMIT and all(tie_broken(history, one, least) for one in rulings if one.binding.node != least):
         return invalid(
             "outweighed",
-            f"its own scores were equal, and kube-scheduler's plugins put others before {least} each time ({shares}): "
-            "nodes differ in more than their traffic",
+            f"its own scores were equal, and kube-scheduler's plugins preferred other nodes to {least} each time "
+            f"({shares}): nodes differ in more than their traffic",
             **evidence,
         )
     if never := [node for node in nodes if not got[node]]:
         return failed(
             "ties-not-spread",
-            f"of {len(rulings)} pods {never[0]} got none, although it was as quiet as any: {shares}",
+            f"{never[0]} got none of {len(rulings)} pods, although it was as quiet as the others: {shares}",
             **evidence,
         )
     if chance < RANDOM_LIMIT:
@@ -76,6 +76,6 @@ CLAUSES = (
     Clause(
         "network/tie", "Nodes with equal traffic all get pods.",
         "the candidate's own claim", judge_tie, needs=SCRIPTED_METRICS, features=frozenset({"tie-spread"}),
-        hint="Draw among the nodes that have the best score, or take them in turn: the first one is no draw.",
+        hint="Choose randomly among the nodes with the best score, or take them in turn; do not take the first.",
     ),
 )  # fmt: skip

@@ -14,9 +14,9 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
 def judge_queue_sort(history: History, case: str) -> Finding:
-    """Of two pods that waited for the same room, the one that is claimed to come first got it, older or younger.
+    """Of two pods that waited for the same room, the pod that is claimed to come first got it, older or younger.
 
-    One that was bound, and then evicted for the other, had been decided on first.
+    A pod that was bound, and then evicted for the other, was decided on first.
     """
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -32,16 +32,16 @@ def judge_queue_sort(history: History, case: str) -> Finding:
             (other,) = (pod for pod in pods if pod.phase == phase and pod.role == "first")
             return failed(
                 "against-claimed-order",
-                f"{winner.name} was bound before {other.name}, which waited for the same room, and which it claims to "
-                "decide on first",
+                f"{winner.name} was bound before {other.name}, which waited for the same room, and which the claims "
+                "put first",
             )
     if not phases:
         return invalid("not-tried", "no pods waited for the same room")
-    return passed(f"{len(phases)} times the pod came first that is claimed to")
+    return passed(f"{len(phases)} times the pod came first that the claims put first")
 
 
 def judge_score(history: History, case: str) -> Finding:
-    """Each pod went to a node with the labels that it prefers by its example, while there was one."""
+    """Each pod went to a node with the labels that it prefers by its example, if there was such a node."""
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
         return finding
@@ -56,7 +56,7 @@ def judge_score(history: History, case: str) -> Finding:
         if binding.node not in better:
             return failed(
                 "preference-ignored",
-                f"{pod.name} was bound to {binding.node}, and prefers {', '.join(better)} by its example: "
+                f"{pod.name} was bound to {binding.node}, but by its example prefers {', '.join(better)}: "
                 f"{_told(example.better)} to {_told(example.worse)}",
                 decisions=[decision_table(history, binding, dict.fromkeys(nodes, ()), expected=better[0])],
             )
@@ -81,7 +81,7 @@ def _no_score(claims: Claims) -> str:
 def _no_opposed_scores(claims: Claims) -> str:
     if claims.points.opposed is not None:
         return ""
-    return "claims.points.score has no two examples of different pods, one of which prefers what the other does not"
+    return "claims.points.score lacks two examples of different pods, of which each prefers what the other does not"
 
 
 def _no_filter(claims: Claims) -> str:
@@ -101,14 +101,15 @@ CLAUSES = (
         "plugin/filter", "The Filter plugins accept and reject nodes as the worked examples say.",
         "scheduler framework: Filter, EventsToRegister; the candidate's claim", judge_placement, needs=CHANGE_NODES,
         unclaimed=_no_filter,
-        hint="Enable it at filter in the pod's profile; EventsToRegister needs every change after which a pod may fit.",
+        hint="Enable it at filter in the pod's profile; EventsToRegister needs every change that may make a pod fit.",
     ),
     Clause(
         "plugin/prefilter", "The PreFilter plugins accept and reject nodes as the worked examples say.",
         "scheduler framework: PreFilter, EventsToRegister; the candidate's claim", judge_placement,
         needs=CHANGE_NODES, unclaimed=_no_prefilter,
         hint=(
-            "PreFilterResult.NodeNames are the nodes that are left; EventsToRegister needs what may add nodes to them."
+            "PreFilterResult.NodeNames are the remaining nodes; EventsToRegister needs every change that may add "
+            "nodes to them."
         ),
     ),
     Clause(
@@ -122,7 +123,7 @@ CLAUSES = (
         "Pods that prefer different nodes get them, also when they are next to each other in the queue.",
         "scheduler framework: SignPlugin; KEP-5598, opportunistic batching", judge_score,
         needs=CHANGE_NODES | SEVERAL_NODES, features=frozenset({"signs-pods"}), unclaimed=_no_opposed_scores,
-        hint="SignPod returns a fragment for everything of a pod that PreFilter, Filter, PreScore and Score look at.",
+        hint="SignPod returns a fragment for each part of a pod that PreFilter, Filter, PreScore and Score read.",
     ),
     Clause(
         "plugin/queue-sort",

@@ -1,4 +1,4 @@
-"""What a compiled scheduler serves to kubelets and to Prometheus: its health, and its metrics."""
+"""What a compiled scheduler serves to kubelets and to Prometheus: health endpoints and metrics."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 
 def judge_healthz_readyz(history: History, case: str) -> Finding:
-    """Its health was asked for without credentials, as a kubelet does, before and after it had scheduled a pod.
+    """Its health was requested without credentials, as a kubelet does, before and after it had scheduled a pod.
 
-    /livez and /readyz may be missing (404) where a binary is given, which may be of an older Kubernetes than 1.31.
+    /livez and /readyz may be missing (404) if a binary is given, which may be of a Kubernetes before 1.31.
     """
     asked = list(history.of(EndpointAnswer, case))
     for answer in asked:
@@ -23,14 +23,16 @@ def judge_healthz_readyz(history: History, case: str) -> Finding:
             continue
         fix = ""
         if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            fix = "; fix: answer these paths without credentials, for the probes of a kubelet have none"
+            fix = "; fix: serve these paths without credentials: a kubelet's probes have none"
         return failed(
             "not-healthy",
-            f"{_told(answer)}: a kubelet would end it, or give it no traffic{fix}",
+            f"{_told(answer)}: a kubelet would restart it, or send it no traffic{fix}",
         )
     finding = judge_placement(history, case)
     if finding.outcome != "passed" or not asked:
-        return finding if finding.outcome != "passed" else invalid("not-tried", "its health was not asked for")
+        return (
+            finding if finding.outcome != "passed" else invalid("not-tried", "its health endpoints were not requested")
+        )
     return passed(f"{', '.join(sorted({answer.path for answer in asked}))}: healthy before and after it scheduled")
 
 
@@ -52,7 +54,7 @@ def judge_metrics(history: History, case: str) -> Finding:
     """A client with the rights of a Prometheus read its metrics, and they counted the pods that it had scheduled."""
     answers = list(history.of(EndpointAnswer, case))
     if refused := next((answer for answer in answers if not _is_positive(answer)), None):
-        return failed("metrics-refused", f"{_told(refused)} to a client that may get it")
+        return failed("metrics-refused", f"{_told(refused)} to a client that has the right")
     finding = judge_placement(history, case)
     if finding.outcome != "passed" or len(answers) < _READINGS:
         return (
@@ -70,7 +72,7 @@ def judge_metrics(history: History, case: str) -> Finding:
     if after - before < bound:
         return failed(
             "pods-not-counted",
-            f"it scheduled {bound} pods, and {_COUNTER} with result=scheduled went from {before:g} to {after:g}",
+            f"it scheduled {bound} pods, but {_COUNTER} with result=scheduled went from {before:g} to {after:g}",
         )
     return passed(f"{_COUNTER} counted the {bound} pods that it scheduled")
 
@@ -85,14 +87,15 @@ CLAUSES = (
         "While the scheduler runs, /healthz, /livez and /readyz respond with success, without credentials.",
         "kube-scheduler: health endpoints; probes of the control plane's static pod", judge_healthz_readyz,
         needs=PROCESSES,
-        hint="In a main of your own, keep kube-scheduler's handlers and authorizer: the health needs no credentials.",
+        hint="In a main of your own, keep kube-scheduler's handlers and authorizer: health needs no credentials.",
     ),
     Clause(
         "plugin/metrics",
         "The scheduler serves kube-scheduler's metrics to authorized clients, and they count what it does.",
         "kube-scheduler: /metrics, stable metrics", judge_metrics, needs=PROCESSES,
         hint=(
-            "Register your metrics by k8s.io/component-base/metrics/legacyregistry, and keep what is registered there."
+            "Register your metrics by k8s.io/component-base/metrics/legacyregistry, and keep the metrics registered "
+            "there."
         ),
     ),
 )  # fmt: skip

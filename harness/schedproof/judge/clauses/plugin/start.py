@@ -1,4 +1,4 @@
-"""How a compiled scheduler starts, and what of its configuration never arrives."""
+"""How a compiled scheduler starts, and which parts of its configuration have no effect."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PANIC = re.compile(r"panic: |fatal error: ")
 
 
 def _names(log: Sequence[str], arg: str) -> bool:
-    """Whether an error names an arg. That kube-scheduler lists its own flags at its start says nothing."""
+    """Whether an error names an arg. That kube-scheduler lists its own flags at its start does not count."""
     said = "\n".join(line for line in log if " FLAG: " not in line)
     return re.search(rf"(?<![\w-]){re.escape(arg)}(?![\w-])", said, re.IGNORECASE) is not None
 
@@ -35,15 +35,16 @@ def judge_config_version(history: History, case: str) -> Finding:
     if version != SERVED_VERSION:
         return failed(
             "config-version-not-served",
-            f"its configuration is of {version}, and Kubernetes {history.run.versions.get('kubernetes', '')} "
-            f"serves {SERVED_VERSION} only; fix: use that version, and check its fields",
+            f"its configuration has the API version {version}, but Kubernetes "
+            f"{history.run.versions.get('kubernetes', '')} serves {SERVED_VERSION} only; fix: use that version, and "
+            "check its fields",
             logs=log_tails(history, case),
         )
-    return passed(f"its configuration is of {version}")
+    return passed(f"its configuration has the API version {version}")
 
 
 def judge_registered_name(history: History, case: str) -> Finding:
-    """Every name in its configuration is that of a registered plugin, so that its args arrive.
+    """Every name in the configuration is that of a registered plugin, so that its args take effect.
 
     kube-scheduler refuses to enable a plugin that is not registered, but ignores pluginConfig for a name that is not
     enabled (pkg/scheduler/framework/runtime, NewFramework).
@@ -52,8 +53,8 @@ def judge_registered_name(history: History, case: str) -> Finding:
     if failure is not None and (found := UNREGISTERED.search(failure.text)):
         return failed(
             "plugin-not-registered",
-            f"its configuration enables the plugin {found['name']}, and none is registered under that name; "
-            f"fix: {failure.fix}",
+            f"its configuration enables the plugin {found['name']}, but none is registered under that name; fix: "
+            f"{failure.fix}",
             logs=log_tails(history, case),
         )
     for profile in history.configuration.get("profiles") or ():
@@ -64,8 +65,8 @@ def judge_registered_name(history: History, case: str) -> Finding:
                 return failed(
                     "plugin-not-enabled",
                     f"pluginConfig names {entry.get('name')}, which no profile enables (enabled: {named}): "
-                    "kube-scheduler ignores it silently, and the plugin does not get these args; "
-                    "fix: use the name that the plugin is registered as",
+                    "kube-scheduler ignores it silently, and the plugin does not get these args; fix: use the name "
+                    "under which the plugin is registered",
                 )
     if failure is not None:
         return invalid("does-not-start", "the candidate does not start (see core/alive)")
@@ -75,7 +76,7 @@ def judge_registered_name(history: History, case: str) -> Finding:
 
 
 def judge_args_typed(history: History, case: str) -> Finding:
-    """Its own args are taken; an arg of another type fails the start, with a message that names it."""
+    """Its own args are accepted; an arg of a wrong type fails the start, with a message that names it."""
     failure = next(history.of(StartFailed), None)
     if not history.configuration:
         return invalid("nothing-started", "no scheduler was started")
@@ -85,7 +86,7 @@ def judge_args_typed(history: History, case: str) -> Finding:
         blame = "its own args" if "cannot read its args" in failure.text else ""
         if not blame:
             return invalid("does-not-start", "the candidate does not start (see core/alive)")
-        return failed("args-refused", f"it does not take its own args: {failure.text}", logs=log_tails(history, case))
+        return failed("args-refused", f"it does not accept its own args: {failure.text}", logs=log_tails(history, case))
     tried = list(history.of(Tried, case))
     if not tried:
         return invalid("not-tried", "no arg was tried")
@@ -94,10 +95,10 @@ def judge_args_typed(history: History, case: str) -> Finding:
         logs = {"logs": {what: attempt.log}}
         if code is None:
             return failed(
-                "wrong-arg-accepted", f"it starts with {what}, which is of another type than its own value", **logs
+                "wrong-arg-accepted", f"it starts with {what}, which has another type than the configured value", **logs
             )
         if not _names(attempt.log, arg):
-            return failed("arg-not-named", f"with {what} it ends with code {code}, but does not name {arg}", **logs)
+            return failed("arg-not-named", f"with {what} it exits with code {code} without naming {arg}", **logs)
     return passed(f"{', '.join(attempt.arg for attempt in tried)}: a value of another type fails the start by name")
 
 
@@ -124,24 +125,24 @@ def judge_args_unknown(history: History, case: str) -> Finding:
         if status is None:
             code, text = (
                 "wrong-arg-accepted",
-                "it starts with an arg that it does not know: one that is misspelled is left at its default",
+                "it starts with an unknown arg: a misspelled arg would silently keep its default",
             )
         elif not _names(attempt.log, arg):
             code, text = (
                 "arg-not-named",
-                f"with {arg}, which it does not know, it ends with code {status}, and does not name it",
+                f"with the unknown arg {arg} it exits with code {status} without naming it",
             )
         else:
             continue
         return failed(code, text, logs={arg: attempt.log})
-    return passed("an arg that it does not know fails the start by name")
+    return passed("an unknown arg fails the start by name")
 
 
 def judge_args_defaults(history: History, case: str) -> Finding:
-    """Without an arg, or without any, it starts with defaults, or ends with an error: it does not crash.
+    """Without an arg, or without any, it starts with defaults, or exits with an error: it does not panic.
 
-    kube-scheduler tells which plugin's factory has returned an error. A factory is called with nil where there is no
-    pluginConfig for its plugin.
+    kube-scheduler reports which plugin's factory returned an error. A factory is called with nil if its plugin has no
+    pluginConfig.
     """
     if (finding := _untried(history, case, "no arg was left out", with_args=False)) is not None:
         return finding
@@ -157,7 +158,7 @@ def judge_args_defaults(history: History, case: str) -> Finding:
                 f"without {without} it crashes: {end}",
                 logs={f"without {without}": attempt.log},
             )
-    return passed(f"started {len(tried)} times with something left out: it used defaults, or ended with an error")
+    return passed(f"started {len(tried)} times with something left out: it used defaults, or exited with an error")
 
 
 def judge_profiles(history: History, case: str) -> Finding:
@@ -178,7 +179,7 @@ def judge_profiles(history: History, case: str) -> Finding:
 
 
 def judge_profile_args(history: History, case: str) -> Finding:
-    """With its profiles in the opposite order, all probes landed on the node that was the quietest by its claim."""
+    """With its profiles in the opposite order, all probes went to the quietest node by its claims."""
     if not history.configuration:
         return invalid("nothing-started", "no scheduler was started")
     if len(history.scheduler_names) < 2:
@@ -187,23 +188,23 @@ def judge_profile_args(history: History, case: str) -> Finding:
 
 
 def judge_duplicate_name_rejected(history: History, case: str) -> Finding:
-    """No plugin of its own is registered under a name that is taken, which ends the start.
+    """No plugin of its own is registered under a taken name, which fails the start.
 
-    No plugin takes the place of another by its name: to register a name twice is an error, whether or not a
-    configuration enables it (pkg/scheduler/framework/runtime, Registry.Register).
+    No plugin replaces another by its name: registering a name twice is an error, whether or not a configuration enables
+    it (pkg/scheduler/framework/runtime, Registry.Register).
     """
     failure = next(history.of(StartFailed), None)
     if failure is not None and (found := NAME_TAKEN.search(failure.text)):
         return failed(
             "plugin-name-taken",
-            f"it registers a plugin as {found['name']}, and that name is taken: it does not start; fix: {failure.fix}",
+            f"it registers a plugin as {found['name']}, but that name is taken: it does not start; fix: {failure.fix}",
             logs=log_tails(history, case),
         )
     if failure is not None:
         return invalid("does-not-start", "the candidate does not start (see core/alive)")
     if not history.configuration:
         return invalid("nothing-started", "no scheduler was started")
-    return passed("it starts: the names of its plugins are their own")
+    return passed("it starts: none of its plugins has a taken name")
 
 
 def _no_preference(claims: Claims) -> str:
@@ -239,7 +240,7 @@ CLAUSES = (
         "Without args, the scheduler starts with defaults or exits with an error, and does not panic.",
         "scheduler framework: PluginFactory, whose configuration is nil without pluginConfig", judge_args_defaults,
         at_start=True,
-        hint="The configuration is nil where there is no pluginConfig: check for that first.",
+        hint="The configuration is nil without pluginConfig: check for that first.",
     ),
     Clause(
         "plugin/duplicate-name-rejected", "No plugin of the candidate is registered under a name that is taken.",
@@ -250,7 +251,7 @@ CLAUSES = (
         "plugin/profiles", "All profiles of the configuration start, and each schedules the pods that name it.",
         "scheduler framework: profiles share one queue; KubeSchedulerConfiguration.profiles", judge_profiles,
         needs=AUDIT, at_start=True,
-        hint="All profiles share one queueSort plugin; what is registered per process must not assume one profile.",
+        hint="All profiles share one queueSort plugin; registrations per process must not assume a single profile.",
     ),
     Clause(
         "plugin/profile-args", "The plugins of a profile have that profile's args, whatever the order of the profiles.",
