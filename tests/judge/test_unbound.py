@@ -128,5 +128,5 @@ def test_the_timeline_tells_what_the_harness_did_to_nodes_and_lines() -> None:
     h.pod("probe", role="outage")
     h.expect("probe", "bound")
     lines = "\n".join(h.verdict().evidence["timeline"])
-    told_of = ("prometheus: down", "on-outage: schedule", "k=:NoSchedule", "cordoned True", "joins", "is deleted", "stops")
+    told_of = ("prometheus: down", "on-outage: schedule", "k=:NoSchedule", "cordoned True", "joins", "deleted", "stops")
     assert [words for words in told_of if words not in lines] == []
