@@ -22,7 +22,7 @@ def test_dra(case: Case) -> None:
     for model, neighbour, node in zip(models, (*models[1:], models[0]), nodes, strict=True):
         case.dra.publish(node, (FAST, model), (FAST, model), (SLOW, neighbour), (SLOW, neighbour))
     fast, slow = case.dra.device_class(FAST), case.dra.device_class(SLOW)
-    case.sight.await_heeded()
+    case.sight.await_freshness()
     claimed = [[case.dra.claim(fast, model)] for model in models]
     claimed.append([case.dra.claim(slow, models[0]) for _ in range(2)])
     for claims in claimed:

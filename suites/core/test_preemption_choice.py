@@ -102,7 +102,7 @@ def test_preemption_choice(case: Case) -> None:
         case.expect_bound(pods)
         case.pods.await_started(pods)
     case.objects.disruption_budget("budgeted", pods=len(budgeted))
-    case.sight.await_heeded()
+    case.sight.await_freshness()
     high = case.objects.priority_class(1000, preempts=True)
     for phase, contest in enumerate(tried):
         preemptor = case.pod(

@@ -133,7 +133,7 @@ def test_preemption_budget(case: Case) -> None:
     contest.holders((20, 1))
     case.expect_bound([contest.pod("protected", 10, labels={"app": "alone"})])
     case.objects.disruption_budget("alone")
-    case.sight.await_heeded()
+    case.sight.await_freshness()
     case.expect_bound([contest.pod("preemptor", 1000, preempts=True)], case.deadlines.requeue)
 
 

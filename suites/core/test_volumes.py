@@ -26,13 +26,13 @@ def test_volume_node_affinity(case: Case) -> None:
     at_once, later = case.volumes.storage_class(waits=False), case.volumes.storage_class(waits=True)
     local = [case.volumes.claim(at_once, volume=case.volumes.volume(at_once, node=node)) for node in nodes]
     zonal = [case.volumes.claim(at_once, volume=case.volumes.volume(at_once, zone=zone)) for zone in zones]
-    case.sight.await_heeded()
+    case.sight.await_freshness()
     case.expect_bound([case.pod(volumes=[claim]) for claim in (*local, *zonal) * 2])
     elsewhere = [(local[0], nodes[-1]), (local[-1], nodes[0]), (zonal[0], zones["b"][0]), (zonal[1], zones["a"][0])]
     case.expect_pending([case.pod("exceeds", volumes=[claim], **on(node)) for claim, node in elsewhere])
     for node in nodes[:2]:
         case.volumes.volume(later, node=node)
-    case.sight.await_heeded()
+    case.sight.await_freshness()
     # One after the other: while a claim is being bound, kube-scheduler keeps room for its pod by nominatedNodeName.
     for spec in (on(nodes[0]), {}):
         case.expect_bound([case.pod(volumes=[case.volumes.claim(later)], **spec)])

@@ -88,7 +88,7 @@ def test_pods_that_are_to_wait_are_fenced(world: World) -> None:
     world.server.patch(
         "pods", pods[0].name, {"status": {"conditions": [{"type": "PodScheduled", "status": "False"}]}}, NAMESPACE
     )
-    world.await_shown(lambda: world.pods.is_told(pods[0]), "the condition")
+    world.await_shown(lambda: world.pods.is_reported(pods[0]), "the condition")
     world.expect.pending(pods, cpu="50m")
     assert expected(world) == outcomes("pending", *pods)
     ((guard, rv),) = [(record.pod, record.rv) for record in world.of(Fence)]
@@ -164,7 +164,7 @@ def test_what_was_never_said_is_waited_for_less_the_second_time(late: World, mon
             if not is_said:
                 raise NotYet("it is not said")
 
-        late.expect.said(probe, deadline, "the condition")
+        late.expect.reported(probe, deadline, "the condition")
 
     again = Deadline("again", -1.0, "of a test")
     monkeypatch.setattr(expectations, "AGAIN", again)

@@ -222,13 +222,13 @@ def test_what_the_watch_has_shown_of_a_pod(world: World) -> None:
     world.refuse()
     pod = world.pods.create(plain=True)
     world.await_shown(lambda: world.pods.denied(pod, "PodScheduled"), "the refusal")
-    assert (world.pods.is_told(pod), world.pods.is_pending(pod), world.pods.was_bound(pod)) == (True, True, False)
+    assert (world.pods.is_reported(pod), world.pods.is_pending(pod), world.pods.was_bound(pod)) == (True, True, False)
     assert world.pods.denied(pod, "Ready") == {}
     world.server.bind(NAMESPACE, pod.name, "node-2")
     world.await_shown(lambda: world.pods.was_bound(pod), "the Binding")
     assert (world.pods.node_of(pod), world.pods.denied(pod, "PodScheduled")) == ("node-2", {})
     world.pods.delete([pod])
-    assert (world.pods.node_of(pod), world.pods.was_bound(pod), world.pods.is_told(pod)) == ("", True, True)
+    assert (world.pods.node_of(pod), world.pods.was_bound(pod), world.pods.is_reported(pod)) == ("", True, True)
 
 
 def test_the_oracle_says_what_fits(world: World) -> None:

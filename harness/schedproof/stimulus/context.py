@@ -1,4 +1,4 @@
-"""What the parts of a case share."""
+"""The context that all parts of a case share."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Context:
     random: random.Random
     deadlines: ClaimedDeadlines
     scarce: set[str] = dataclasses.field(default_factory=set)
-    """Resources of which nodes of the case offer what it is about: no pod asks for some beside."""
+    """Resources whose amounts on nodes the case is about: varied pods do not request them additionally."""
 
     @classmethod
     def of(cls, trial: Trial, clause: str) -> Context:
@@ -40,11 +40,11 @@ class Context:
 
     @property
     def prefix(self) -> str:
-        """How the names of all objects of the clause begin."""
+        """Prefix of the names of all objects of the clause."""
         return self.clause.replace("/", "-")
 
     def excludes(self, clause: str) -> bool:
-        """Whether the candidate excludes a clause: what that is about is no part of others."""
+        """Return whether the candidate excludes a clause; cases of other clauses then leave out its subject."""
         return any(exclusion.clause == clause for exclusion in self.trial.candidate.exclusions)
 
     @property

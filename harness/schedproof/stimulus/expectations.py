@@ -1,4 +1,4 @@
-"""What is expected of the candidate: it is given the time that it claims to take, and what it was given is recorded."""
+"""Waits for what the candidate is expected to do, as long as it claims to take, and records the expectation."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from schedproof.stimulus.pods import TIMESTAMP, Pod
 
 
 class CaseOver(Exception):  # noqa: N818 - an outcome, not an error
-    """The candidate has missed a deadline: the judge has what it needs, and whatever follows would only wait again."""
+    """The candidate has missed a deadline. The judge has its evidence, and all further steps would wait in vain."""
 
 
 class Expectations:
-    """Nothing is judged here: that a deadline was missed is on record, and ends the case."""
+    """Records what is expected of pods, and ends the case at a missed deadline. It judges nothing."""
 
     def __init__(self, context: Context, pods: PodChanges) -> None:
         self._clause, self._trial, self._recorder = context.clause, context.trial, context.recorder
@@ -29,56 +29,56 @@ class Expectations:
         self.over = False
         """Whether a deadline was missed."""
         self._kept: dict[str, float] = {}
-        """For how long which processes were kept from running during the last wait, if that was in vain."""
+        """Process to seconds for which it was kept from running during the last wait; empty if that wait succeeded."""
 
     # -- outcomes of pods
 
     def bound(self, pods: Sequence[Pod], deadline: Deadline | None = None) -> None:
-        """Give the candidate until `deadline` to bind these pods; as long as it claims to take, if not given.
+        """Wait until the candidate has bound these pods, by default for as long as it claims to take.
 
         Raises:
-            CaseOver: it did not.
+            CaseOver: the deadline was missed.
         """
         due = self.due(deadline or self._deadlines.bind)
         self.wait_bound(pods, due)
         self.were_due(pods, due)
 
     def were_due(self, pods: Sequence[Pod], deadline: Deadline) -> None:
-        """Put on record that these pods were to be bound by now, after a wait of `deadline`.
+        """Record that these pods were due by now, after a wait of `deadline`.
 
         Raises:
-            CaseOver: they are not.
+            CaseOver: a pod is not bound.
         """
         if not self._note_due(pods, deadline):
             self.end_early()
 
     def bound_in_time(self, pods: Sequence[Pod]) -> bool:
-        """As `bound`, but that says whether they were, for a case that goes on all the same."""
+        """Like `bound`, but return whether all were bound, for a case that continues after a missed deadline."""
         due = self.due(self._deadlines.bind)
         self.wait_bound(pods, due)
         return self._note_due(pods, due)
 
     def pending(self, pods: Sequence[Pod], **sentinel: Any) -> None:
-        """Let the candidate decide on these pods, which fit nowhere."""
+        """Let the candidate decide on these pods, for which no node is feasible."""
         self.let_decide(pods, **sentinel)
         self.record("pending", pods, self._deadlines.bind)
 
     def unwilling(self, pods: Sequence[Pod], **sentinel: Any) -> None:
-        """Let the candidate decide on these pods, which fit, but which it claims not to schedule as things are."""
+        """Let the candidate decide on these pods, which fit, but which it claims not to schedule in this state."""
         self.let_decide(pods, **sentinel)
         self.record("unwilling", pods, self._deadlines.bind)
 
     def decided(self, pods: Sequence[Pod], **sentinel: Any) -> None:
-        """Give the candidate its time to bind those of these pods that fit somewhere; the others are to stay.
+        """Wait until the candidate has bound the pods that have a feasible node; the others have to stay pending.
 
-        None of them is in another one's way, so that which they are does not depend on what is bound first.
+        The pods do not compete for room, so that the order of Bindings does not change which of them fit.
         """
         fitting = [pod for pod in pods if self._pods.fits(pod)]
         self.bound(fitting)
         self.pending([pod for pod in pods if pod not in fitting], **sentinel)
 
     def so_many_bound(self, pods: Sequence[Pod], count: int, **sentinel: Any) -> None:
-        """Give the candidate its time to bind `count` of these pods, whichever it likes; the others are to stay."""
+        """Wait until the candidate has bound any `count` of these pods; the others have to stay pending."""
         was_bound = self._pods.was_bound
 
         def bound() -> None:
@@ -96,15 +96,15 @@ class Expectations:
             self.end_early()
 
     def fence(self, **sentinel: Any) -> None:
-        """A sentinel pod that is created now and bound shows that what was created before it has had its turn."""
+        """Create a sentinel pod and wait for its Binding, which shows that all earlier pods have been decided."""
         guard = self._pods.create("sentinel", role="sentinel", plain=True, **sentinel)
         self.bound([guard])
         self._recorder.add(Fence(case=self._clause, pod=guard.full_name, rv=self._recorder.rv))
 
-    # -- of which they are made
+    # -- steps of the above
 
     def _note_due(self, pods: Sequence[Pod], deadline: Deadline) -> bool:
-        """Put on record that these pods were to be bound by now; whether they are. If not, look on for a while."""
+        """Record that these pods were due by now, and return whether all are bound. If not, watch a while longer."""
         bound = all(map(self._pods.was_bound, pods))
         self.record("bound", pods, deadline)
         if bound:
@@ -114,30 +114,30 @@ class Expectations:
         return bound
 
     def let_decide(self, pods: Sequence[Pod], **sentinel: Any) -> None:
-        """Fence these pods; once more in another second, where the candidate has not said of all that they wait.
+        """Fence these pods; a second time, a second later, if the candidate has not reported all of them as waiting.
 
-        Pods that were created in one second, and so have the same timestamp, may have their turns in any order.
+        Pods that were created in the same second have the same timestamp, and may be decided in any order.
         """
         self.fence(**sentinel)
 
-        def told() -> None:
-            if waiting := [pod.name for pod in pods if not self._pods.is_told(pod)]:
+        def reported() -> None:
+            if waiting := [pod.name for pod in pods if not self._pods.is_reported(pod)]:
                 raise NotYet(f"no condition or event reports on {', '.join(waiting[:5])}")
 
-        if not self.patiently(told, TOLD, "pods to have a condition or event"):
+        if not self.patiently(reported, TOLD, "pods to have a condition or event"):
             until(time.monotonic() + TIMESTAMP)
             self.fence(**sentinel)
 
     def due(self, deadline: Deadline) -> Deadline:
-        """A deadline, or that of a takeover where that is longer: the candidate has scheduled nothing since its start.
+        """Return `deadline`, or the takeover's if it is longer and the candidate has scheduled nothing since its start.
 
-        It may have to wait until the lease of the one that was killed has run out.
+        The candidate may have to wait until the Lease of the killed instance expires.
         """
         takeover = self._deadlines.takeover
         return takeover if self._trial.taking_over and takeover.seconds > deadline.seconds else deadline
 
     def wait_bound(self, pods: Sequence[Pod], deadline: Deadline) -> bool:
-        """Whether these pods are bound in time; nothing is expected of them."""
+        """Return whether these pods are bound in time, without recording an expectation."""
 
         def bound() -> None:
             waiting = [pod.name for pod in pods if not self._pods.was_bound(pod)]
@@ -149,9 +149,9 @@ class Expectations:
         return in_time
 
     def patiently(self, probe: Callable[[], object], deadline: Deadline, what: str) -> bool:
-        """Whether it came to pass. That it did not is for the judge to weigh, so nothing is raised.
+        """Return whether `probe` succeeds by `deadline`. A miss raises nothing: the judge weighs it.
 
-        The time for which the candidate was kept from running does not count. One whose process has ended gets no more.
+        Time for which the candidate was kept from running does not count. The wait ends early if its process has ended.
         """
 
         def attempt() -> bool:
@@ -172,10 +172,10 @@ class Expectations:
             self._kept = stretch.kept()
             return False
 
-    def said(self, probe: Callable[[], object], deadline: Deadline, what: str) -> None:
-        """Give the candidate until `deadline` to say something. That it did not is on record.
+    def reported(self, probe: Callable[[], object], deadline: Deadline, what: str) -> None:
+        """Wait for a report of the candidate, such as a condition or an event, and record a missed deadline.
 
-        Where it has never said this in the run, and has missed the whole deadline before, it gets less time (`AGAIN`).
+        A candidate that has never made this report in the run, and has missed its full deadline once, gets `AGAIN`.
         """
         due = AGAIN if self._trial.never_did(what) and AGAIN.seconds < deadline.seconds else deadline
         in_time = self.patiently(probe, due, what)
@@ -186,7 +186,7 @@ class Expectations:
             )
 
     def record(self, outcome: str, pods: Sequence[Pod], deadline: Deadline) -> None:
-        """Put on record what is expected of these pods."""
+        """Record the expected outcome of these pods."""
         self._trial.attachment.report_exits()
         for pod in pods:
             self._recorder.add(Expect(
@@ -195,10 +195,10 @@ class Expectations:
             ))  # fmt: skip
 
     def unseen(self, reason: str, *, rv: int | None = None) -> None:
-        """Put on record that the candidate has not seen what it had to; as of revision `rv`, or of now."""
+        """Record that the candidate has not seen what it had to see, as of revision `rv` (default: the current one)."""
         self._recorder.add(Unseen(case=self._clause, rv=self._recorder.rv if rv is None else rv, reason=reason))
 
     def end_early(self) -> NoReturn:
-        """There is nothing more to try in this case."""
+        """End the case: it has nothing more to try."""
         self.over = True
         raise CaseOver(self._clause)

@@ -1,4 +1,4 @@
-"""What is left to see before a run is over."""
+"""The last steps of a run, before the candidate is stopped."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from schedproof.stimulus.standing import PATIENT
 
 
 def last_round(case: Case) -> None:
-    """Two pods to bind, in case that nothing else was tried; why those pend that have been there since the start.
+    """Have two pods bound, in case no clause created any, and wait for the conditions of all pods pending since start.
 
-    And those of these for which there is a place at last.
+    Then the patient pods get a feasible node, and have to be bound.
     """
     with contextlib.suppress(CaseOver):
         case.expect_bound([case.pod("last", cpu="100m", plain=True) for _ in range(2)])
@@ -31,6 +31,6 @@ def last_round(case: Case) -> None:
 
 
 def _rest_of(deadline: Deadline, since: float) -> Deadline:
-    """What is left of a deadline that began at a moment of the monotonic clock; the harness's least, if it is over."""
+    """Return the rest of a deadline that began at `since` on the monotonic clock, at least `AGAIN` (or itself)."""
     left = deadline.seconds - (time.monotonic() - since)
     return dataclasses.replace(deadline, seconds=max(min(AGAIN.seconds, deadline.seconds), left))

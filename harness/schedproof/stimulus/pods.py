@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 FILLER = "schedproof-filler"
-"""The schedulerName of pods that the harness itself gives a node, or another scheduler would."""
+"""The schedulerName of pods that the harness binds itself, in the place of another scheduler."""
 NEVER_STARTS = {"schedproof.dev/starts": "never"}
-"""The annotation of a pod that kwok leaves Pending once it is bound, as a kubelet does that cannot have its image."""
+"""The annotation of a pod that kwok leaves Pending after its Binding, like a kubelet that cannot pull the image."""
 TIMESTAMP = 1.0
-"""Seconds: those of objects, such as creationTimestamp and startTime, have no fractions of them."""
+"""Resolution in seconds of timestamps in objects, such as creationTimestamp and startTime."""
 TOLERATE_ALL = [{"operator": "Exists"}]
 
 
@@ -37,7 +37,7 @@ class Pod:
 
 
 def amount(resource: str, units: float) -> str:
-    """A quantity, of thousandths of a CPU or of bytes."""
+    """Return a quantity of `units`, which are thousandths of a CPU or bytes."""
     return f"{int(units)}m" if resource == "cpu" else f"{int(units)}"
 
 

@@ -1,10 +1,10 @@
-"""A node of the harness's own, tainted and cordoned for the whole run: what must wait for it, and what it shows.
+"""A node reserved for the harness, tainted and cordoned for the whole run, which shows what the candidate has seen.
 
-It is a turnstile. A blocker takes all of its CPUs but those that were freed so far; each turn exchanges the blocker for
-a smaller one, so that more is free than ever was, and gives the node a new label. A pod that selects the label and asks
-for all that is free is bound there only by a scheduler that has seen both: the label, by its watch of nodes, and that
-the larger blocker is gone, by its watch of the pods that are on nodes. In each earlier view there was too little room,
-however old it is and whichever of the two watches is behind.
+It is a turnstile. A blocker pod requests all of its CPUs except those freed so far. Each turn replaces the blocker by
+a smaller pod, so that more CPU is free than ever before, and gives the node a new label. A pod that selects the label
+and requests all free CPU is bound there only by a scheduler that has seen both: the label, by its watch of nodes, and
+the deletion of the larger blocker, by its watch of pods. In every earlier state there was too little room, however old
+it is and whichever of the two watches is behind.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from schedproof.recording.recorder import Recorder
 from schedproof.stimulus.pods import TOLERATE_ALL, Pod, pod_manifest
 
 GENERATION = "schedproof.dev/generation"
-"""A label by whose value it is shown which state of the nodes a candidate has seen. It is never taken back."""
+"""A label whose value shows which state of the nodes a candidate has seen. It is never removed."""
 
 # Its name is the beginning of its taints' keys.
 _TAINT = {"key": f"schedproof.dev/{RESERVED}", "effect": "NoSchedule"}
 _EVICTING = {"key": f"schedproof.dev/{RESERVED}-evicting", "effect": "NoExecute"}
 _CPUS = 100_000
-"""More than there are turns in a run, which take one each."""
+"""More than there are turns in a run; each turn frees one."""
 _PODS = 1_000
 _BLOCKER = "schedproof-filler"
 
 
 def is_possible(cluster: Cluster) -> bool:
-    """Whether a cluster can be given such a node."""
+    """Return whether a reserved node can be added to the cluster."""
     return {"change-nodes", "idle-nodes"} <= cluster.capabilities
 
 
 @dataclasses.dataclass(frozen=True)
 class Turn:
-    """What a pod needs that is to pass the turnstile, and the revisions that a scheduler has seen by then."""
+    """The label and CPU of a pod that passes the turnstile, and the revisions that its Binding shows as seen."""
 
     label: str
     cpu: str
@@ -51,7 +51,7 @@ class Turn:
 
 
 class ReservedNode:
-    """In a cluster from the constructor's return to `close`. `follow` it with a recorder before the first turn."""
+    """A node that the constructor adds to the cluster and `close` removes. Call `follow` before the first turn."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster, self._api, self._namespace = cluster, cluster.api, namespace
@@ -70,15 +70,15 @@ class ReservedNode:
             raise NotYet(f"its taints are {taints}")
 
     def follow(self, recorder: Recorder) -> None:
-        """By this it is seen whether the node is as it should be."""
+        """Set the recorder by which each turn checks that the node and its pods are unchanged."""
         self._recorder = recorder
 
     def waiting(self) -> dict[str, dict[str, Any]]:
-        """Name to spec of pods that may only go to this node, and that each have one reason not to."""
+        """Return name to spec of pods that select this node, each of which has exactly one reason not to fit."""
         here = {"nodeSelector": {"kubernetes.io/hostname": RESERVED}}
         keys = {"tainted": _TAINT["key"], "tainted-noexecute": _EVICTING["key"], "cordoned": CORDONED}
         return {
-            # Each tolerates all but one.
+            # Each tolerates all taints except its own.
             **{
                 name: {
                     **here,
@@ -90,7 +90,7 @@ class ReservedNode:
         }
 
     def turn(self, generation: str) -> Turn | None:
-        """One pod more can pass; None where the node is not there, or others take CPUs of it."""
+        """Let another pod pass, and return what it needs; None if the node is gone or other pods take its CPUs."""
         if not self._intact():
             return None
         labels = {"metadata": {"labels": {GENERATION: generation}}}
@@ -117,7 +117,7 @@ class ReservedNode:
         return Pod.created(self._api.create("pods", manifest, self._namespace))
 
     def close(self) -> None:
-        """Remove the node, and whatever is on it."""
+        """Remove the node and all pods on it."""
         for pod in self._api.list("pods", fieldSelector=f"spec.nodeName={RESERVED}")["items"]:
             with contextlib.suppress(NotFound):
                 self._api.delete("pods", pod["metadata"]["name"], pod["metadata"]["namespace"], grace=0)

@@ -1,4 +1,4 @@
-"""What the candidate has seen of the world: shown by pods that it binds, or over once its claim to heed changes is."""
+"""Shows what the candidate has seen of the cluster: by pods that it binds, or by waiting for its claimed freshness."""
 
 from __future__ import annotations
 
@@ -22,35 +22,35 @@ from schedproof.traffic.readings import traffic_query
 _PROPAGATION = 2.0
 """Seconds within which every watch has shown a change, by far."""
 _TOO_LATE = 3
-"""Pods that are bound to nodes which are gone: so many show that the candidate is not merely catching up."""
+"""Number of pods bound to removed nodes that shows that the candidate is not merely catching up."""
 
 
 class Sight:
-    """Waits until the candidate, and not only the apiserver, has seen the world as it is."""
+    """Waits until the candidate, and not only the apiserver, has seen the current state of the cluster."""
 
     def __init__(self, context: Context, pods: PodChanges, expect: Expectations, status: PodStatus) -> None:
         self._context, self._trial = context, context.trial
         self._recorder, self._cluster = context.recorder, context.trial.cluster
         self._pods, self._expect, self._status = pods, expect, status
         self._node = self._cluster.nodes[0]
-        """By which it is shown what the candidate has seen, where there is no reserved node."""
+        """The node whose label shows what the candidate has seen, if there is no reserved node."""
 
     def use_one_of(self, nodes: Mapping[str, float]) -> None:
-        """Show what the candidate has seen by one of these nodes, which have readings, from here on.
+        """From now on, show what the candidate has seen by the label of one of these nodes, which have readings.
 
-        A candidate may claim to reject nodes that have none.
+        A candidate may claim to reject nodes without readings.
         """
         known = (node for node in self._cluster.nodes if node in nodes)
         self._node = next(known, self._cluster.nodes[0])
 
     def settle(self) -> None:
-        """Wait until the candidate, and not only the apiserver, has seen the world as it is now.
+        """Wait until the candidate, and not only the apiserver, has seen the current state of the cluster.
 
-        Nodes and pods reach it by watches (or polls) of their own, and both are shown: see `ReservedNode`. A candidate
-        that binds the probe elsewhere ignores selectors, which is not what the case is about: it gets some time. Where
-        there is no such node, or it cannot be used, a label of another one shows the nodes (where nodes are not to be
-        changed: that pods are bound at all); the pods have been seen once the time has passed within which the
-        candidate claims to heed what the API says.
+        Nodes and pods reach it by separate watches (or polls), and the reserved node shows both: see `ReservedNode`.
+        A candidate that binds the probe to another node ignores selectors, which the case is not about: it gets
+        `_PROPAGATION` seconds. If the reserved node does not exist or cannot be used, a label of another node shows
+        that nodes were seen (if nodes may not be changed, any Binding does); pods count as seen once the claimed
+        freshness has passed.
         """
         turn = self._turn()
         node, selector = "", {}
@@ -66,11 +66,11 @@ class Sight:
         due = self._expect.due(self._context.deadlines.bind)
         in_time = self._expect.wait_bound([probe], due)
         if not in_time and self._pods.remove_misplaced():
-            # One of them had its room.
+            # A misplaced pod occupied the room of the probe.
             in_time = self._expect.wait_bound([probe], due)
         if not in_time:
             selects = f"selects the newest label of {node}" if selector else "fits everywhere"
-            self._expect.unseen(f"{probe.name} {selects}, and was bound to no node", rv=probe.rv)
+            self._expect.unseen(f"{probe.name} {selects}, but was not bound within {due.seconds:g} s", rv=probe.rv)
             self._expect.record("bound", [probe], due)
             self._expect.wait_bound([probe], LATE)
             self._expect.end_early()
@@ -82,14 +82,14 @@ class Sight:
             until(time.monotonic() + _PROPAGATION)
             proof = f"{_PROPAGATION:g} s, as its selector was ignored"
         elif turn is None:
-            self.await_heeded()
+            self.await_freshness()
             proof = f"{probe.name}, and {self._context.freshness:g} s, as claimed"
         nodes, pods = seen
         self._recorder.add(ShownSeen(rv=min(seen), nodes=nodes, pods=pods, shown_at_rv=self._recorder.rv, pod=proof))
         self._pods.delete([probe])
 
     def _turn(self) -> Turn | None:
-        """A turn of the turnstile; None where there is none, or none that this candidate would pass."""
+        """Return a turn of the reserved node; None if there is no such node, or if the candidate would reject it."""
         reserved, network = self._trial.reserved, self._trial.candidate.claims.network
         if reserved is None:
             return None
@@ -98,16 +98,16 @@ class Sight:
         return reserved.turn(self._trial.next_generation())
 
     def _readings(self, claims: NetworkClaims) -> Mapping[str, float]:
-        """What the candidate can read of the nodes' traffic now."""
+        """Return the traffic of each node, in bytes per second, that the candidate can read from Prometheus now."""
         query = traffic_query(claims.metric, claims.device.format(device=self._cluster.device), claims.window)
         return self._trial.readers.at(self._trial.attachment.prometheus.upstream).traffic(query)
 
     def joined(self, node: str, *, left: float | None = None) -> None:
-        """Wait until the candidate can use a node that has just joined, where it takes none without readings.
+        """Wait until a candidate that rejects nodes without readings can use a node that has just joined.
 
         By its claim (`on-missing: reject`) it does not use the node before Prometheus has readings of it, and only a
-        change of the cluster makes kube-scheduler try again. Where another one of its name `left`, at this moment of
-        the monotonic clock, that one's readings, which are of another address, must be over first.
+        change of the cluster makes kube-scheduler try again. `left` is the moment of the monotonic clock at which a
+        node of the same name left: the readings of that node, which had another address, must have expired first.
         """
         network = self._trial.candidate.claims.network
         if network is None or network.on_missing != "reject":
@@ -119,20 +119,20 @@ class Sight:
 
         if left is not None:
             until(left + self._cluster.scrape_interval + network.window)
-        wait_for(probe, FIRST_SCRAPE, what=f"Prometheus to know of {node}")
+        wait_for(probe, FIRST_SCRAPE, what=f"Prometheus to have readings of {node}")
         until(time.monotonic() + network.staleness)
         self.settle()
 
     def age(self, node: str) -> None:
-        """Wait until the candidate must have heeded, by its claim, what the watch has shown of a node by now."""
+        """Wait for the claimed freshness, and record that the candidate must act on the node's current state now."""
         rv = int(self._recorder.nodes[node]["metadata"]["resourceVersion"])
-        kept = self.await_heeded()
+        kept = self.await_freshness()
         self._recorder.add(
             Aged(case=self._context.clause, node=node, rv=rv, seconds=self._context.freshness, kept=kept)
         )
 
-    def await_heeded(self) -> dict[str, float]:
-        """Wait until the candidate must have heeded, by its claim, whatever the watch has shown by now.
+    def await_freshness(self) -> dict[str, float]:
+        """Wait for the claimed freshness, after which the candidate acts on all that the watch has shown by now.
 
         Returns the seconds for which processes were kept from running meanwhile; see `UsableTime.let_pass`.
         """
@@ -140,10 +140,10 @@ class Sight:
         return kept
 
     def nowhere_pod(self, name: str, **spec: Any) -> Pod:
-        """A pod, where all nodes are gone, that waits.
+        """Create a pod that stays pending after all nodes were removed.
 
-        The candidate's watch of nodes may be behind ours, and a pod be bound to one that is gone: so another is
-        created, until the candidate has caught up, or has missed by its claim to do so.
+        The candidate's watch may be behind, and the candidate may bind a pod to a removed node. Further pods are then
+        created until it has caught up, or until `_TOO_LATE` of them were bound after its claimed freshness.
         """
         freshness = self._context.freshness
         begin, stretch = time.monotonic(), self._context.trial.usable_time.begin()
@@ -156,7 +156,7 @@ class Sight:
         late, pod = 0, decided()
         while self._pods.node_of(pod) and late < _TOO_LATE:
             late += time.monotonic() > begin + freshness + stretch.extension(freshness)
-            self._pods.delete([pod])  # or they would fill what the candidate takes for nodes
+            self._pods.delete([pod])  # it would take room on the removed nodes in the candidate's cache
             pod = decided()
         if self._pods.node_of(pod):
             self._expect.unseen(f"{late} pods were bound to nodes that had been gone for more than {freshness:g} s")

@@ -1,4 +1,4 @@
-"""Pods that are pending for the whole of a run: those that must wait, and those that are not the candidate's."""
+"""Pods that are pending for a whole run: pods of the candidate that fit nowhere, and pods of other schedulers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOWHERE = {"schedproof.dev/no-such": "node"}
 
 
 def waiting(more: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """Why to spec of pods of the candidate's that fit nowhere, whatever becomes of the nodes; and `more` of them."""
+    """Return reason to spec of the candidate's pods that fit on no node in any case of the suites, and `more`."""
     alone = {"key": "kubernetes.io/hostname", "operator": "DoesNotExist"}
     terms = {"nodeSelectorTerms": [{"matchExpressions": [alone]}]}
     return {
@@ -29,14 +29,14 @@ def waiting(more: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any
 
 
 PATIENT = {"nodeSelector": {"schedproof.dev/patient": "yes"}}
-"""The spec of a pod that waits for the whole run, and for which there is a place at its end."""
+"""The spec of a pod that waits for the whole run, and gets a feasible node at its end."""
 
 
 def bystanders(name: str, served: Sequence[str], cluster: Cluster) -> Iterator[dict[str, Any]]:
-    """Pods of schedulers that do not run, and whose names are near the candidate's; they fit everywhere.
+    """Yield pods of schedulers that do not run, with names similar to the candidate's; they fit on every node.
 
-    Where a default scheduler runs, pods that are its own select a label that no node has: it leaves them pending, and
-    they are there to be touched all the same.
+    If a default scheduler runs, its own pods select a label that no node has. It leaves them pending, and a candidate
+    that touches foreign pods is still caught.
     """
     names = {
         "other": "schedproof-bystander",
@@ -46,12 +46,12 @@ def bystanders(name: str, served: Sequence[str], cluster: Cluster) -> Iterator[d
         "default": DEFAULT_SCHEDULER,
         "unnamed": "",
     }
-    for what, scheduler in names.items():
+    for kind, scheduler in names.items():
         if (scheduler or DEFAULT_SCHEDULER) in served:
             continue
         taken = "default-scheduler" in cluster.capabilities and scheduler in (DEFAULT_SCHEDULER, "")
         spec: dict[str, Any] = {"nodeSelector": _NOWHERE} if taken else {}
-        manifest = pod_manifest(f"bystander-{what}", scheduler, image=cluster.workload_image, **spec)
+        manifest = pod_manifest(f"bystander-{kind}", scheduler, image=cluster.workload_image, **spec)
         if not scheduler:
             del manifest["spec"]["schedulerName"]
         yield manifest

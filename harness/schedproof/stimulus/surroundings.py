@@ -1,7 +1,7 @@
-"""What a scheduler needs around it to have its say: on nodes, on pods that are for it, in their namespaces.
+"""Gives nodes, pods and namespaces what a candidate needs to schedule.
 
-That is what its descriptor describes (`spec.world`), and the extended resources that an extender manages, because
-kube-scheduler calls it only for pods that ask for one of them.
+That is `spec.world` of its descriptor, and the extended resources that an extender manages, because kube-scheduler
+calls an extender only for pods that request one of them.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from schedproof.oracle.quantity import parse_quantity
 from schedproof.stimulus.variation import DEVICE, NODE_LABELS, STORAGE
 
 _OFFERED = "1000"
-"""Of each node: more than it takes pods, so that no pod of the suites is kept off for want of it."""
+"""Amount on each node: more than its number of pods, so that it keeps no pod of the suites off."""
 _ASKED = "1"
 _ENOUGH: Mapping[str, str] = MappingProxyType({DEVICE: _OFFERED, STORAGE: "50Gi"})
-"""Of each node, so that no pod that asks for some of it beside is kept off."""
+"""Amounts on each node that suffice for all varied pods which request them additionally."""
 
 
 class Surroundings:
     """Gives nodes, pods and namespaces what the candidate needs; `remove` takes it back.
 
-    `managed` is empty where the candidate manages nothing, and where nodes neither offer it nor may be changed: its
-    extender is then not called, and the judge says so.
+    `managed` is empty if the candidate manages no resource, and if nodes neither offer it nor may be changed: the
+    extender is then not called, and the judge reports that.
     """
 
     def __init__(self, cluster: Cluster, candidate: Candidate) -> None:
@@ -68,13 +68,13 @@ class Surroundings:
             self._objects.apply(read_manifests(path), name, source=str(path))
 
     def namespace_beside(self, namespace: str, name: str) -> str:
-        """Another namespace for pods, beside one of the candidate's; its full name."""
+        """Create a further namespace for pods, named after `namespace`, and return its full name."""
         full_name = f"{namespace[:50]}-{name}"
         self.namespace(full_name)
         return full_name
 
     def dressed(self, node: NodeSpec) -> NodeSpec:
-        """A node that is to join, with what it must have: a scheduler may look at it but once."""
+        """Return a node that is to join, complete from the start: a scheduler may read it only once."""
         world = self._world
         return dataclasses.replace(
             node,
@@ -84,7 +84,7 @@ class Surroundings:
         )
 
     def dress_nodes(self, nodes: Sequence[str]) -> dict[str, int]:
-        """Give these nodes what they must have; the revision of each that was changed, as it then is."""
+        """Give these nodes what the candidate needs, and return the new revision of each node that was changed."""
         if not self.changes_nodes:
             return {}
         self._dressed += nodes
@@ -96,13 +96,13 @@ class Surroundings:
         return self._offer(node, self._amounts_of(node)) if self._amounts else revision
 
     def _amounts_of(self, node: str) -> dict[str, str]:
-        """What a node is to offer: of devices each another number."""
+        """Return the amounts that a node offers; the number of devices differs from node to node."""
         unlike = {DEVICE: str(int(_OFFERED) + zlib.crc32(node.encode()) % 4000)} if DEVICE in self._amounts else {}
         return {**self._amounts, **unlike}
 
     @functools.cached_property
     def beside(self) -> frozenset[str]:
-        """The resources of which pods may ask for some beside: all nodes offer enough. Ask once they are dressed."""
+        """Resources that varied pods may request too, as all nodes offer enough. Read it after `dress_nodes`."""
         if not self.changes_nodes:
             return frozenset()
         nodes = self._cluster.api.list("nodes")["items"]
@@ -118,7 +118,7 @@ class Surroundings:
         return _revision(self._cluster.api.merge("nodes", node, patch, subresource="status"))
 
     def remove(self) -> None:
-        """Take it back from the nodes that are left, and remove what was put into namespaces."""
+        """Undo `dress_nodes` on the remaining nodes, and remove the objects from namespaces."""
         annotations = dict.fromkeys(self._world.node_annotations)
         metadata = {"labels": dict.fromkeys(self._labels), "annotations": annotations}
         while self._dressed:
@@ -130,7 +130,7 @@ class Surroundings:
         self._objects.remove()
 
     def dress_pod(self, pod: Manifest, *, managed: bool = True) -> None:
-        """Give a pod what it must have, and (`managed`) let it ask for what is managed. Its own fields come first."""
+        """Merge the candidate's pod template into a pod, whose own fields win. `managed`: request managed resources."""
         if self._world.pod:
             own = copy.deepcopy(pod)
             pod.clear()

@@ -1,4 +1,4 @@
-"""Pods that a case creates, changes and ends, each of which is gone at its end."""
+"""Creates, changes and ends the pods of a case, and deletes them at its end."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from schedproof.stimulus.pods import FILLER, TIMESTAMP, TOLERATE_ALL, Pod, amoun
 from schedproof.stimulus.variation import Variation
 
 HOLD = "schedproof.dev/hold"
-"""A finalizer: a pod that has it remains after it was deleted, until it is let go."""
+"""A finalizer that keeps a deleted pod terminating until `let_go` removes it."""
 _ENDED = ("Succeeded", "Failed")
 _DEAF = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 3600; done"]
-"""A container's command that goes on when its pod is deleted, for as long as the pod's grace period lasts."""
+"""A container's command that ignores SIGTERM: it runs until the grace period of its deleted pod ends."""
 _GRACE = 600
 _STATUS = MappingProxyType({"image": "", "imageID": "", "ready": True, "started": True, "restartCount": 0})
 """Of a container that runs (v1.ContainerStatus)."""
@@ -46,7 +46,7 @@ class PodChanges:
         """Of pods of a name in a namespace."""
         self._pods: dict[str, Pod] = {}
         self._real = "real-pods" in context.trial.cluster.capabilities
-        """Whether kubelets run what is bound; else kwok plays that."""
+        """Whether kubelets run bound pods; otherwise kwok simulates them."""
         self._variation = Variation(
             random.Random(f"{context.trial.seed}:{context.clause}:looks"),  # noqa: S311 - reproducible by its seed
             excluded=context.excludes, labelled=context.trial.surroundings.changes_nodes, real=self._real,
@@ -68,9 +68,9 @@ class PodChanges:
     ) -> Pod:
         """Create a pod for the candidate (or for `scheduler_name`); see `pod_manifest` for `spec`.
 
-        `managed`: whether a pod for an extender asks for what that manages, without which it is not called.
-        `plain`: whether it looks as it is described here; else it means the same (`variation`).
-        `namespace`: the trial's, if not given. `template`: what it is merged into.
+        `managed`: whether the pod requests the extender's managed resources, without which the extender is not called.
+        `plain`: whether the manifest is left as it is; else it is varied without changing its meaning (`Variation`).
+        `namespace`: by default the trial's. `template`: a manifest into which the pod is merged.
         """
         full_name = self.next_name(name, namespace)
         self._numbers[namespace, name] += 1
@@ -80,9 +80,9 @@ class PodChanges:
         )  # fmt: skip
 
     def neighbour(self, node: str, app: str, *, ends: str = "", lingers: bool = False, **spec: Any) -> Pod:
-        """A pod that is on a node from the start, with a label `app`. `ends`, `lingers`: as of `fill`.
+        """Create a pod that is on a node from the start, with a label `app`. For `ends` and `lingers` see `fill`.
 
-        One that lingers needs a cluster without kubelets.
+        `lingers` needs a cluster without kubelets.
         """
         if lingers:
             spec["finalizers"] = [HOLD]
@@ -92,35 +92,35 @@ class PodChanges:
         )  # fmt: skip
 
     def twin(self, pod: Pod, namespace: str, node: str, **spec: Any) -> Pod:
-        """A pod of the same name in another namespace, which is on a node from the start."""
+        """Create a pod of the same name in another namespace, which is on a node from the start."""
         return self._create(pod.name, "filler", FILLER, namespace=namespace, node=node, **spec)
 
     def namesake(self, pod: Pod, **spec: Any) -> Pod:
-        """A pod for the candidate, of the same name as another one, in another namespace."""
+        """Create a pod for the candidate with the same name as `pod`, in another namespace."""
         namespace = self._trial.surroundings.namespace_beside(self._trial.namespace, "other")
         return self._create(pod.name, "probe", namespace=namespace, **spec)
 
     def foreign(self, **spec: Any) -> Pod:
-        """A pod of another scheduler, which waits until `bind_elsewhere` gives it a node."""
+        """Create a pod of another scheduler, which stays pending until `bind_elsewhere` binds it."""
         return self.create("foreign", role="filler", scheduler_name=FILLER, **spec)
 
     def crowd(self, count: int) -> None:
-        """So many pods of another scheduler, which stay without a node. In lists they come first, by their names.
+        """Create `count` pods of another scheduler, which stay pending. Their names sort first in lists.
 
-        They are of no role: the record has what the watch shows of them.
+        They have no role: of them, only what the watch shows is recorded.
         """
         image = self._trial.cluster.workload_image
         manifests = [pod_manifest(f"0-crowd-{n}", FILLER, image=image) for n in range(count)]
-        for pod in side_by_side(self._create_one, manifests):
+        for pod in side_by_side(self._create_from, manifests):
             self._await_shown(pod)
 
-    def _create_one(self, manifest: Manifest) -> Pod:
+    def _create_from(self, manifest: Manifest) -> Pod:
         pod = Pod.created(self._api.create("pods", manifest, self._trial.namespace))
         self._pods[pod.uid] = pod
         return pod
 
     def next_name(self, name: str, namespace: str = "") -> str:
-        """What the next pod of this `name` is going to be called, in a namespace or the trial's."""
+        """Return the full name that the next pod of this `name` will get, in a namespace or the trial's."""
         return f"{self._context.prefix}-{name}-{self._numbers[namespace, name] + 1}"
 
     def _create(
@@ -142,7 +142,7 @@ class PodChanges:
         if not scheduler_name:
             self._trial.surroundings.dress_pod(manifest, managed=managed)
         varied = [] if plain else self._variation.vary(manifest)
-        # Before the request: what follows from the pod must not come before it in the timeline.
+        # Taken before the request: consequences of the pod must not precede it in the timeline.
         at = self._recorder.now()
         created = self._api.create("pods", manifest, namespace or self._trial.namespace)
         pod = Pod.created(created)
@@ -156,25 +156,25 @@ class PodChanges:
         return pod
 
     def _await_shown(self, pod: Pod) -> None:
-        """What follows relies on what the watch has shown, which on a busy machine is behind the apiserver's answer."""
+        """Wait until the watch shows the pod; on a busy machine it is behind the apiserver's response."""
 
         def probe() -> None:
             self._recorder.check()
             if pod.uid not in self._recorder.shown:
-                raise NotYet("the watch is behind")
+                raise NotYet("the watch has not shown it")
 
         wait_for(probe, OBJECT_SHOWN, what=f"the watch to show {pod.name}", wake=self._recorder.changed)
 
     def fill(self, node: str, *, ends: str = "", lingers: bool = False, **leaving: str) -> Pod:
-        """Occupy a node with a pod that is bound from the start, but for `leaving`: cpu="500m", memory="1Gi".
+        """Fill a node, except for the amounts in `leaving` (cpu="500m", memory="1Gi"), with a pod bound from the start.
 
-        Where nodes may be changed it is in one of two namespaces, with names that are in both.
+        If nodes may be changed, the pod is in one of two namespaces that share pod names.
 
         Args:
-            node: its name. What other pods hold there is left to them.
-            ends: the phase, Succeeded or Failed, in which it is going to `finish`.
-            lingers: whether it is going to be there for long after `terminate`.
-            leaving: what is left to others, by resource.
+            node: its name. Requests of the pods that are already there are subtracted.
+            ends: the phase, Succeeded or Failed, with which it will `finish`.
+            lingers: whether it stays terminating after `terminate`.
+            leaving: resource to the amount that stays free.
         """
         self.remove_misplaced()
         offered = allocatable(self._recorder.nodes[node])
@@ -199,15 +199,15 @@ class PodChanges:
         return surroundings.namespace_beside(self._trial.namespace, "fillers")
 
     def _ending(self, phase: str) -> dict[str, Any]:
-        """What lets a pod end in this phase where kubelets run it; nothing elsewhere, or for no phase."""
+        """Return the spec that lets a kubelet end a pod in this phase; empty without kubelets, or for no phase."""
         if not (self._real and phase):
             return {}
         return {"command": ["/bin/sh", "-c", f"exit {_ENDED.index(phase)}"], "restartPolicy": "Never"}
 
     def remove_misplaced(self) -> bool:
-        """Delete those of the pods that must wait which the candidate has bound; whether there were any.
+        """Delete the run's waiting pods that the candidate has wrongly bound, and return whether there were any.
 
-        That is on record; from here on they would only be in the way of others.
+        The record has their Bindings; on their nodes they would only take room from other pods.
         """
         waiters, pods = self._trial.waiters, self._recorder.pods
         bound = [name for name, pod in waiters.items() if pods.get(pod.uid, {}).get("spec", {}).get("nodeName")]
@@ -216,7 +216,7 @@ class PodChanges:
         return bool(bound)
 
     def _held(self, node: str, resource: str) -> int:
-        """What pods hold of a node; a real one has pods of its own."""
+        """Return how much of a resource is requested by the pods on a node; a real node has system pods, too."""
         return sum(
             held(pod).get(resource, 0)
             for pod in list(self._recorder.pods.values())
@@ -226,24 +226,21 @@ class PodChanges:
     # -- the end of pods
 
     def await_started(self, pods: Sequence[Pod]) -> None:
-        """Wait until pods run, and whatever starts from here on has a later status.startTime, which is in seconds."""
+        """Wait until pods run, and pods that start later have a later status.startTime, which is in whole seconds."""
         for pod in pods:
             self._await_phase(pod, "Running")
         until(time.monotonic() + TIMESTAMP)
 
     def finish(self, pod: Pod, phase: str) -> None:
-        """Let a pod that was made to end in `phase` do so. Needs the capability `ending-pods`."""
+        """End a pod that was created to end in `phase`. Needs the capability `ending-pods`."""
         if not self._real:
-            # Not before kwok has played its start, which would otherwise come after its end.
+            # Wait for kwok to set Running first, or it would overwrite the final phase.
             self._await_phase(pod, "Running")
             self.patch(pod, {"status": {"phase": phase}}, "status")
         self._await_phase(pod, phase)
 
     def terminate(self, pod: Pod) -> None:
-        """Delete a pod that lingers: from here on it is terminating, and still there.
-
-        Needs `ending-pods` where it is bound.
-        """
+        """Delete a pod that lingers, so that it is terminating from now on. If bound, this needs `ending-pods`."""
         runs = self._real and bool(self._recorder.pods.get(pod.uid, {}).get("spec", {}).get("nodeName"))
         if runs:
             self._await_phase(pod, "Running")
@@ -251,95 +248,95 @@ class PodChanges:
 
         def terminating() -> None:
             self._recorder.check()
-            seen = self._recorder.pods.get(pod.uid)  # the candidate may have deleted it for good
+            seen = self._recorder.pods.get(pod.uid)  # None: the candidate has deleted it without grace period
             if seen is not None and "deletionTimestamp" not in seen["metadata"]:
-                raise NotYet("it is not being deleted")
+                raise NotYet("it has no deletionTimestamp")
 
         wait_for(terminating, OBJECT_GONE, what=f"{pod.name} to be terminating", wake=self._recorder.changed)
 
     # -- as the watch has shown them
 
     def node_of(self, pod: Pod) -> str:
-        """Where the watch has shown it; "" while it is not bound."""
+        """Return the node on which the watch has shown the pod; "" while it is not bound."""
         return str(self._recorder.pods.get(pod.uid, {}).get("spec", {}).get("nodeName", ""))
 
     def was_bound(self, pod: Pod) -> bool:
-        """Whether the watch has shown it on a node, also if it is gone by now: a taint may have evicted it."""
+        """Return whether the watch has ever shown the pod on a node, even if it is gone, for example evicted."""
         return pod.uid in self._recorder.placed
 
     def fits(self, pod: Pod) -> bool:
-        """Whether the oracle finds a node for a pod, in the world as it is now. A pod that is gone had one, or not."""
+        """Return whether the oracle finds a feasible node for a pod now. A pod that is gone fits if it was bound."""
         if pod.uid not in self._recorder.pods:
             return self.was_bound(pod)
         return not all(self.objections(self._recorder.pods[pod.uid]).values())
 
     def objections(self, manifest: Mapping[str, Any]) -> dict[str, tuple[Reason, ...]]:
-        """By node, why the oracle keeps a pod off it, in the world as it is now; no reason where the pod fits.
+        """Return node to the oracle's reasons against it for a pod, in the current state; empty where the pod fits.
 
-        The rules are those of a kube-scheduler as the candidate configures it.
+        The rules are those of kube-scheduler with the candidate's configuration.
         """
         manifest = as_configured(self._history, manifest)
         return check(dict(manifest), list(self._recorder.nodes.values()), list(self._recorder.pods.values()))
 
     @functools.cached_property
     def _history(self) -> History:
-        """What is on record when first asked for: how the candidate is configured."""
+        """The history at first use, from which the candidate's configuration is read."""
         return self._trial.history()
 
-    def is_told(self, pod: Pod) -> bool:
-        """Whether a condition says that it waits for a node; or it does no more."""
+    def is_reported(self, pod: Pod) -> bool:
+        """Return whether a condition reports that the pod waits for a node, or the pod no longer waits."""
         seen = self._recorder.pods.get(pod.uid)
         if seen is None or seen["spec"].get("nodeName") or seen["metadata"].get("deletionTimestamp"):
             return True
         return bool(self.denied(pod, "PodScheduled"))
 
     def denied(self, pod: Pod, condition: str) -> Mapping[str, str]:
-        """The condition of this type, where its status is False; empty where it is not."""
+        """Return the condition of this type if its status is False; otherwise an empty mapping."""
         conditions = self._recorder.pods.get(pod.uid, {}).get("status", {}).get("conditions", ())
         return next((c for c in conditions if (c["type"], c["status"]) == (condition, "False")), {})
 
     def is_pending(self, pod: Pod) -> bool:
-        """Whether its phase is still that of a pod that waits for a node."""
+        """Return whether the pod's phase is Pending."""
         return bool(self._recorder.pods.get(pod.uid, {}).get("status", {}).get("phase") == "Pending")
 
     def lingering(self, name: str, **spec: Any) -> Pod:
-        """A pod that remains after it was deleted, bound or not, until it is let go.
+        """Create a pod that stays terminating after its deletion, bound or not, until `let_go`.
 
-        Where kubelets run it, its containers end at the deletion, and its resources are free from then on.
+        If a kubelet runs it, its containers end at the deletion, and its resources are free from then on.
         """
         return self.create(name, finalizers=[HOLD], **spec)
 
     def let_go(self, pods: Sequence[Pod]) -> None:
-        """Let those of them that linger, and are to end, do so; the others linger no more."""
+        """Remove the finalizers of these pods: terminating pods end, and the others no longer linger."""
         for pod in pods:
             if self._recorder.pods.get(pod.uid, {}).get("metadata", {}).get("finalizers"):
                 self.patch(pod, {"metadata": {"finalizers": None}})
 
     def resize(self, pod: Pod, cpu: str, *, in_force: str, pending: str = "", sidecar: bool = False) -> None:
-        """Ask for another amount of CPU of a pod that runs on a node without a machine, whose kubelet we play.
+        """Resize the CPU request of a running pod in place, and write its status as the kubelet of its node would.
 
-        It is that of the pod's only container, or of its only `sidecar`.
-        `in_force`: what the kubelet still grants, and says so. Call it with both alike once the resize is done.
-        `pending`: why it has not begun, as the reason of the condition PodResizePending.
+        It changes the pod's only container, or its only `sidecar`. The node has no kubelet (kwok).
+        `in_force`: the amount that the kubelet reports as still allocated; once the resize is done, equal to `cpu`.
+        `pending`: why the resize has not begun, as the reason of the condition PodResizePending.
         """
         self._await_phase(pod, "Running")
         field = "initContainers" if sidecar else "containers"
         reported = f"{field.removesuffix('s')}Statuses"
         seen = self._api.get("pods", pod.name, pod.namespace)
         containers = seen["spec"][field]
-        # kwok tells nothing of sidecars.
+        # kwok writes no status for sidecars.
         (status,) = seen["status"].get(reported) or [{**_STATUS, "name": containers[0]["name"]}]
         resources = containers[0]["resources"]
         force = {**resources["requests"], "cpu": in_force}
         granted = {"allocatedResources": force, "resources": {**resources, "requests": force}}
-        # The status comes first: what is still in force is held at every moment.
+        # The status is written first, so that the amount in force counts at every moment.
         main, running = seen["spec"]["containers"][0], seen["status"]["containerStatuses"][0]
-        # The apiserver lets only pods be resized of which a kubelet reports what is in force.
+        # The apiserver refuses to resize a pod whose status does not report the resources in force.
         changed: dict[str, Any] = {"containerStatuses": [{**running, "resources": main["resources"]}]}
         changed[reported] = [{**status, **granted}]
         if pending:
             condition = {"type": "PodResizePending", "status": "True", "reason": pending}
-            changed["conditions"] = [one for one in seen["status"]["conditions"] if one["type"] != condition["type"]]
+            changed["conditions"] = [c for c in seen["status"]["conditions"] if c["type"] != condition["type"]]
             changed["conditions"].append(condition)
         self.patch(pod, {"status": changed}, "status")
         containers[0]["resources"] = {**resources, "requests": {**resources["requests"], "cpu": cpu}}
@@ -356,12 +353,12 @@ class PodChanges:
 
     @property
     def present(self) -> list[Pod]:
-        """Those that were created and not deleted."""
+        """The pods that were created and not deleted."""
         return list(self._pods.values())
 
     def delete(self, pods: Sequence[Pod]) -> None:
         """Delete pods, and wait until the watch has shown that they are gone."""
-        side_by_side(self._delete_one, pods)
+        side_by_side(self._delete_pod, pods)
         uids = {pod.uid for pod in pods}
 
         def gone() -> None:
@@ -371,28 +368,28 @@ class PodChanges:
 
         wait_for(gone, OBJECT_GONE, what="deleted pods to go", wake=self._recorder.changed)
 
-    def _delete_one(self, pod: Pod) -> None:
+    def _delete_pod(self, pod: Pod) -> None:
         with contextlib.suppress(NotFound, Conflict):
             self._api.delete("pods", pod.name, pod.namespace, uid=pod.uid)
         self._pods.pop(pod.uid, None)
 
     def recreate(self, pod: Pod, **spec: Any) -> Pod:
-        """Delete a pod, and create one of the same name as soon as it is gone."""
+        """Delete a pod, and create a pod of the same name as soon as it is gone."""
         self.delete([pod])
         return self._create(pod.name, "recreated", **spec)
 
     # -- changes
 
     def bind_elsewhere(self, pod: Pod, node: str) -> None:
-        """Bind a pod as another scheduler would, or, if it is the candidate's, as another replica."""
+        """Bind a pod in the place of another scheduler or, if the pod is the candidate's, of another replica."""
         self._api.bind(pod.namespace, pod.name, node, uid=pod.uid)
 
     def patch(self, pod: Pod, patch: Manifest, subresource: str = "") -> None:
-        """Change a pod; its `status` by its subresource."""
+        """Merge a patch into a pod or into a subresource of it, such as `status`."""
         self._api.merge("pods", pod.name, patch, pod.namespace, subresource)
 
     def burst(self, pod: Pod, annotation: str, count: int) -> None:
-        """Give an annotation of a pod `count` values, as fast as the apiserver takes one after the other."""
+        """Write `count` values of an annotation of a pod one after the other, without pauses."""
         for number in range(count):
             self.patch(pod, {"metadata": {"annotations": {annotation: f"burst-{number}"}}})
 
@@ -403,21 +400,21 @@ class PodChanges:
         self.patch(pod, {"status": {"conditions": [*there, *more]}}, "status")
 
     def tolerate(self, pod: Pod, toleration: Mapping[str, Any], *, phase: int = -1) -> None:
-        """Add a toleration to a pod that waits; of its spec, that and gates alone may be changed. `phase`: of load."""
+        """Add a toleration to a pending pod; of its spec, only tolerations and gates may change. `phase`: of load."""
         there = self._api.get("pods", pod.name, pod.namespace)["spec"].get("tolerations", [])
-        # Noted before the request: what follows from it must not come before it in the timeline.
+        # Recorded before the request: its consequences must not precede it in the timeline.
         self._recorder.add(Tolerates(case=self._context.clause, pod=pod.full_name, uid=pod.uid, phase=phase))
         self.patch(pod, {"spec": {"tolerations": [*there, dict(toleration)]}})
 
     def lift_gates(self, pod: Pod) -> None:
         """Remove a pod's scheduling gates."""
-        # Noted before the request: any action on the pod from now on may follow from seeing it without gates.
+        # Recorded before the request: from now on, actions on the pod may follow from seeing it without gates.
         mark = self._recorder.mark()
         self._recorder.add(Lift(case=self._context.clause, pod=pod.full_name, uid=pod.uid, mark=mark))
         self.patch(pod, {"spec": {"schedulingGates": None}})
 
     def undo(self) -> bool:
-        """Delete the pods; whether there were any."""
+        """Delete the pods, and return whether there were any."""
         pods = list(self._pods.values())
         self.let_go(pods)
         self.delete(pods)
@@ -425,6 +422,6 @@ class PodChanges:
 
 
 def _units(resource: str, quantity: str) -> int:
-    """In the scheduler's units: thousandths of a CPU, bytes."""
+    """Return a quantity in the scheduler's units: thousandths of a CPU, or bytes."""
     exact = parse_quantity(quantity)
     return milli(exact) if resource == "cpu" else whole(exact)

@@ -227,7 +227,7 @@ class WorldRuns:
         if hurried:
 
             def decided() -> None:
-                if not (self._pods.was_bound(pod) or self._pods.is_told(pod)):
+                if not (self._pods.was_bound(pod) or self._pods.is_reported(pod)):
                     raise NotYet("no condition or event reports on it")
 
             self._expect.patiently(decided, _HURRIED, "a pod to be decided on")
