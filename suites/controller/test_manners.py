@@ -1,4 +1,4 @@
-"""controller: how it treats the apiserver."""
+"""controller: how the candidate uses the apiserver."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_rbac_sufficient(case: Case) -> None:
 
 @pytest.mark.clause("controller/rbac-dangerous")
 def test_rbac_dangerous(case: Case) -> None:
-    """Its declared rights are looked at, whatever it did with them."""
+    """Reads the declared RBAC rules, whether or not the candidate uses them."""
 
 
 @pytest.mark.clause("controller/rbac-minimal")
@@ -44,7 +44,7 @@ def test_no_spec_patch(case: Case) -> None:
 
 @pytest.mark.clause("controller/conflict")
 def test_conflict(case: Case) -> None:
-    """While a Binding is under way, another scheduler binds the pod elsewhere. Then a pod comes that needs the room."""
+    """While a Binding is in flight, another scheduler binds the pod elsewhere. A new pod then needs the room."""
     large = case.nodes.share("cpu", 5 / 8)
     with case.candidate.hold_bindings() as gate:
         gate.hold(case.pods.next_name("raced"))

@@ -11,7 +11,7 @@ RESERVED = [{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]
 
 @pytest.mark.clause("controller/watch-reconnect")
 def test_watch_reconnect(case: Case) -> None:
-    """The apiserver cannot be reached. Meanwhile a pod goes, one comes, one node is labelled and another tainted."""
+    """The apiserver is unreachable. Meanwhile pods are deleted and created, a node is labelled, another tainted."""
     node, other, *_ = case.nodes.names
     filler = case.pods.fill(node, cpu="50m")
     case.settle()

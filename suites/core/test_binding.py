@@ -1,4 +1,4 @@
-"""core: how a scheduler binds, and what it says when it cannot."""
+"""core: Bindings, and the conditions and events of pods that cannot be bound."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def preferred(**wish: Any) -> dict[str, Any]:
 
 @pytest.mark.clause("core/prebound-untouched")
 def test_prebound_untouched(case: Case) -> None:
-    """Pods that name their node at their creation, and this scheduler: there is nothing left to schedule."""
+    """Pods with this schedulerName are created with spec.nodeName: nothing is left to schedule."""
     for node in case.nodes.names[:4]:
         case.pod("prebound", role="prebound", node=node, cpu="100m")
     case.fence()
@@ -120,7 +120,7 @@ def test_bind_uid(case: Case) -> None:
 
 @pytest.mark.clause("core/conflict-forgiven")
 def test_conflict_forgiven(case: Case) -> None:
-    """Each pod's first Binding is answered with an error; one has taken effect; one's pod is created anew meanwhile."""
+    """The first Binding of each pod fails. One of them took effect all the same; another pod is recreated meanwhile."""
     with case.candidate.hold_bindings() as gate:
         # First, so that a scheduler that repeats it has the time of all that follows to do so.
         gate.lose_answer(case.pods.next_name("timed-out"))
@@ -145,7 +145,7 @@ def test_conflict_forgiven(case: Case) -> None:
 
 @pytest.mark.clause("core/unschedulable-condition")
 def test_unschedulable_condition(case: Case) -> None:
-    """One pod is too large for every node, one selects a label that no node has, as does one of its name elsewhere."""
+    """A pod is too large for every node; two of the same name in two namespaces select a label that no node has."""
     pods = [case.pod("too-large", cpu="1000"), case.pod("selects", nodeSelector=NO_SUCH_NODE)]
     pods.append(case.pods.namesake(pods[-1], nodeSelector=NO_SUCH_NODE))
     case.expect_pending(pods)

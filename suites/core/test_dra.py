@@ -1,4 +1,4 @@
-"""core: a pod goes only where the devices that it claims are."""
+"""core: a pod is bound only to nodes with the devices that it claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""core: groups of pods that are of use only together."""
+"""core: groups of pods that are scheduled together or not at all."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ PODS = 10
 
 @pytest.mark.clause("core/leader")
 def test_leader(case: Case) -> None:
-    """A second instance stands by; the first one is frozen, and thawed when the second one leads; then both end."""
+    """A second instance stands by. The first is frozen, and thawed once the second leads; then both are stopped."""
 
     def one_by_one(name: str) -> None:
         for _ in range(PODS):

@@ -1,4 +1,4 @@
-"""core: what pods prefer, of the nodes on which they fit. Readings, where they count, are the same."""
+"""core: preferences of pods among feasible nodes. Traffic readings, where they count, are equal on all nodes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def in_turn(case: Case, prepare: Callable[[str], dict[str, Any]]) -> None:
     case.even_out()
     for turn, node in enumerate(case.nodes.names[:2]):
         wish = prepare(node)
-        case.nodes.hold_image(next(one for one in case.nodes.names if one != node), case.trial.cluster.workload_image)
+        case.nodes.hold_image(next(n for n in case.nodes.names if n != node), case.trial.cluster.workload_image)
         case.settle()
 
         def ask(phase: int = turn, wish: dict[str, Any] = wish) -> Pod:
@@ -49,7 +49,7 @@ def test_prefer_no_schedule(case: Case) -> None:
 
 @pytest.mark.clause("core/prefer-node-affinity")
 def test_prefer_node_affinity(case: Case) -> None:
-    """First the one heavy term wins over two light ones of another node; then two middling ones over the heavy one."""
+    """First a heavy term outweighs two light terms of another node; then two medium terms outweigh the heavy term."""
     weights = iter(((90, 20), (90, 50)))
 
     def prepare(best: str) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def company(kind: str, app: str) -> dict[str, Any]:
 
 @pytest.mark.clause("core/prefer-pod-affinity")
 def test_prefer_pod_affinity(case: Case) -> None:
-    """A pod is on one node, and others prefer to be near it."""
+    """A pod is on a node, and other pods prefer to be near it."""
 
     def prepare(best: str) -> dict[str, Any]:
         app = f"near-{best}"

@@ -19,7 +19,7 @@ BURST = 40
 
 @pytest.mark.clause("core/watch-reconnect")
 def test_watch_reconnect(case: Case) -> None:
-    """All connections end, and can be made anew at once. Then a pod goes, a node changes, a pod comes. Twice."""
+    """All connections break, and can be reopened at once. Then a pod is deleted, a node changes, a pod comes. Twice."""
     for label in LATE:
         node, filler, waiting = waiting_pods(case, label)
         end_connections(case)
@@ -59,7 +59,7 @@ def test_watch_expired(case: Case) -> None:
 
 @pytest.mark.clause("core/watch-versions")
 def test_watch_versions(case: Case) -> None:
-    """Pods wait for room, for a label, or behind a gate. Then resourceVersions get another digit, and they all fit."""
+    """Pods wait for room, for a label, or behind a gate. Then resourceVersions gain a digit, and all pods fit."""
     with case.candidate.versions_grow():
         node, filler, waiting = waiting_pods(case, LATE[0])
         gated = case.pod("gated", cpu="10m", schedulingGates=[{"name": LATE[1]}])

@@ -1,4 +1,4 @@
-"""core: a pod that could not be scheduled gets another chance when the world changes."""
+"""core: a pod that could not be scheduled is retried when the cluster changes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_requeue_node_added(case: Case) -> None:
 
 @pytest.mark.clause("core/requeue-pod-deleted")
 def test_requeue_pod_deleted(case: Case) -> None:
-    """All nodes are full. Then a pod is deleted that took what another one needs."""
+    """All nodes are full. Then a pod is deleted whose room a pending pod needs."""
     leaving, *_ = [case.pods.fill(node, cpu=case.nodes.share("cpu", 1 / 16)) for node in case.nodes.names]
     case.settle()
     pod = case.pod("waits", cpu=case.nodes.share("cpu", 1 / 4))
@@ -68,13 +68,13 @@ def test_requeue_pod_deleted(case: Case) -> None:
 
 @pytest.mark.clause("core/requeue-taint-removed")
 def test_requeue_taint_removed(case: Case) -> None:
-    """A pod selects a node that is tainted. Then the taint goes."""
+    """A pod selects a tainted node. Then the taint is removed."""
     requeue(case, {"taints": [{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}]}, {"taints": []})
 
 
 @pytest.mark.clause("core/requeue-uncordon")
 def test_requeue_uncordon(case: Case) -> None:
-    """A pod selects a node that is cordoned. Then it is no more."""
+    """A pod selects a cordoned node. Then the node is uncordoned."""
     requeue(case, {"unschedulable": True}, {"unschedulable": False})
 
 
@@ -98,7 +98,7 @@ def test_requeue_label_changed(case: Case) -> None:
 
 @pytest.mark.clause("core/requeue-node-resized")
 def test_requeue_node_resized(case: Case) -> None:
-    """A node joins that has too little CPU, and no device. Then it offers more of the one, and some of the other."""
+    """A node joins that has too little CPU, and no device. Then its allocatable CPU grows, and it gets devices."""
     case.nodes.add("node-growing", cpu="1")
     case.settle()
     device = "schedproof.dev/device"
@@ -113,7 +113,7 @@ def test_requeue_node_resized(case: Case) -> None:
 
 @pytest.mark.clause("core/requeue-pod-updated")
 def test_requeue_pod_updated(case: Case) -> None:
-    """Pods select a tainted node, and do not tolerate that. Then one of them is given a toleration that does."""
+    """Pods select a tainted node without tolerating the taint. Then one of them gets a matching toleration."""
     node, *_ = case.nodes.names
     case.nodes.change(node, taints=[{"key": "schedproof.dev/reserved", "effect": "NoSchedule"}])
     case.settle()
@@ -126,7 +126,7 @@ def test_requeue_pod_updated(case: Case) -> None:
 
 @pytest.mark.clause("core/deleted-while-pending")
 def test_deleted_while_pending(case: Case) -> None:
-    """Of pods that fit nowhere some are deleted, and some are being deleted. Some time later all of them would fit."""
+    """Of pods that fit nowhere, some are deleted, and some are terminating. Later, all of them would fit."""
     node, *_ = case.nodes.names
     here = {"nodeSelector": {"schedproof.dev/late": "yes"}}
     # Every 20 s Kubernetes' garbage collector lets pods fail that are terminating and have no node: then once more.
@@ -232,7 +232,7 @@ def test_scheduling_gates(case: Case) -> None:
 
 @pytest.mark.clause("core/no-nodes")
 def test_no_nodes(case: Case) -> None:
-    """All nodes go. A pod is created, and waits. Then a node joins."""
+    """All nodes are removed. A pod is created, and waits. Then a node joins."""
     case.nodes.remove_all()
     pod = case.sight.nowhere_pod("early", cpu="100m")
     case.nodes.rejoin(case.nodes.names[0])

@@ -1,4 +1,4 @@
-"""core: pods are kept off nodes whose resources do not suffice. Sizes are shares of what a node has to offer."""
+"""core: pods are bound only to nodes with sufficient resources. Sizes are fractions of a node's allocatable."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ MANY = 70
 
 
 def shares(case: Case, resource: str) -> Callable[[float], str]:
-    """Thirty-seconds of what a node has to offer: 250m, 500m, 750m, ... of 8 CPUs."""
+    """Return a function from thirty-seconds of a node's allocatable to a quantity: 250m, 500m, ... of 8 CPUs."""
     return lambda part: case.nodes.share(resource, part / 32)
 
 
 @pytest.mark.clause("core/fit-cpu")
 def test_fit_cpu(case: Case) -> None:
-    """Only one node has room for a large pod. The first takes it; for the second there is none.
+    """Only one node has room for a large pod. The first large pod takes it, and the second waits.
 
-    Then, where nodes can join, on one of its own: pods of two containers, of which one may ask for nothing, one that
-    is given labels while it runs, one that another scheduler binds later and that never starts, thousandths that add
-    up, and three tenths, which are no sum of tenths in binary. In the end another scheduler binds more there than there
-    is room for: a pod that asks for no CPU minds that as little as one that asks for 0.
+    Then, if nodes can join, on a new node: pods of two containers, of which one may have no request; a pod that is
+    labelled while it runs; a pod that another scheduler binds later and that never starts; millicores that add up; and
+    three tenths of a CPU, which binary floating point sums inexactly. Last, another scheduler overcommits the node: it
+    is still feasible for pods that request no CPU, or a CPU quantity of 0.
     """
     size = shares(case, "cpu")
     roomy, *others = case.nodes.names
@@ -68,10 +68,10 @@ def test_fit_cpu(case: Case) -> None:
 
 @pytest.mark.clause("core/fit-memory")
 def test_fit_memory(case: Case) -> None:
-    """As for CPUs, with two pods that ask for memory alone.
+    """Like core/fit-cpu, with pods that request only memory.
 
-    Then, where nodes can join, on one of its own: pods of one name in two namespaces, one of the system's, amounts in
-    decimal units and with an exponent, and room that is short by a byte.
+    Then, if nodes can join, on a new node: pods of the same name in two namespaces, a pod in kube-system, quantities
+    with decimal suffixes and with an exponent, and a request that exceeds the free memory by a byte.
     """
     size = shares(case, "memory")
     roomy, *others = case.nodes.names
@@ -103,7 +103,7 @@ def test_fit_memory(case: Case) -> None:
 
 
 def node_of_its_own(case: Case, **capacity: str) -> dict[str, Any]:
-    """A node joins that has so much; what a pod's spec needs to select it."""
+    """Add a node with this capacity, and return the spec fields by which a pod selects it."""
     name = f"node-{case.clause.rpartition('/')[2]}"
     case.nodes.add(name, **capacity)
     case.settle()
@@ -111,9 +111,9 @@ def node_of_its_own(case: Case, **capacity: str) -> dict[str, Any]:
 
 
 def fill_up(case: Case, resource: str, *, of: str, some: str, too_much: str, rest: str) -> None:
-    """A node offers `of` a resource. `some` of it is taken; then what is `too_much` does not fit, and the `rest` does.
+    """On a node with `of` a resource, bind a pod with `some`; then `too_much` does not fit, and the `rest` does.
 
-    A scheduler that counts too little for the first pod binds the second; one that counts too much leaves the last.
+    A scheduler that counts too little for the first pod binds the second; if too much, the last pod stays pending.
     """
     here = node_of_its_own(case, **{resource: of})
     case.expect_bound([case.pod("fits", cpu="100m", extended={resource: some}, **here)])
@@ -123,26 +123,26 @@ def fill_up(case: Case, resource: str, *, of: str, some: str, too_much: str, res
 
 @pytest.mark.clause("core/fit-ephemeral")
 def test_fit_ephemeral(case: Case) -> None:
-    """Pods that ask for local storage, on a node that has 10Gi of it."""
+    """Pods request ephemeral storage, on a node that has 10Gi of it."""
     fill_up(case, "ephemeral-storage", of="10Gi", some="6Gi", too_much="6Gi", rest="4Gi")
 
 
 @pytest.mark.clause("core/fit-extended")
 def test_fit_extended(case: Case) -> None:
-    """Pods that ask for a device, on a node that has three of them; and one for none of what it does not have."""
+    """Pods request an extended resource, of which the node has 3; a pod requests 0 of a resource that it lacks."""
     fill_up(case, "schedproof.dev/device", of="3", some="2", too_much="2", rest="1")
     case.expect_bound([case.pod("fits", cpu="100m", extended={"schedproof.dev/other": "0"})])
 
 
 @pytest.mark.clause("core/fit-hugepages")
 def test_fit_hugepages(case: Case) -> None:
-    """Pods that ask for huge pages, on a node that has four of them."""
+    """Pods request huge pages, on a node that has four of them."""
     fill_up(case, "hugepages-2Mi", of="8Mi", some="6Mi", too_much="4Mi", rest="2Mi")
 
 
 @pytest.mark.clause("core/fit-init")
 def test_fit_init(case: Case) -> None:
-    """Init containers end before the others start: the larger of both needs counts, not their sum."""
+    """Init containers end before the others start: the larger of both requests counts, not their sum."""
     here = node_of_its_own(case, cpu="4", memory="4Gi")
     case.expect_bound(
         [case.pod("fits", cpu="2", memory="1Gi", init=[{"cpu": "3"}, {"cpu": "1", "memory": "2Gi"}], **here)]
@@ -158,7 +158,7 @@ def test_fit_init(case: Case) -> None:
 
 @pytest.mark.clause("core/fit-sidecar")
 def test_fit_sidecar(case: Case) -> None:
-    """Sidecars run beside the containers, and beside init containers that come after them."""
+    """Sidecars run beside the containers, and beside later init containers: their requests are added."""
 
     def sidecar(cpu: str) -> dict[str, str]:
         return {"cpu": cpu, "restartPolicy": "Always"}
@@ -177,7 +177,7 @@ def test_fit_sidecar(case: Case) -> None:
 
 @pytest.mark.clause("core/fit-overhead")
 def test_fit_overhead(case: Case) -> None:
-    """Pods whose RuntimeClass takes two CPUs more than they ask for."""
+    """Pods whose RuntimeClass has an overhead of two CPUs."""
     here = node_of_its_own(case, cpu="4")
     boxed = {"runtimeClassName": case.objects.runtime_class(cpu="2"), **here}
     case.expect_bound([case.pod("fits", cpu="1", **boxed)])
@@ -187,7 +187,7 @@ def test_fit_overhead(case: Case) -> None:
 
 @pytest.mark.clause("core/fit-pod-level")
 def test_fit_pod_level(case: Case) -> None:
-    """Pods that ask for CPUs as a whole: what their containers ask for is part of that, but for devices and storage."""
+    """Pods with pod-level CPU requests, which include those of their containers, except for devices and storage."""
     device = "schedproof.dev/device"
     here = node_of_its_own(case, **{"cpu": "4", device: "3", "ephemeral-storage": "10Gi"})
 
@@ -203,9 +203,9 @@ def test_fit_pod_level(case: Case) -> None:
 
 @pytest.mark.clause("core/fit-resize")
 def test_fit_resize(case: Case) -> None:
-    """A pod is to be made smaller, and its kubelet has not done that yet; then it has.
+    """A pod is resized to a smaller request, which its kubelet has not applied yet; then the kubelet applies it.
 
-    Then it is to grow, for which its kubelet finds room later; or never. Last, a sidecar is made smaller.
+    Then it is resized to a larger request, which is first Deferred, then Infeasible. Last, a sidecar is made smaller.
     """
     here = node_of_its_own(case, cpu="4")
     resized = case.pod("fits", cpu="3", plain=True, **here)
@@ -238,10 +238,10 @@ def test_fit_resize(case: Case) -> None:
 
 @pytest.mark.clause("core/host-port")
 def test_host_port(case: Case) -> None:
-    """Pods that open ports of one node: the same one at the same address, at any, at another, and other ports.
+    """Pods open host ports of a node: the same port on the same hostIP, on all, on another, and other ports.
 
-    Ports of sidecars and of further containers count as well, and all ports of a pod in the network of its node; those
-    of a pod that has succeeded do not, and those of one that is terminating still do.
+    Ports of sidecars and of all containers count, and all container ports of a pod with hostNetwork. Ports of a
+    succeeded pod do not count; ports of a terminating pod still do.
     """
     here = node_of_its_own(case)
 
@@ -249,19 +249,19 @@ def test_host_port(case: Case) -> None:
         at = {"hostIP": address} if address else {}
         return {"ports": [{"containerPort": port, "hostPort": port, "protocol": protocol, **at}], **here}
 
-    one, other = "192.0.2.1", "192.0.2.2"
-    case.expect_bound([case.pod("holds", **opens(8080, one)), case.pod("holds", **opens(9090))])
-    apart = [opens(8080, other), opens(8080, one, "UDP"), opens(8081, one), opens(9090, protocol="UDP")]
+    address, other = "192.0.2.1", "192.0.2.2"
+    case.expect_bound([case.pod("holds", **opens(8080, address)), case.pod("holds", **opens(9090))])
+    apart = [opens(8080, other), opens(8080, address, "UDP"), opens(8081, address), opens(9090, protocol="UDP")]
     case.expect_bound([case.pod("fits", **spec) for spec in apart])
     beside = [{"ports": [{"containerPort": 7070, "hostPort": 7070}]}]
-    bound_to_one = [{"containerPort": 7071, "hostPort": 7071, "hostIP": one}]
-    sidecars = [{"restartPolicy": "Always", **asked} for asked in (beside[0], {"ports": bound_to_one})]
+    at_address = [{"containerPort": 7071, "hostPort": 7071, "hostIP": address}]
+    sidecars = [{"restartPolicy": "Always", **asked} for asked in (beside[0], {"ports": at_address})]
     case.expect_bound([case.pod("holds", init=sidecars, **here)])
     case.expect_bound([case.pod("fits", **opens(7071, other))])
-    # In the network of its node a container opens each of its ports there.
+    # With hostNetwork, every containerPort is also a host port.
     hosted = {"hostNetwork": True, "ports": [{"containerPort": 9090}], **here}
-    taken = [opens(8080, one), opens(8080), opens(9090, one), opens(9090), opens(7070), opens(7071, one), hosted]
-    taken.append({"more": beside, **here})
+    taken = [opens(8080, address), opens(8080), opens(9090, address), opens(9090), opens(7070), opens(7071, address)]
+    taken += [hosted, {"more": beside, **here}]
     case.expect_pending([case.pod("exceeds", **spec) for spec in taken])
     # Where kubelets run them, pods end when they like.
     if "ending-pods" not in case.trial.cluster.capabilities or "real-pods" in case.trial.cluster.capabilities:
@@ -277,9 +277,9 @@ def test_host_port(case: Case) -> None:
 
 @pytest.mark.clause("core/fit-pods")
 def test_fit_pods(case: Case) -> None:
-    """A node that takes two pods gets two, though they ask for nothing; also once many have come after them.
+    """A node with capacity for two pods gets two, though they request nothing; also after many later pods.
 
-    Then one of them has ended, and its place is free.
+    Then one of the two has ended, and its place is free.
     """
     case.nodes.add("node-few", pods="2")
     case.settle()
@@ -305,9 +305,9 @@ def test_fit_pods(case: Case) -> None:
 
 @pytest.mark.clause("core/fit-terminated")
 def test_fit_terminated(case: Case) -> None:
-    """All nodes are full. On one the pod succeeds, then on one it fails; then on one it is only terminating.
+    """All nodes are full. The pod that fills a node succeeds, then such a pod fails; last, such a pod is terminating.
 
-    A pod that waits for the room is there before one ends, and another is created afterwards.
+    For the first, a pod waits before the room is free; for the second, a pod is created afterwards.
     """
     large, small = case.nodes.share("cpu", 0.6), case.nodes.share("cpu", 1 / 16)
     for phase in ("Succeeded", "Failed"):
@@ -335,9 +335,9 @@ def test_fit_terminated(case: Case) -> None:
 
 @pytest.mark.clause("core/no-overcommit")
 def test_no_overcommit(case: Case) -> None:
-    """Each node has room for two of these pods, by CPU, then by memory. There are three for each node, all at once.
+    """Each node has room for two pods, by CPU, then by memory. Three pods per node are created in a burst.
 
-    Then all nodes have one port, and there are two pods for each (but for a candidate that leaves ports out).
+    Then all pods want the same host port, with two pods per node (unless the candidate excludes core/host-port).
     """
     nodes = case.nodes.names
     for resource in ("cpu", "memory"):

@@ -1,4 +1,4 @@
-"""core: a pod goes only where its node selector and its required node affinity let it go."""
+"""core: a pod is bound only to nodes that match its node selector and its required node affinity."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_node_affinity(case: Case) -> None:
 
 @pytest.mark.clause("core/cordon")
 def test_cordon(case: Case) -> None:
-    """All nodes but one are cordoned: pods go to the one, and those that select another wait."""
+    """All nodes but one are cordoned: pods are bound to that node, and pods that select another node wait."""
     _open_node, *cordoned = case.nodes.names
     for node in cordoned:
         case.nodes.change(node, unschedulable=True)

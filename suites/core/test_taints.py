@@ -17,7 +17,7 @@ POOL = "schedproof.dev/pool"
 
 @pytest.mark.clause("core/taint-noschedule")
 def test_taint_noschedule(case: Case) -> None:
-    """All nodes but one are tainted. Pods that do not tolerate it share the one; the others may go to a tainted one."""
+    """All nodes but one are tainted. Pods without a toleration share that node; the others may go to a tainted node."""
     open_node, tainted, *others = case.nodes.names
     for node in (tainted, *others):
         case.nodes.change(node, taints=[{"key": KEY, "value": "yes", "effect": "NoSchedule"}])
@@ -64,7 +64,7 @@ def test_taint_noexecute(case: Case) -> None:
     for value in ("yes", "no"):
         case.nodes.change("node-evicting", taints=[{**TAINT, "effect": "NoExecute"}, {**TAINT, "value": value}])
         case.settle()
-        by_value = [{"key": KEY, "value": one} for one in dict.fromkeys(("yes", value))]
+        by_value = [{"key": KEY, "value": text} for text in dict.fromkeys(("yes", value))]
         for tolerations in ([{"key": KEY, "operator": "Exists"}], [covering, by_effect], by_value):
             case.expect_bound([case.pod("tolerant", tolerations=tolerations, **here)])
         alone = [covering, by_effect, *(by_value if value == "no" else [])]
@@ -111,7 +111,7 @@ def test_toleration(case: Case) -> None:
 
 @pytest.mark.clause("core/cordon-tolerated")
 def test_cordon_tolerated(case: Case) -> None:
-    """Pods that select a cordoned node: those that tolerate that go there, and one that does not waits."""
+    """Pods select a cordoned node: pods that tolerate its taint are bound there, and a pod that does not waits."""
     node, *_ = case.nodes.names
     case.nodes.change(node, unschedulable=True)
     # Not by a pod that tolerates the cordon of the harness's own node: a scheduler might never let that through.

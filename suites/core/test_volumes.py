@@ -1,4 +1,4 @@
-"""core: a pod goes only where its volumes can be used."""
+"""core: a pod is bound only to nodes where its volumes can be used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""extender: the HTTP contract, as kube-scheduler relies on it and as it would not notice that it is broken."""
+"""extender: the HTTP contract on which kube-scheduler relies, also where it would not notice a violation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_verbs_served(case: Case) -> None:
 
 @pytest.mark.clause("extender/healthz")
 def test_healthz(case: Case) -> None:
-    """Its health is asked for before and after a pod is scheduled."""
+    """Requests the extender's health before and after a pod is scheduled."""
     case.extender.ask_health()
     case.expect_bound([case.pod(cpu="100m")])
     case.extender.ask_health()
@@ -58,7 +58,7 @@ def test_cache_capable(case: Case) -> None:
 
 @pytest.mark.clause("extender/filter-subset")
 def test_filter_subset(case: Case) -> None:
-    """Pods for which kube-scheduler has ruled out other nodes before it asks."""
+    """Pods for which kube-scheduler has filtered out some nodes before it calls the extender."""
     nodes = case.nodes.names
     for node in nodes[1:]:
         case.nodes.change(node, labels={"schedproof.dev/asked": "yes"})
@@ -99,7 +99,7 @@ def test_prioritize_no_duplicates(case: Case) -> None:
 
 @pytest.mark.clause("extender/malformed")
 def test_malformed(case: Case) -> None:
-    """What no kube-scheduler would send, to every verb, and what lacks a field. Then pods."""
+    """Sends malformed requests, and requests that lack a field, to every verb. Then pods are created."""
     for verb in case.extender.verbs:
         for name, body in GARBAGE.items():
             case.extender.call(verb, body, what=name)
@@ -110,7 +110,7 @@ def test_malformed(case: Case) -> None:
 
 @pytest.mark.clause("extender/unknown-fields")
 def test_unknown_fields(case: Case) -> None:
-    """Questions with a field more, as a newer Kubernetes may send them: in the arguments, and in the pod."""
+    """Requests with an unknown field, as a newer Kubernetes may send them: in the arguments, and in the pod."""
     pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
     case.fence()
     for verb in case.extender.asking_verbs:
@@ -124,7 +124,7 @@ def test_unknown_fields(case: Case) -> None:
 
 @pytest.mark.clause("extender/empty-nodes")
 def test_empty_nodes(case: Case) -> None:
-    """Questions about a pod and no node at all, in either mode. Then pods."""
+    """Requests with a pod and no node, by names and by whole nodes. Then pods are created."""
     pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
     case.fence()
     for verb in case.extender.asking_verbs:
@@ -135,7 +135,7 @@ def test_empty_nodes(case: Case) -> None:
 
 @pytest.mark.clause("extender/both-cache-modes")
 def test_both_cache_modes(case: Case) -> None:
-    """The same question with names of nodes, and with whole nodes."""
+    """The same request with names of nodes, and with whole nodes."""
     pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
     case.fence()
     for verb in case.extender.asking_verbs:
@@ -147,7 +147,7 @@ def test_both_cache_modes(case: Case) -> None:
 
 @pytest.mark.clause("extender/idempotent")
 def test_idempotent(case: Case) -> None:
-    """The same question about one pod, three times, as after two failures."""
+    """The same request about a pod, three times, as after two failures."""
     pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
     case.fence()
     question = case.extender.question(pod, case.nodes.names)
@@ -168,7 +168,7 @@ def test_bind_binds(case: Case) -> None:
 
 @pytest.mark.clause("extender/bind-error")
 def test_bind_error(case: Case) -> None:
-    """The apiserver refuses each Binding of a pod, with a conflict or an error of its own. Then it does no more."""
+    """The apiserver refuses all Bindings of a pod, with a conflict or another error. Then it accepts them."""
     if not case.extender.binds:
         return
     with case.candidate.hold_bindings() as gate:
@@ -183,7 +183,7 @@ def test_bind_error(case: Case) -> None:
 
 @pytest.mark.clause("extender/bind-again")
 def test_bind_again(case: Case) -> None:
-    """A pod that is bound is to be bound once more: to its node, then to another one."""
+    """The extender is asked to bind a bound pod again: to its node, then to another node."""
     if not case.extender.binds:
         return
     pod = case.pod(cpu="100m")
@@ -194,7 +194,7 @@ def test_bind_again(case: Case) -> None:
 
 
 def outage(case: Case, fault: Fault, *, waits: bool) -> None:
-    """A pod is created while the line to the extender is broken, which was in use before; then it is whole again."""
+    """A pod is created while the extender's connection, which was in use before, is broken; then it is restored."""
     case.expect_bound([case.pod(cpu="100m")])
     with case.extender.broken(fault):
         pods = [case.pod("outage", role="outage", cpu="100m")]
@@ -210,27 +210,27 @@ def outage(case: Case, fault: Fault, *, waits: bool) -> None:
 
 @pytest.mark.clause("extender/required-down")
 def test_required_down(case: Case) -> None:
-    """Where the extender was, nothing listens for a while."""
+    """For a while, connections to the extender are refused."""
     if case.extender.needed:
         outage(case, Fault.DOWN, waits=True)
 
 
 @pytest.mark.clause("extender/ignorable-down")
 def test_ignorable_down(case: Case) -> None:
-    """Where the extender was, nothing listens for a while."""
+    """For a while, connections to the extender are refused."""
     if not case.extender.needed:
         outage(case, Fault.DOWN, waits=False)
 
 
 @pytest.mark.clause("extender/slow")
 def test_slow(case: Case) -> None:
-    """For a while the extender is asked, and no answer comes."""
+    """For a while, requests to the extender get no response."""
     outage(case, Fault.HANG, waits=case.extender.needed)
 
 
 @pytest.mark.clause("extender/concurrent")
 def test_concurrent(case: Case) -> None:
-    """Several questions at the same time, about other pods and other nodes each."""
+    """Several concurrent requests, each about other pods and other nodes."""
     pods = [case.pod("waits", nodeSelector=NO_SUCH_NODE) for _ in range(6)]
     case.fence()
     for _ in range(3):
@@ -239,7 +239,7 @@ def test_concurrent(case: Case) -> None:
 
 @pytest.mark.clause("extender/large")
 def test_large(case: Case) -> None:
-    """A question about 5,000 nodes; before it one about two, for comparison: it knows none of them."""
+    """A request with 5,000 nodes, after a request with two for comparison. The extender knows none of these nodes."""
     pod = case.pod("waits", nodeSelector=NO_SUCH_NODE)
     case.fence()
     many = [f"ip-10-0-{number // 250}-{number % 250}.large.compute.internal" for number in range(5_000)]
@@ -252,7 +252,7 @@ def test_large(case: Case) -> None:
 
 @pytest.mark.clause("extender/managed-resources")
 def test_managed_resources(case: Case) -> None:
-    """Pods that ask for what it manages, as all others of these suites do, and some that do not."""
+    """Pods that request the extender's managed resources, as all others in these suites do, and pods that do not."""
     asking = [case.pod(cpu="100m") for _ in range(3)]
     others = [case.pod(cpu="100m", role="unmanaged", managed=False) for _ in range(2)]
     case.expect_bound([*asking, *others])

@@ -1,4 +1,4 @@
-"""extender: what it makes of the victims that kube-scheduler has chosen."""
+"""extender: how it answers preempt requests, which list the victims that kube-scheduler has chosen."""
 
 from __future__ import annotations
 

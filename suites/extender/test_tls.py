@@ -1,4 +1,4 @@
-"""extender: which clients it answers, where it is configured with HTTPS."""
+"""extender: which clients it answers, if it is configured with HTTPS."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from schedproof.stimulus.case import Case
 
 @pytest.mark.clause("extender/tls")
 def test_tls(case: Case) -> None:
-    """A pod; and the same question as kube-scheduler asks it, over plain HTTP, and without a client's certificate."""
+    """A pod; then kube-scheduler's request for it over plain HTTP, and over HTTPS without a client certificate."""
     pod = case.pod(cpu="100m")
     case.expect_bound([pod])
     case.extender.ask_by_other_transports(pod)

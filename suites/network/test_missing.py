@@ -152,7 +152,7 @@ def outlast(case: Case, *faults: Fault, restarts: bool = False) -> None:
 
 @pytest.mark.clause("network/prometheus-down")
 def test_prometheus_down(case: Case) -> None:
-    """Nothing listens where Prometheus was, until readings are too old. Where pods go on being scheduled: twice."""
+    """Connections to Prometheus are refused until readings are stale. Twice, if pods are still scheduled meanwhile."""
     if case.load.claims.on_outage == "schedule":
         outlast(case, Fault.DOWN, Fault.DOWN, restarts=True)
     else:
@@ -161,10 +161,9 @@ def test_prometheus_down(case: Case) -> None:
 
 @pytest.mark.clause("network/prometheus-slow")
 def test_prometheus_slow(case: Case) -> None:
-    """Prometheus takes the question, and never answers: not even once it answers others again.
+    """Prometheus accepts queries and never responds to them, even after it responds to later queries again.
 
-    Where a pod does not need an answer of its own (refresh), and is scheduled: twice, until readings are too old. Where
-    pods wait: as long.
+    If the candidate polls (refresh) and schedules meanwhile: twice, until readings are stale. If pods wait: as long.
     """
     policy = case.load.claims.on_outage
     if policy == "schedule" and case.load.claims.refresh:
@@ -177,9 +176,9 @@ def test_prometheus_slow(case: Case) -> None:
 
 @pytest.mark.clause("network/prometheus-error")
 def test_prometheus_error(case: Case) -> None:
-    """Prometheus answers with status 503, as while it starts; then with half of an answer.
+    """Prometheus responds with status 503, as during its start; then with a truncated body.
 
-    Each of the two until readings from before are too old.
+    Each fault lasts until earlier readings are stale.
     """
     errors = (Fault.UNAVAILABLE, Fault.MALFORMED)
     if case.load.claims.on_outage == "schedule":
@@ -191,7 +190,7 @@ def test_prometheus_error(case: Case) -> None:
 
 @pytest.mark.clause("network/no-samples")
 def test_no_samples(case: Case) -> None:
-    """Prometheus answers, and has nothing: it has just been restarted."""
+    """Prometheus responds with an empty result: it has just been restarted."""
     outage(
         case, case.load.empty_prometheus, policy=case.load.claims.without_readings, end=lambda: case.load.note_fault("")
     )
@@ -199,7 +198,7 @@ def test_no_samples(case: Case) -> None:
 
 @pytest.mark.clause("network/missing-all")
 def test_missing_all(case: Case) -> None:
-    """Prometheus answers, and has nothing of the nodes: scrapes of all of them fail."""
+    """Prometheus responds without series of the nodes: scrapes of all nodes fail."""
     outage(
         case, case.load.lose_all_nodes, policy=case.load.claims.without_readings, end=lambda: case.load.note_fault("")
     )
@@ -207,7 +206,7 @@ def test_missing_all(case: Case) -> None:
 
 @pytest.mark.clause("network/nan")
 def test_nan(case: Case) -> None:
-    """Prometheus answers, and every reading is NaN: a rate of samples that are none."""
+    """Prometheus responds with NaN for every node, as the rate of samples that are NaN."""
     outage(
         case, case.load.spoil_readings, policy=case.load.claims.without_readings, end=lambda: case.load.note_fault("")
     )

@@ -97,7 +97,7 @@ def test_ranking(case: Case) -> None:
         last = two_loudest(traffic)
         case.preference.probe(phase, count=count, among=last, affinity=confined(last))
         for number, node in enumerate(order[:-1]):
-            case.preference.probe(phase, count=count, among=[one for one in traffic if traffic[one] >= traffic[node]])
+            case.preference.probe(phase, count=count, among=[n for n in traffic if traffic[n] >= traffic[node]])
             take[number % len(take)](node)
             case.settle()
         case.restore()
@@ -225,7 +225,7 @@ def preferring() -> dict[str, Any]:
 
 @pytest.mark.clause("network/many-nodes")
 def test_many_nodes(case: Case) -> None:
-    """Of 24 nodes the last and the first to be created, the last and the first by name, and others are the quietest."""
+    """Of 24 nodes, the first and last by creation, the first and last by name, and others are the quietest in turn."""
     nodes = case.nodes.up_to(MANY)
     case.settle()
     for node in list(dict.fromkeys([nodes[-1], max(nodes), nodes[0], min(nodes), *nodes[1::3]]))[: MANY // 2]:
@@ -235,7 +235,7 @@ def test_many_nodes(case: Case) -> None:
 
 @pytest.mark.clause("network/tie")
 def test_tie(case: Case) -> None:
-    """All nodes have the same traffic; pods come one by one, and each is gone before the next one."""
+    """All nodes have the same traffic. Each pod is created after the deletion of the previous pod."""
     nodes = case.nodes.names
     # From the same totals, or rates would differ in their last digits.
     phase = case.load.script(dict.fromkeys(nodes, TIED), totals=dict.fromkeys(nodes, TIED))

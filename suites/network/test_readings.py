@@ -60,7 +60,7 @@ def test_outlier(case: Case) -> None:
 
 @pytest.mark.clause("network/rate-not-total")
 def test_rate_not_total(case: Case) -> None:
-    """The quieter a node is now, the more it has counted since it was booted."""
+    """The quieter a node is now, the higher its counter is since its boot."""
     probe_twice(case, lambda _, load: case.load.script(load, totals=case.load.reversed_totals(load)))
 
 
@@ -123,7 +123,7 @@ def test_duplicate_series(case: Case) -> None:
 
 @pytest.mark.clause("network/zero-traffic")
 def test_zero_traffic(case: Case) -> None:
-    """No node has any traffic; then no node has ever had any."""
+    """No node has traffic now; then no node has ever had traffic."""
     idle = dict.fromkeys(case.nodes.names, 0.0)
     for totals in ({}, idle):
         case.load.script(idle, totals=totals)

@@ -1,4 +1,4 @@
-"""What a test of a suite does to the world, and what it expects to become of it. It never judges."""
+"""The fixture `case`: changes the cluster for a test of a suite, and records what the test expects. It never judges."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ from schedproof.stimulus.worlds.runs import WorldRuns
 from schedproof.stimulus.worlds.searches import WorldSearches
 
 _CALM = 4.0
-"""Seconds: several turns of whatever polls once a second."""
+"""Seconds: several turns of a loop that polls once a second."""
 
 
 class Case:
-    """The stimulus of one clause against one candidate, by its parts.
+    """The stimulus of one clause against one candidate, composed of parts.
 
-    What these change, `close` changes back, so that the next case begins in the same world. Parts that not every
-    candidate has are made at their first use, and say so where this one has none.
+    `close` undoes the changes of all parts, so that the next case begins in the same state. Parts that not every
+    candidate has are created at first use, and raise `UsageError` if this candidate lacks them.
 
     Attributes:
         random: seeded by the run's seed and the clause.
         deadlines: those that the candidate claims.
-        pods: pods that the case creates, changes and ends.
-        nodes: their names, and changes of nodes.
+        pods: creates, changes and ends pods.
+        nodes: names of the nodes, and changes of nodes.
         volumes: storage classes, volumes and claims.
         dra: devices, and ResourceClaims.
         objects: namespaces, RuntimeClasses, PriorityClasses and PodDisruptionBudgets.
-        candidate: the candidate's processes, its line to the apiserver, its Bindings.
-        status: what the candidate says of pods.
-        sight: what the candidate has seen of the world.
-        chance: how often it is asked, so that choosing at random does not pass.
+        candidate: the candidate's processes, its connection to the apiserver, its Bindings.
+        status: waits for conditions and events of the candidate.
+        sight: waits until the candidate has seen the state of the cluster.
+        chance: the number of probes that a random choice does not pass.
     """
 
     def __init__(self, trial: Trial, clause: str) -> None:
@@ -78,11 +78,11 @@ class Case:
         self.candidate = CandidateChanges(context, self._expect)
         self.chance = Chance(len(trial.cluster.nodes))
         self.pods.remove_misplaced()
-        if not clause.startswith("normalize/"):  # whose stimuli see to that by themselves
+        if not clause.startswith("normalize/"):  # their stimuli wait by themselves
             OwnPlacements(trial).wait_for_questions()
         self._recorder.add(CasePhase(case=clause, phase="begin"))
 
-    # -- what nearly every test does
+    # -- steps of nearly every test
 
     def pod(self, name: str = "probe", **spec: Any) -> Pod:
         """Create a pod for the candidate; see `PodChanges.create`."""
@@ -93,19 +93,19 @@ class Case:
         self.pods.delete(pods)
 
     def node_of(self, pod: Pod) -> str:
-        """Where the watch has shown it; "" while it is not bound."""
+        """Return the node on which the watch has shown the pod; "" while it is not bound."""
         return self.pods.node_of(pod)
 
     def settle(self) -> None:
-        """Wait until the candidate, and not only the apiserver, has seen the world as it is now; see `Sight.settle`.
+        """Wait until the candidate, and not only the apiserver, has seen the current state; see `Sight.settle`.
 
         Raises:
-            CaseOver: it has not, within its time.
+            CaseOver: the deadline was missed.
         """
         self.sight.settle()
 
     def keep_calm(self) -> None:
-        """Do nothing for a while. What the candidate does meanwhile is on record."""
+        """Change nothing for a while, in which the candidate's requests are recorded."""
         begin = time.monotonic()
         self._recorder.add(Calm(case=self.clause, seconds=_CALM, mark=self._recorder.mark()))
         until(begin + _CALM)
@@ -115,59 +115,59 @@ class Case:
     # -- expectations
 
     def expect_bound(self, pods: Sequence[Pod], deadline: Deadline | None = None) -> None:
-        """Give the candidate until `deadline` to bind these pods; as long as it claims to take, if not given.
+        """Wait until the candidate has bound these pods, by default for as long as it claims to take.
 
         Raises:
-            CaseOver: it did not.
+            CaseOver: the deadline was missed.
         """
         self._expect.bound(pods, deadline)
 
     def were_due(self, pods: Sequence[Pod], deadline: Deadline) -> None:
-        """These pods were to be bound by now, after a wait of `deadline`.
+        """Record that these pods were due by now, after a wait of `deadline`.
 
         Raises:
-            CaseOver: they are not.
+            CaseOver: a pod is not bound.
         """
         self._expect.were_due(pods, deadline)
 
     def expect_pending(self, pods: Sequence[Pod], **sentinel: Any) -> None:
-        """Let the candidate decide on these pods, which fit nowhere. A `fence` shows that it has."""
+        """Let the candidate decide on these pods, for which no node is feasible. A `fence` shows that it did."""
         self._expect.pending(pods, **sentinel)
 
     def expect_unwilling(self, pods: Sequence[Pod], **sentinel: Any) -> None:
-        """Let the candidate decide on these pods, which fit, but which it claims not to schedule as things are."""
+        """Let the candidate decide on these pods, which fit, but which it claims not to schedule in this state."""
         self._expect.unwilling(pods, **sentinel)
 
     def expect_decided(self, pods: Sequence[Pod], **sentinel: Any) -> None:
-        """Give the candidate its time to bind those of these pods that fit somewhere; the others are to stay."""
+        """Wait until the candidate has bound the pods that have a feasible node; the others have to stay pending."""
         self._expect.decided(pods, **sentinel)
 
     def expect_so_many_bound(self, pods: Sequence[Pod], count: int, **sentinel: Any) -> None:
-        """Give the candidate its time to bind `count` of these pods, whichever it likes; the others are to stay."""
+        """Wait until the candidate has bound any `count` of these pods; the others have to stay pending."""
         self._expect.so_many_bound(pods, count, **sentinel)
 
     def fence(self, **sentinel: Any) -> None:
-        """A sentinel pod that is created now and bound shows that what was created before it has had its turn."""
+        """Create a sentinel pod and wait for its Binding, which shows that all earlier pods have been decided."""
         self._expect.fence(**sentinel)
 
     # -- parts that not every candidate has
 
     def excludes(self, clause: str) -> bool:
-        """Whether the candidate excludes a clause: what that is about is no part of others."""
+        """Return whether the candidate excludes a clause; cases of other clauses then leave out its subject."""
         return self._context.excludes(clause)
 
     @functools.cached_property
     def worlds(self) -> WorldSearches:
-        """Worlds of nodes and pods at random, by the run's seed."""
+        """Random worlds of nodes and pods, drawn with the run's seed."""
         runs = WorldRuns(self._context, self.pods, self.nodes, self.sight, self._expect)
         return WorldSearches(self._context, runs, ports=not self.excludes("core/host-port"))
 
     @functools.cached_property
     def groups(self) -> GroupChanges:
-        """Groups of pods, as the candidate tells them.
+        """Groups of pods, marked as the candidate's claim `gang` describes.
 
         Raises:
-            UsageError: it claims to know none.
+            UsageError: the candidate claims no `gang`.
         """
         if (gang := self.trial.candidate.claims.gang) is None:
             raise self._lacks("claims no `gang`")
@@ -175,10 +175,10 @@ class Case:
 
     @functools.cached_property
     def extender(self) -> ExtenderStimulus:
-        """Questions to an extender, and faults of its line.
+        """Requests to an extender, and faults of its connection.
 
         Raises:
-            UsageError: the candidate is none.
+            UsageError: the candidate is no extender.
         """
         if not isinstance(spec := self.trial.candidate.spec, ExtenderSpec):
             raise self._lacks("is no extender")
@@ -186,10 +186,10 @@ class Case:
 
     @functools.cached_property
     def plugin(self) -> PluginStimulus:
-        """Starts of a compiled scheduler, what it serves, and other schedulers beside it.
+        """Starts of a compiled scheduler, its HTTP endpoints, and other schedulers beside it.
 
         Raises:
-            UsageError: the candidate is none.
+            UsageError: the candidate is no compiled scheduler.
         """
         if not isinstance(self.trial.candidate.spec, PluginSpec):
             raise self._lacks("is no compiled scheduler")
@@ -197,7 +197,7 @@ class Case:
 
     @functools.cached_property
     def points(self) -> PointStimulus:
-        """The worked examples that the candidate claims of its extension points; there may be none."""
+        """The worked examples that the candidate claims for its extension points; they may be empty."""
         return PointStimulus(
             self._context, self.pods, self.nodes, self._expect, self.sight, self.candidate, self.chance
         )
@@ -209,10 +209,10 @@ class Case:
 
     @property
     def load(self) -> LoadChanges:
-        """The load of the nodes as the candidate reads it, and faults of what it reads it from.
+        """The load of the nodes as the candidate reads it, and faults of its metrics source.
 
         Raises:
-            UsageError: it claims to read none.
+            UsageError: the candidate claims no `network`.
         """
         if self.trial.candidate.claims.network is None:
             raise self._lacks("claims no `network`")
@@ -220,19 +220,20 @@ class Case:
 
     @functools.cached_property
     def preference(self) -> PreferenceProbes:
-        """Probes of the preference for quiet nodes; of a candidate that claims `network`, as `load` is."""
+        """Probes of the preference for quiet nodes. Like `load`, this needs a candidate that claims `network`."""
         return PreferenceProbes(self._context, self.load, self.pods, self._expect, self.status, self.chance)
 
     @functools.cached_property
     def scores(self) -> ScoreSearches:
-        """Questions to the candidate's scoring, on each surface where it can be asked."""
+        """Requests for the candidate's scores, on each surface that serves them."""
         live = LiveSurfaces(self._context, self._load, self.pods, self.status)
         return ScoreSearches(self._context, live, self._load, self.nodes, self.sight)
 
     def seek(self, count: int, right: str, ask: Callable[[], Pod]) -> None:
-        """Have `ask` create a pod that belongs on the node `right` and await its Binding, `count` times or more.
+        """Call `ask`, which creates a pod for the node `right` and awaits its Binding, `count` times or more.
 
-        One after the other; apart, where the candidate counts its own placements: see `PreferenceProbes`.
+        The pods come one after the other, with pauses if the candidate counts its own placements: see
+        `PreferenceProbes`.
         """
         if self.trial.candidate.claims.network is not None:
             self.preference.seek(0, count, right, ask=ask, spare=0)
@@ -241,25 +242,25 @@ class Case:
             self.delete([ask()])
 
     def even_out(self) -> None:
-        """Let nodes differ in nothing that the candidate may read. Without claimed readings, nothing is to do."""
+        """Make the readings of all nodes equal. For a candidate that claims no `network`, nothing is done."""
         if self.trial.candidate.claims.network is not None:
             self.load.even_out()
 
-    def _lacks(self, what: str) -> UsageError:
+    def _lacks(self, gap: str) -> UsageError:
         remedy = "skip this test for such candidates, or describe it in candidate.yaml"
-        return UsageError(f"{self.trial.candidate.name} {what}, and a test needs it", remedy=remedy)
+        return UsageError(f"{self.trial.candidate.name} {gap}, and a test needs it", remedy=remedy)
 
     # -- the end
 
     @property
     def is_over(self) -> bool:
-        """Whether a deadline was missed: nothing more is waited for."""
+        """Whether a deadline was missed, after which the case waits for nothing more."""
         return self._expect.over
 
     def end(self) -> None:
-        """The stimulus is over: what follows is not part of the case.
+        """Record the end of the stimulus; later events are not part of the case.
 
-        All logs are read first: a case whose end is on record can be judged even if we are killed the next moment.
+        All logs are read first, so that a case with a recorded end can be judged even if the harness is then killed.
         """
         self.trial.attachment.report_exits()
         self.volumes.await_recorded()
@@ -270,29 +271,31 @@ class Case:
         self._recorder.add(CasePhase(case=self.clause, phase="end", early=self.is_over))
 
     def trouble(self, text: str) -> None:
-        """The harness could not do its part: the clause is `invalid`."""
+        """Record that the harness failed in its part, which makes the clause `invalid`."""
         self._recorder.add(Trouble(case=self.clause, text=text))
 
     def asserted(self, text: str) -> None:
-        """A test of the user's own has found what it does not accept: its clause fails, for this reason."""
+        """Record a failed assertion of a user's own test, which fails its clause for this reason."""
         self._recorder.add(Asserted(case=self.clause, text=text))
 
     def restore(self) -> None:
-        """Delete what was created, change back what was changed, and let the candidate see it."""
+        """Delete created objects, revert changes, and wait until the candidate has seen that."""
         changed = self._undo()
-        # A candidate that has missed a deadline is not waited for again. What it may not have seen does not count
-        # against it. What is sent to a node of the harness's own, to see that it was, shows nothing where selectors are
-        # ignored.
+        # Skip settling after a missed deadline: decisions on an older state do not count against the candidate. If it
+        # ignores selectors, the settling pod shows nothing.
         shows = not (self.is_over or self.trial.attachment.ended or self.trial.ignores_selectors)
         if changed and shows:
             try:
                 self.settle()
             except CaseOver:
-                # Its pod is left, and the next candidate of this name would bind it.
+                # Delete the settling pod, or the next candidate with this scheduler name would bind it.
                 self.pods.undo()
 
     def _undo(self) -> bool:
-        """Whether pods, volumes, devices or nodes were changed. Pods go first: they use everything else."""
+        """Undo all changes, and return whether pods, volumes, devices or nodes were changed.
+
+        Pods go first, because they use all other objects.
+        """
         changed = self.pods.undo()
         self.objects.undo()
         changed = self.volumes.undo() or changed
@@ -303,12 +306,12 @@ class Case:
         return changed
 
     def close(self) -> None:
-        """`restore`, so that the next case begins in the same world, and with a candidate that has its watches."""
+        """Restore the cluster and the candidate's connections, so that the next case begins in the same state."""
         made = vars(self)
         if "scores" in made:
             self.scores.undo()
         if "_load" in made:
-            self._load.heal()  # or what follows would wait in vain
+            self._load.heal()  # otherwise the settling in `restore` would wait in vain
         self.restore()
         self.candidate.undo()
         for part in ("preference", "_load", "extender"):

@@ -1,8 +1,7 @@
-"""Time that the candidate could use: a wait for it leaves out the time for which it was kept from running.
+"""Extends waits for the candidate by the time for which its processes were kept from running.
 
-A candidate is judged by what it does in the time that it claims to take. On a busy machine the processes that a Binding
-passes, one after the other, wait for a processor as well. For how long each of them was kept from running is added to
-what the candidate is given.
+A candidate is judged by what it does in the time that it claims to take. On a busy machine, each process on the path
+of a Binding also waits for a CPU. The wait is extended by the sum of these times.
 """
 
 from __future__ import annotations
@@ -19,16 +18,16 @@ from schedproof.foundation.waiting import until, wait_for
 
 _Seen = TypeVar("_Seen")
 _LEAST = 0.01
-"""Seconds. What was kept for less is not worth a word."""
+"""Seconds; shorter times are not reported."""
 _INTERVAL = 1.0
-"""Seconds between two looks of a log. Each reads a file for each thread of the processes."""
+"""Seconds between two readings of a log. Each reads a file per thread of the processes."""
 
 
 class Stretch:
-    """From its creation on.
+    """Measures CPU waits of processes from its creation on.
 
     Args:
-        pids: the processes that a Binding passes, by name, as they are when it is called.
+        pids: returns name to current pids of the processes on the path of a Binding.
     """
 
     def __init__(self, pids: Callable[[], Mapping[str, Sequence[int]]]) -> None:
@@ -36,23 +35,23 @@ class Stretch:
         self._before = {name: waits_of(here) for name, here in pids().items()}
 
     def kept(self) -> dict[str, float]:
-        """For how many seconds each was kept from running, by name, where that is worth a word."""
+        """Return name to seconds for which each process was kept from running, without those below `_LEAST`."""
         since = {name: kept(self._before.get(name, {}), waits_of(here)) for name, here in self._pids().items()}
         return {name: round(seconds, 3) for name, seconds in since.items() if seconds >= _LEAST}
 
     def extension(self, seconds: float) -> float:
-        """By how many seconds a wait of `seconds`, that began with the stretch, is to be longer."""
+        """Return by how many seconds to extend a wait of `seconds` that began with the stretch."""
         return min(sum(self.kept().values()), most_kept(seconds))
 
     def wait_for(
         self, probe: Callable[[], _Seen], deadline: Deadline, *, what: str, wake: threading.Condition
     ) -> _Seen:
-        """As `foundation.waiting.wait_for`, for a wait that begins with the stretch."""
+        """Like `foundation.waiting.wait_for`, extended by the CPU waits since the stretch began."""
         return wait_for(probe, deadline, what=what, wake=wake, extended=lambda: self.extension(deadline.seconds))
 
 
 class UsableTime:
-    """Of one candidate."""
+    """Measures the time that one candidate could use."""
 
     def __init__(self, pids: Callable[[], Mapping[str, Sequence[int]]]) -> None:
         self._pids = pids
@@ -61,7 +60,7 @@ class UsableTime:
         return Stretch(self._pids)
 
     def let_pass(self, seconds: float) -> dict[str, float]:
-        """Let so much time pass that the candidate could use; for how long each of the processes was kept meanwhile."""
+        """Wait until the candidate had `seconds` of usable time, and return the seconds each process was kept."""
         begin, stretch = time.monotonic(), self.begin()
         end = begin + seconds
         while time.monotonic() < end:
@@ -71,11 +70,11 @@ class UsableTime:
 
 
 class KeptLog:
-    """Tells, each second until it is closed, for how long which processes were kept from running since the last time.
+    """Reports every second, until `close`, for how long processes were kept from running since the last report.
 
     Args:
-        tell: called on a thread of our own, where that was worth a word, with the seconds since the last time. A
-            `HostError` ends the log: the record is broken, and says so wherever it is written to.
+        tell: called on a separate thread with the seconds since the last reading, and name to seconds kept, unless
+            that is empty. A `HostError` ends the log: the record is broken, and every writer to it fails.
     """
 
     def __init__(self, usable: UsableTime, tell: Callable[[float, Mapping[str, float]], None]) -> None:

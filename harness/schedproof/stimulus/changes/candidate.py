@@ -1,4 +1,4 @@
-"""What a case does to the candidate itself: its processes, its line to the apiserver, its Bindings."""
+"""Changes of the candidate itself: its processes, its connection to the apiserver, its Bindings."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from schedproof.stimulus.expectations import Expectations
 LEASE = "kube-scheduler"
 """The name of the Lease of a cluster's own scheduler; Kubernetes' own roles give schedulers rights on it."""
 _STEPS_DOWN = 13.0
-"""Seconds for which a leader that was frozen may go on once it wakes: client-go's default RenewDeadline (10) and
+"""Seconds for which a frozen leader may continue once it wakes: client-go's default RenewDeadline (10) and
 RetryPeriod (2), and a second to end."""
 
 
 class CandidateChanges:
-    """Contexts, at whose end the candidate is as it was."""
+    """Contexts that change the candidate, and restore it at their end."""
 
     def __init__(self, context: Context, expect: Expectations) -> None:
         self._context, self._expect = context, expect
@@ -65,7 +65,7 @@ class CandidateChanges:
     def second_instance(self) -> Iterator[None]:
         """A context in which a second instance of the candidate runs, and has asked the apiserver something.
 
-        At its end both are ended, and the first is started anew: the lease of the one that led may have to run out.
+        At its end both are stopped, and the first is started again, which may have to wait for the Lease to expire.
         """
         attachment = self._trial.attachment
         attachment.start_second()
@@ -73,12 +73,12 @@ class CandidateChanges:
         try:
             user = attachment.second_user
 
-            def heard() -> None:
+            def has_asked() -> None:
                 self._recorder.catch_up()
-                if not any(isinstance(one, ApiRequest) and one.user == user for one in self._recorder.records):
+                if not any(isinstance(r, ApiRequest) and r.user == user for r in self._recorder.records):
                     raise NotYet(f"{user} has made no request")
 
-            if not self._expect.patiently(heard, CANDIDATE_READY, "the second instance to ask something"):
+            if not self._expect.patiently(has_asked, CANDIDATE_READY, "the second instance to ask something"):
                 self._expect.unseen("its second instance asked the apiserver nothing")
                 self._expect.end_early()
             yield
@@ -89,16 +89,16 @@ class CandidateChanges:
 
     @contextlib.contextmanager
     def first_frozen(self) -> Iterator[None]:
-        """A context in which the first instance is halted as it is; it knows nothing of it.
+        """A context in which the first instance is frozen, without notice.
 
-        Returns when it has had the time to heed what happened meanwhile, and to find out that it leads no more.
+        Ends once the instance has had time to catch up with its watches, and to notice that it lost the Lease.
         """
         with self._trial.attachment.first_frozen():
             self._note_election("first-frozen")
             yield
         self._note_election("first-thawed")
         timing = self._trial.candidate.claims.timing
-        # Its RenewDeadline is shorter than a lease, which has to run out before another one takes over.
+        # Its RenewDeadline is shorter than a Lease, which has to expire before another instance takes over.
         claimed = 0.0 if timing.is_default("takeover") else timing.takeover
         self._trial.usable_time.let_pass(max(self._context.freshness, _STEPS_DOWN, claimed))
         self._note_election("first-awake")
@@ -110,8 +110,8 @@ class CandidateChanges:
     def electing(self, **election: Any) -> Iterator[None]:
         """A context in which it is configured to elect a leader, by default by a Lease that is free.
 
-        It is started anew at both ends. At the end the holder of the Lease is recorded. Only a compiled scheduler is
-        configured so.
+        It is restarted at both ends. At the end the holder of the Lease is recorded. Only a compiled scheduler can be
+        configured like this.
         """
         attachment, namespace = self._trial.attachment, self._trial.namespace
         attachment.leader_election = election or {
@@ -132,7 +132,7 @@ class CandidateChanges:
     def profiles_turned(self) -> Iterator[None]:
         """A context in which the profiles of its configuration stand in the opposite order.
 
-        It is started anew at both ends. Only a compiled scheduler has several.
+        It is restarted at both ends. Only a compiled scheduler has several profiles.
         """
         attachment = self._trial.attachment
         attachment.profiles_turned = True
