@@ -17,59 +17,59 @@ WOBBLE = (1.0, 1.01, 0.99, 1.02, 0.98, 1.0)
 
 
 def _found(rounds: list[Any], metric: str) -> Comparison:
-    (one,) = [one for one in comparisons(rounds, "stock", seed=1) if one.metric == metric]
-    return one
+    (found,) = [found for found in comparisons(rounds, "stock", seed=1) if found.metric == metric]
+    return found
 
 
 def test_half_the_throughput_is_slower() -> None:
     rounds = [drain("stock", n, seconds=2.0 * WOBBLE[n]) for n in range(BLOCKS)]
     rounds += [drain("x", n, seconds=4.0 * WOBBLE[-n]) for n in range(BLOCKS)]
-    one = _found(rounds, "throughput")
-    assert one.verdict == "slower"
-    assert one.ratio == pytest.approx(0.5, rel=0.02)
-    assert (one.candidate, one.baseline, one.blocks) == ("x", "stock", BLOCKS)
+    difference = _found(rounds, "throughput")
+    assert difference.verdict == "slower"
+    assert difference.ratio == pytest.approx(0.5, rel=0.02)
+    assert (difference.candidate, difference.baseline, difference.blocks) == ("x", "stock", BLOCKS)
 
 
 def test_rounds_are_paired_by_block_not_by_the_order_in_which_they_were_measured() -> None:
     drift = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0]
     rounds = [drain("stock", n, seconds=drift[n]) for n in range(BLOCKS)]
     rounds += [drain("x", n, seconds=2 * drift[n]) for n in reversed(range(BLOCKS))]
-    one = _found(rounds, "throughput")
-    assert one.ratio == pytest.approx(0.5)
-    assert one.verdict == "slower"
+    difference = _found(rounds, "throughput")
+    assert difference.ratio == pytest.approx(0.5)
+    assert difference.verdict == "slower"
 
 
 def test_an_invalid_round_takes_its_block_out() -> None:
     rounds = [drain("stock", n, seconds=2.0 * WOBBLE[n]) for n in range(BLOCKS)]
     rounds += [drain("x", n, seconds=2.0, invalid=("noise",) if n < 2 else ()) for n in range(BLOCKS)]
-    one = _found(rounds, "throughput")
-    assert (one.verdict, one.blocks) == ("invalid", 4)
+    difference = _found(rounds, "throughput")
+    assert (difference.verdict, difference.blocks) == ("invalid", 4)
 
 
 def test_a_block_that_one_side_has_not_measured_is_left_out() -> None:
     rounds = [drain("stock", n, seconds=2.0 * WOBBLE[n]) for n in range(BLOCKS)]
     rounds += [drain("x", n, seconds=4.0 * WOBBLE[-n]) for n in range(1, BLOCKS + 1)]
-    one = _found(rounds, "throughput")
-    assert (one.verdict, one.blocks) == ("slower", BLOCKS - 1)
+    difference = _found(rounds, "throughput")
+    assert (difference.verdict, difference.blocks) == ("slower", BLOCKS - 1)
 
 
 def test_latencies_are_compared_where_pods_arrive_and_cpu_everywhere() -> None:
     usage = {"kube-scheduler": Usage(1.0, 1)}
     more = {"usage": usage, "own_processes": ("kube-scheduler",)}
     rounds = [singles(name, n, [0.01, 0.02, 0.03] * 10, **more) for n in range(BLOCKS) for name in ("stock", "x")]
-    metrics = [one.metric for one in comparisons(rounds, "stock", seed=1)]
+    metrics = [comparison.metric for comparison in comparisons(rounds, "stock", seed=1)]
     assert metrics == ["mean", "p50", "p90", "p99", "cpu per pod"]
     rounds = [drain(name, n, seconds=1.0, **more) for n in range(BLOCKS) for name in ("stock", "x")]
-    assert [one.metric for one in comparisons(rounds, "stock", seed=1)] == ["throughput", "cpu per pod"]
+    assert [comparison.metric for comparison in comparisons(rounds, "stock", seed=1)] == ["throughput", "cpu per pod"]
 
 
 def test_measurements_keep_every_round_and_draw_from_the_valid_ones() -> None:
     rounds = [singles("x", 1, [0.5] * 20), singles("x", 0, [9.0] * 20, invalid=("noise",))]
-    (one,) = measurements(rounds, ["stock", "x"])
-    assert [found.block for found in one.rounds] == [0, 1]
-    assert one.rounds[0].invalid == ["noise"]
-    assert max(latency for latency, _ in one.cdf) == pytest.approx(0.5)
-    assert sum(one.histogram.counts) == 18
+    (measurement,) = measurements(rounds, ["stock", "x"])
+    assert [found.block for found in measurement.rounds] == [0, 1]
+    assert measurement.rounds[0].invalid == ["noise"]
+    assert max(latency for latency, _ in measurement.cdf) == pytest.approx(0.5)
+    assert sum(measurement.histogram.counts) == 18
 
 
 def _sweep(latencies: dict[float, float]) -> list[Any]:
@@ -111,27 +111,32 @@ def _limited(name: str, blocks: int, seconds: float, limits: dict[int, str]) -> 
 
 def test_rounds_at_the_ceiling_say_at_least() -> None:
     stock = _limited("stock", BLOCKS, 4.0, {})
-    one = _found([*stock, *_limited("x", BLOCKS, 2.0, {1: "faster", 3: "faster"})], "throughput")
-    assert (one.verdict, one.bound, one.high, one.blocks) == ("faster", "at least", None, BLOCKS)
-    assert 1 < one.low <= 2
+    difference = _found([*stock, *_limited("x", BLOCKS, 2.0, {1: "faster", 3: "faster"})], "throughput")
+    assert (difference.verdict, difference.bound, difference.high, difference.blocks) == (
+        "faster",
+        "at least",
+        None,
+        BLOCKS,
+    )
+    assert 1 < difference.low <= 2
     # It may be that much faster still: nothing is shown where it does not look faster.
-    one = _found([*stock, *_limited("x", BLOCKS, 4.0, {1: "faster"})], "throughput")
-    assert (one.verdict, one.bound) == ("invalid", "at least")
+    difference = _found([*stock, *_limited("x", BLOCKS, 4.0, {1: "faster"})], "throughput")
+    assert (difference.verdict, difference.bound) == ("invalid", "at least")
     # Where the baseline was limited, the ratio is at most what was measured.
-    one = _found([*_limited("stock", BLOCKS, 2.0, {0: "faster"}), *_limited("x", BLOCKS, 4.0, {})], "throughput")
-    assert (one.verdict, one.bound, one.low) == ("slower", "at most", None)
+    difference = _found([*_limited("stock", BLOCKS, 2.0, {0: "faster"}), *_limited("x", BLOCKS, 4.0, {})], "throughput")
+    assert (difference.verdict, difference.bound, difference.low) == ("slower", "at most", None)
 
 
 @pytest.mark.parametrize("limits", [{"x": "unknown"}, {"x": "faster", "stock": "faster"}])
 def test_where_nothing_bounds_the_ratio_the_comparison_is_invalid(limits: dict[str, str]) -> None:
     rounds = [
-        one
+        difference
         for name in ("stock", "x")
-        for one in _limited(name, BLOCKS, 2.0, {0: limits[name]} if name in limits else {})
+        for difference in _limited(name, BLOCKS, 2.0, {0: limits[name]} if name in limits else {})
     ]
-    one = _found(rounds, "throughput")
-    assert (one.verdict, one.low, one.high) == ("invalid", None, None)
-    assert one.reason
+    difference = _found(rounds, "throughput")
+    assert (difference.verdict, difference.low, difference.high) == ("invalid", None, None)
+    assert difference.reason
 
 
 def test_what_limited_a_round_does_not_concern_its_processor_time() -> None:
@@ -141,8 +146,8 @@ def test_what_limited_a_round_does_not_concern_its_processor_time() -> None:
         for n in range(BLOCKS)
         for name, cpu in (("stock", 1.0), ("x", 2.0))
     ]
-    one = _found(rounds, "cpu per pod")
-    assert (one.verdict, one.bound) == ("more", "")
+    difference = _found(rounds, "cpu per pod")
+    assert (difference.verdict, difference.bound) == ("more", "")
 
 
 @pytest.mark.parametrize(
@@ -159,9 +164,9 @@ def test_where_processor_time_says_nothing_it_is_not_compared(more: dict[str, An
         for n in range(BLOCKS)
         for name in ("stock", "x")
     ]  # fmt: skip
-    one = _found(rounds, "cpu per pod")
-    assert (one.verdict, one.low, one.high) == ("invalid", None, None)
-    assert one.reason
+    difference = _found(rounds, "cpu per pod")
+    assert (difference.verdict, difference.low, difference.high) == ("invalid", None, None)
+    assert difference.reason
 
 
 def test_processor_time_is_no_more_exact_than_the_clock_that_counts_it() -> None:
@@ -171,10 +176,10 @@ def test_processor_time_is_no_more_exact_than_the_clock_that_counts_it() -> None
         for n in range(BLOCKS)
         for name, ticks in (("stock", 10), ("x", 11))
     ]
-    one = _found(rounds, "cpu per pod")
-    assert one.verdict == "no difference shown"
-    assert one.low == pytest.approx(1.1 / (12 / 11 / 0.9))
-    assert one.high == pytest.approx(1.1 * (12 / 11 / 0.9))
+    difference = _found(rounds, "cpu per pod")
+    assert difference.verdict == "no difference shown"
+    assert difference.low == pytest.approx(1.1 / (12 / 11 / 0.9))
+    assert difference.high == pytest.approx(1.1 * (12 / 11 / 0.9))
 
 
 def test_at_least_holds_where_leaving_out_the_fastest_rounds_would_not() -> None:
@@ -195,8 +200,8 @@ def test_at_least_holds_where_leaving_out_the_fastest_rounds_would_not() -> None
                         invalid=LIMITED if limited else (),
                     )
                 )
-        one = _found(rounds, "throughput")
-        missed += one.low is not None and one.low > 1.28
+        difference = _found(rounds, "throughput")
+        missed += difference.low is not None and difference.low > 1.28
         pairs = [(a, b) for a, b in zip(rounds[::2], rounds[1::2], strict=True) if not (a.limit or b.limit)]
         biased += [math.log(b.throughput / a.throughput) for a, b in pairs]
     assert missed <= 2

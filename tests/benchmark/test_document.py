@@ -33,8 +33,8 @@ def test_the_document_has_all_parts(bench) -> None:
         bench, command="schedproof bench stock", gates=[Gate.parse("throughput ratio < 0.8 vs stock")]
     )
     assert document.format == "schedproof.bench/v1"
-    assert [one.name for one in document.candidates] == ["stock", "stock-again"]
-    assert [one.candidate for one in document.measurements] == ["stock", "stock-again"]
+    assert [candidate.name for candidate in document.candidates] == ["stock", "stock-again"]
+    assert [measurement.candidate for measurement in document.measurements] == ["stock", "stock-again"]
     (throughput, _) = document.comparisons
     assert throughput.verdict == "slower"
     assert [gate.outcome for gate in document.gates] == ["failed"]
@@ -76,8 +76,8 @@ def test_exit_codes(verdicts, gates, code) -> None:
 
 
 def test_every_pod_is_a_row_counted_from_its_rounds_beginning() -> None:
-    one = a_round("x", "drain", [row(0, intended=99.0, seen=101.5), row(1, intended=99.0)])
-    assert list(pod_rows([one])) == [
+    round_ = a_round("x", "drain", [row(0, intended=99.0, seen=101.5), row(1, intended=99.0)])
+    assert list(pod_rows([round_])) == [
         ["x", "basic", "drain", None, 0, "pod-0", -1.0, -1.0, -0.999, None, 1.5, "node-1"],
         ["x", "basic", "drain", None, 0, "pod-1", -1.0, -1.0, -0.999, None, None, ""],
     ]
@@ -88,7 +88,7 @@ def test_several_numbers_of_nodes_are_points_of_one_line(bench) -> None:
     large = load_workload("basic", parameters={"nodes": 100})
     import dataclasses
 
-    workloads = [dataclasses.replace(one, name=f"basic-{one.nodes}") for one in (small, large)]
+    workloads = [dataclasses.replace(workload, name=f"basic-{workload.nodes}") for workload in (small, large)]
     families = dict.fromkeys(("basic-10", "basic-100"), "basic")
     bench.plan = dataclasses.replace(bench.plan, workloads=workloads, families=families)
     bench.rounds = [

@@ -62,8 +62,8 @@ def answering(tmp_path: Path) -> Iterator[Callable[..., Driver]]:
         return started[-1]
 
     yield start
-    for one in started:
-        one.close()
+    for driver in started:
+        driver.close()
 
 
 def commands(tmp_path: Path) -> list[dict[str, Any]]:
@@ -123,9 +123,9 @@ ASKED: dict[str, tuple[Callable[[Driver], Any], dict[str, Any], dict[str, Any], 
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("what", ASKED)
-def test_asks_and_answers(what: str, answering: Callable[..., Driver], tmp_path: Path) -> None:
-    ask, command, answer, expected = ASKED[what]
+@pytest.mark.parametrize("command_name", ASKED)
+def test_asks_and_answers(command_name: str, answering: Callable[..., Driver], tmp_path: Path) -> None:
+    ask, command, answer, expected = ASKED[command_name]
     assert ask(answering(answer)) == expected
     assert commands(tmp_path) == [command]
 

@@ -57,7 +57,7 @@ def test_pods_that_fit_are_right() -> None:
 
 
 def test_a_node_that_holds_too_much_is_found_by_its_sum() -> None:
-    findings = judge_placement([node("a"), node("b")], [(one, "a") for one in alike(5)])
+    findings = judge_placement([node("a"), node("b")], [(replica, "a") for replica in alike(5)])
     assert findings.wrong == (
         "measured/pod-4 was bound to a, which cannot hold it: cpu: needs 1000m, 0m free of 4000m",
     )
@@ -67,9 +67,9 @@ def test_a_node_that_holds_too_much_of_everything_is_found() -> None:
     small = node("a", cpu="1")
     small["status"]["allocatable"] = {"cpu": "1", "memory": "1Gi", "pods": "1"}
     pods = alike(2)
-    for one in pods:
-        one["spec"]["containers"][0]["resources"]["requests"]["memory"] = "1Gi"
-    assert judge_placement([small], [(one, "a") for one in pods]).total == 1
+    for replica in pods:
+        replica["spec"]["containers"][0]["resources"]["requests"]["memory"] = "1Gi"
+    assert judge_placement([small], [(replica, "a") for replica in pods]).total == 1
 
 
 def test_what_was_there_before_counts_but_is_not_held_against_the_candidate() -> None:
@@ -92,8 +92,8 @@ def test_a_node_that_does_not_exist() -> None:
 def test_taints_selectors_and_host_ports() -> None:
     nodes = [node("a", taints=[{"key": "reserved", "effect": "NoSchedule"}]), node("b")]
     first, second = pod("p"), pod("q")
-    for one in (first, second):
-        one["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
+    for replica in (first, second):
+        replica["spec"]["containers"][0]["ports"] = [{"containerPort": 80, "hostPort": 80}]
     findings = judge_placement(
         nodes, [(pod("t"), "a"), (pod("s", nodeSelector={"disk": "ssd"}), "b"), (first, "b"), (second, "b")]
     )
@@ -104,14 +104,14 @@ def test_taints_selectors_and_host_ports() -> None:
 
 
 def test_a_pod_that_was_not_bound_is_wrong_only_where_it_fits() -> None:
-    placed = [(one, "a") for one in alike(4)]
+    placed = [(replica, "a") for replica in alike(4)]
     fits = judge_placement([node("a"), node("b")], [*placed, (pod("late"), None)])
     assert fits.wrong == ("measured/late was not bound, although it fits on b",)
     assert judge_placement([node("a")], [*placed, (pod("late"), "")]).wrong == ()
 
 
 def test_a_thousand_findings_are_counted_and_a_few_are_told() -> None:
-    findings = judge_placement([node("a")], [(one, "b") for one in alike(1000)])
+    findings = judge_placement([node("a")], [(replica, "b") for replica in alike(1000)])
     assert (len(findings.wrong), findings.total) == (MOST_SENTENCES, 1000)
 
 
@@ -157,22 +157,22 @@ ZONES = [zoned("a1", "a"), zoned("a2", "a"), zoned("b1", "b"), node("nowhere")]
 
 
 def test_anti_affinity_forbids_two_in_a_zone_whoever_came_first() -> None:
-    one, other = (pod(name, labels={"app": "a"}, affinity=APART) for name in ("one", "other"))
-    assert judge_placement(ZONES, [(one, "a1"), (other, "b1")]).wrong == ()
-    assert judge_placement(ZONES, [(one, "nowhere"), (other, "nowhere")]).wrong == ()
-    findings = judge_placement(ZONES, [(one, "a1"), (other, "a2")])
+    first, other = (pod(name, labels={"app": "a"}, affinity=APART) for name in ("one", "other"))
+    assert judge_placement(ZONES, [(first, "a1"), (other, "b1")]).wrong == ()
+    assert judge_placement(ZONES, [(first, "nowhere"), (other, "nowhere")]).wrong == ()
+    findings = judge_placement(ZONES, [(first, "a1"), (other, "a2")])
     (sentence,) = findings.wrong
     assert sentence.startswith("measured/other and measured/one are both in zone=a, which the required anti-affinity")
     plain = pod("plain", labels={"app": "a"})
-    assert judge_placement(ZONES, [(plain, "a1")], initial=[(one, "a2")]).total == 1
-    assert judge_placement(ZONES, [], initial=[(one, "a1"), (other, "a2")]).total == 0
+    assert judge_placement(ZONES, [(plain, "a1")], initial=[(first, "a2")]).total == 1
+    assert judge_placement(ZONES, [], initial=[(first, "a1"), (other, "a2")]).total == 0
 
 
 def test_anti_affinity_is_about_the_namespaces_that_it_names() -> None:
-    one = pod("one", affinity=APART, labels={"app": "a"})
+    first = pod("one", affinity=APART, labels={"app": "a"})
     other = pod("other", labels={"app": "a"})
     other["metadata"]["namespace"] = "elsewhere"
-    assert judge_placement(ZONES, [(one, "a1"), (other, "a2")]).wrong == ()
+    assert judge_placement(ZONES, [(first, "a1"), (other, "a2")]).wrong == ()
     term = APART["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][0]
     for extra in ({"namespaces": ["elsewhere"]}, {"namespaceSelector": {"matchLabels": {"team": "x"}}}):
         affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{**term, **extra}]}}
@@ -199,7 +199,7 @@ def test_each_place_without_the_company_that_is_asked_for_is_found() -> None:
 @pytest.mark.parametrize(("used", "wrong"), [("abab", 0), ("aab", 0), ("aaab", 1), ("aa", 1)])
 def test_the_skew_between_zones_is_within_its_maximum(used: str, wrong: int) -> None:
     pods = [pod(f"p{n}", labels={"app": "a"}, topologySpreadConstraints=[SPREAD]) for n in range(len(used))]
-    findings = judge_placement(ZONES, [(one, f"{zone}1") for one, zone in zip(pods, used, strict=True)])
+    findings = judge_placement(ZONES, [(replica, f"{zone}1") for replica, zone in zip(pods, used, strict=True)])
     assert (findings.total, findings.not_judged) == (wrong, ())
 
 

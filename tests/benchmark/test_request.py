@@ -42,7 +42,10 @@ def test_the_same_candidate_twice_is_refused(tmp_path) -> None:
 
 def test_several_numbers_of_nodes_are_several_workloads_of_one_family(tmp_path) -> None:
     plan = _prepare(tmp_path, nodes=[20, 100], pods=20)
-    assert [(one.name, one.nodes, one.pods) for one in plan.workloads] == [("basic-20", 20, 20), ("basic-100", 100, 20)]
+    assert [(workload.name, workload.nodes, workload.pods) for workload in plan.workloads] == [
+        ("basic-20", 20, 20),
+        ("basic-100", 100, 20),
+    ]
     assert plan.families == {"basic-20": "basic", "basic-100": "basic"}
 
 
@@ -52,7 +55,7 @@ def test_one_number_of_nodes_keeps_the_name(tmp_path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"modes": ["drian"]}, "--mode drian: unknown mode"),
         ({"rounds": 4}, "--rounds 4: expected 5 to"),
@@ -61,11 +64,11 @@ def test_one_number_of_nodes_keeps_the_name(tmp_path) -> None:
         ({"nodes": [5]}, "basic: 5 nodes have too little cpu"),
         ({"workloads": ["bsaic"]}, "bsaic"),
         ({"candidates": ["no-such"]}, "no-such"),
-        ({"scheduler_perf": Path("x.yaml"), "nodes": [5]}, "--nodes and --pods do not go with"),
+        ({"scheduler_perf": Path("x.yaml"), "nodes": [5]}, "--nodes and --pods cannot be used with"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_and_nothing_is_written(tmp_path, fields, said) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_what_cannot_be_meant_is_refused_and_nothing_is_written(tmp_path, fields, message) -> None:
+    with pytest.raises(UsageError, match=message):
         _prepare(tmp_path, **fields)
     assert not list(tmp_path.iterdir())
 
@@ -79,7 +82,7 @@ def test_results_are_never_overwritten(tmp_path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_said(tmp_path) -> None:
     (tmp_path / "report").write_text("a file")
-    with pytest.raises(HostError, match="cannot keep results"):
+    with pytest.raises(HostError, match="cannot write results"):
         _prepare(tmp_path)
 
 

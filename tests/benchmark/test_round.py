@@ -9,10 +9,10 @@ from .rounds import a_round, drain, row, singles
 
 
 def test_throughput_is_of_the_pods_after_the_warm_up() -> None:
-    one = drain("stock", 0, seconds=2.0, pods=100)
-    assert one.warm_up == 10
-    assert one.throughput == pytest.approx(50.0)
-    assert one.seconds == pytest.approx(1.8)
+    round_ = drain("stock", 0, seconds=2.0, pods=100)
+    assert round_.warm_up == 10
+    assert round_.throughput == pytest.approx(50.0)
+    assert round_.seconds == pytest.approx(1.8)
 
 
 def test_a_slow_beginning_does_not_count_but_a_slow_end_does() -> None:
@@ -35,14 +35,14 @@ def test_pods_that_were_never_bound_are_accounted_for() -> None:
 
 
 def test_nothing_bound_is_no_throughput_and_no_latency() -> None:
-    one = a_round("x", "drain", [row(0), row(1)])
-    assert (one.throughput, one.latencies, one.result().latency) == (0.0, [], LatencySummary())
+    round_ = a_round("x", "drain", [row(0), row(1)])
+    assert (round_.throughput, round_.latencies, round_.result().latency) == (0.0, [], LatencySummary())
 
 
 def test_cpu_per_pod_is_of_the_pods_that_were_bound_while_it_was_counted() -> None:
-    one = drain("x", 0, seconds=10.0, pods=100, counted_from=105.0, usage={"kube-scheduler": Usage(5.1, 1 << 20)})
-    assert one.cpu_per_pod("kube-scheduler") == pytest.approx(0.1)
-    assert one.cpu_per_pod("controller") == 0.0
+    round_ = drain("x", 0, seconds=10.0, pods=100, counted_from=105.0, usage={"kube-scheduler": Usage(5.1, 1 << 20)})
+    assert round_.cpu_per_pod("kube-scheduler") == pytest.approx(0.1)
+    assert round_.cpu_per_pod("controller") == 0.0
 
 
 def test_one_at_a_time_is_from_creation_to_binding() -> None:

@@ -108,17 +108,22 @@ def test_what_the_apiserver_takes_is_explained():
     check = cross_check(sli(0.0108), 0.0232, pods=100, leeway=0.0168, within="the create call")
     assert check.agrees
     assert check.explanation == (
-        "23.2 ms here, 10.8 ms on its own clock, which starts when the pod enters its queue: "
-        "within the create call, which takes 16.8 ms"
+        "measured 23.2 ms, the scheduler reports 10.8 ms, from when the pod enters its queue: "
+        "explained by the create call, 16.8 ms"
     )
 
 
 @pytest.mark.parametrize(
     ("own", "measured", "expected"),
     [
-        (sli(0.1), 0.2, "200 ms here, 100 ms on its own clock: 100 ms per pod are unexplained"),
-        (sli(0.1), 0.09, "90 ms here, 100 ms on its own clock, which starts later: one of them is wrong"),
-        (sli(0.1, 99), 0.1, "the scheduler reports that it bound 99 pods, and 100 were seen"),
+        (sli(0.1), 0.2, "measured 200 ms, the scheduler reports 100 ms: 100 ms per pod are unexplained"),
+        (
+            sli(0.1),
+            0.09,
+            "measured 90 ms, the scheduler reports 100 ms, although its measurement starts later: "
+            "one of the two is wrong",
+        ),
+        (sli(0.1, 99), 0.1, "the scheduler reports that it bound 99 pods, but 100 were seen bound"),
         (NONE, 0.1, "the scheduler reports that it bound no pod"),
     ],
 )
@@ -134,12 +139,12 @@ def limited(count: float, waited: float) -> OwnMetrics:
     return dataclasses.replace(NONE, rate_limiter=Total(waited, count))
 
 
-def test_throttled_is_who_waits_for_more_than_5_percent_of_the_round():
+def test_waits_above_5_percent_of_a_round_are_throttling():
     metrics = parse(SERVED)
     assert throttled(metrics, 53, {}) == ""
     assert throttled(metrics, 4.8, {}) == (
-        "the scheduler's client was throttled: 206 requests waited 2.6 s in all for its QPS limit, in a round of "
-        "4.8 s; raise clientConnection.qps and burst"
+        "the scheduler's client was throttled: 206 requests waited 2.6 s in total for its QPS limit, in a round of "
+        "4.8 s; raise clientConnection.qps and clientConnection.burst"
     )
     assert throttled(NONE, 0, {}) == ""
 
@@ -161,11 +166,11 @@ def test_who_asks_for_less_than_its_limit_is_not_throttled_by_it(count, waited, 
 @contextlib.contextmanager
 def serving(status: int, text: str) -> Iterator[tuple[int, list[str]]]:
     """A server of /metrics, without TLS; and who asked it."""
-    asked: list[str] = []
+    requests: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            asked.append(f"{self.path} {self.headers['Authorization']}")
+            requests.append(f"{self.path} {self.headers['Authorization']}")
             self.send_response(status)
             self.end_headers()
             self.wfile.write(text.encode())
@@ -176,7 +181,7 @@ def serving(status: int, text: str) -> Iterator[tuple[int, list[str]]]:
     with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
-        yield server.server_port, asked
+        yield server.server_port, requests
         server.shutdown()
         thread.join()
 
@@ -191,9 +196,9 @@ def without_tls(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("without_tls")
 def test_metrics_are_fetched_with_the_token():
-    with serving(200, SERVED) as (port, asked):
+    with serving(200, SERVED) as (port, requests):
         assert fetch(port, "secret") == parse(SERVED)
-    assert asked == ["/metrics Bearer secret"]
+    assert requests == ["/metrics Bearer secret"]
 
 
 @pytest.mark.usefixtures("without_tls")
@@ -208,5 +213,5 @@ def test_a_refusal_says_what_to_grant():
 def test_no_answer_is_an_error_of_the_host():
     with serving(200, "") as (port, _):
         pass
-    with pytest.raises(HostError, match="no answer from kube-scheduler's /metrics: ConnectionRefusedError"):
+    with pytest.raises(HostError, match="no response from kube-scheduler's /metrics: ConnectionRefusedError"):
         fetch(port, "secret")

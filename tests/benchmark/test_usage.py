@@ -22,7 +22,7 @@ BURN = "import time\nwhile time.process_time() < {seconds}: pass\n"
 """At least so many CPU seconds of the process that runs it, its start included."""
 
 
-def told(process: subprocess.Popen[str]) -> None:
+def command_worker(process: subprocess.Popen[str]) -> None:
     """Let it go on, and await its next word."""
     assert process.stdin is not None
     assert process.stdout is not None
@@ -38,7 +38,7 @@ def test_what_a_process_burns_from_now_on_is_counted():
     code = BURN.format(seconds=0.3) + SAY + GOES_ON + BURN.format(seconds=0.5) + SAY + AWAIT
     with running(code) as process:
         meter = Meter({"it": process.pid})
-        told(process)
+        command_worker(process)
         # What it burned before is not in it; a tick is lost at either end.
         assert 0.17 <= meter.read()["it"].cpu <= 0.35
 
@@ -59,11 +59,11 @@ sys.stdin.read()
 """
     with running(code) as process:
         meter = Meter({"it": process.pid})
-        told(process)
+        command_worker(process)
         assert len(family(process.pid)) == 2
         alive = meter.read()["it"]
         assert alive.cpu >= 0.17
-        told(process)
+        command_worker(process)
         assert len(family(process.pid)) == 1
         ended = meter.read()["it"]
         assert ended.cpu >= alive.cpu - 0.02
@@ -74,7 +74,7 @@ def test_the_peak_is_what_was_resident_since_the_meter_began():
     grow = f"print('filled', bytearray(b'x') * {64 * MEGABYTE} == b'', flush=True)\n"
     with running(SAY + GOES_ON + grow + GOES_ON + SAY + AWAIT) as process:
         meter = Meter({"it": process.pid})
-        told(process)
+        command_worker(process)
         assert meter.read()["it"].peak > 64 * MEGABYTE
         # Freed: a later meter starts from what is resident now.
         assert Meter({"it": process.pid}).read()["it"].peak < 64 * MEGABYTE

@@ -11,8 +11,8 @@ from .rounds import a_round, drain, row, singles
 QUIET = GaugeReadings({}, NONE, "", "")
 
 
-def _doubts(one, readings: GaugeReadings = QUIET, ceiling: float = math.inf, capped: int = 0) -> list[str]:
-    return [doubt.text for doubt in doubts(one, readings, ceiling=ceiling, capped=capped)]
+def _doubts(round_, readings: GaugeReadings = QUIET, ceiling: float = math.inf, capped: int = 0) -> list[str]:
+    return [doubt.text for doubt in doubts(round_, readings, ceiling=ceiling, capped=capped)]
 
 
 def test_a_quiet_round_far_from_every_limit_is_valid() -> None:
@@ -22,7 +22,7 @@ def test_a_quiet_round_far_from_every_limit_is_valid() -> None:
 
 def test_a_drain_close_to_what_the_apiserver_can_take_says_nothing_of_the_scheduler() -> None:
     (reason,) = _doubts(drain("x", 0, seconds=1.0), ceiling=120.0)
-    assert reason.startswith("the apiserver was the limit: 100 pods/s were bound, of the 120")
+    assert reason.startswith("the apiserver was the limit: 100 pods/s were bound; it accepts 120")
 
 
 def test_a_drain_faster_than_anybody_can_be_was_not_seen_as_it_was() -> None:
@@ -41,14 +41,16 @@ def test_a_round_without_a_binding_proves_nothing() -> None:
 def test_pods_that_were_sent_late_are_the_clients_fault() -> None:
     late = [row(n, intended=100 + n, late=0.02, seen=100.1 + n) for n in range(20)]
     (reason,) = _doubts(a_round("x", "open-loop", late, rate=1.0))
-    assert reason == "the client was the limit: pods were sent 20.00 ms late, of 100.00 ms latency"
+    assert (
+        reason == "the client was the limit: pods were sent 20.00 ms late on average, with a mean latency of 100.00 ms"
+    )
     in_time = [row(n, intended=100 + n, late=0.001, seen=100.1 + n) for n in range(20)]
     assert _doubts(a_round("x", "open-loop", in_time, rate=1.0)) == []
 
 
 def test_pods_that_had_to_wait_to_be_sent_are_the_clients_fault() -> None:
     (reason,) = _doubts(singles("x", 0, [0.01] * 20, mode="open-loop", rate=1.0), capped=3)
-    assert reason == "the client was the limit: 3 pods had to wait for others to be created"
+    assert reason == "the client was the limit: 3 pods were sent late because too many requests were unanswered"
 
 
 def test_what_the_gauges_say_is_a_reason() -> None:
@@ -64,8 +66,8 @@ def test_a_round_that_left_pods_behind_is_not_compared_by_those_that_it_bound() 
 
 
 def test_what_a_reason_says_of_the_true_speed() -> None:
-    def limits(one, **more) -> list[str]:
-        return [doubt.limit for doubt in doubts(one, QUIET, **{"ceiling": math.inf, "capped": 0, **more})]
+    def limits(round_, **more) -> list[str]:
+        return [doubt.limit for doubt in doubts(round_, QUIET, **{"ceiling": math.inf, "capped": 0, **more})]
 
     assert limits(drain("x", 0, seconds=1.0), ceiling=120.0) == ["faster"]
     assert limits(drain("x", 0, seconds=0.0002, pods=30), ceiling=1200.0) == ["unknown"]

@@ -349,7 +349,7 @@ def test_ctrl_c_ends_everything_and_keeps_what_was_measured(shell: Shell) -> Non
     [
         (("--workload=bsic",), "basic"),
         (("--mode=drian",), "drain"),
-        (("--rounds=3",), "fewer cannot tell a difference from noise"),
+        (("--rounds=3",), "fewer rounds cannot tell a difference from noise"),
         (("--fail-if=p98 ratio > 1.2 vs stock",), "no metric 'p98'"),
         (("--fail-if=p99 > 20ms",), "p99 ratio"),
         (("--baseline=stok",), "stock"),

@@ -1,3 +1,3 @@
-"""What `schedproof bench` measures: rounds of pods with known arrivals, candidates taken in turn, and whether a round
-proves anything. Nothing here renders: results are data for `report.bench`.
+"""Runs `schedproof bench`: sends rounds of pods to candidates in turn, measures them, and decides which rounds are
+valid. Nothing here renders: results are data for `report.bench`.
 """

@@ -1,4 +1,4 @@
-"""When pods arrive in an open loop: by a clock, whatever has become of those before."""
+"""Arrival times of pods in an open loop: they do not depend on whether earlier pods are bound."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import random
 
 
 def poisson(rate: float, count: int, *, seed: int, burst: int = 1) -> list[float]:
-    """Seconds from the start, ascending: a Poisson process of `rate` pods per second.
+    """Return arrival times in seconds from the start, ascending: a Poisson process of `rate` pods per second.
 
-    `burst` pods arrive at the same moment; then the bursts are the process, and the rate of pods is the same.
+    `burst` pods arrive at the same moment; the bursts then form the process, and the rate of pods stays the same.
     """
-    draw = random.Random(seed)  # noqa: S311 - a schedule to be repeated, not a secret
+    draw = random.Random(seed)  # noqa: S311 - a repeatable schedule, not a secret
     moments = []
     moment = 0.0
     for number in range(count):

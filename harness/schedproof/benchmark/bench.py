@@ -1,4 +1,4 @@
-"""A benchmark: all candidates and the baseline on the same stages, in the same minutes, in random order."""
+"""Runs a benchmark: all candidates and the baseline on the same stages, interleaved in random order."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from schedproof.foundation.errors import CandidateError, UsageError
 from schedproof.foundation.progress import Progress
 
 _SHARE = 0.5
-"""The rate of an open loop at which all are compared, as a part of what the slowest of them drains: enough for the
-queue to matter, and far from where it grows without end."""
+"""The rate at which candidates are compared in an open loop, as a fraction of the slowest candidate's drain throughput:
+high enough for a queue to form, and low enough that it does not grow without bound."""
 
 _SWEEP = (0.25, 0.5, 0.7, 0.85, 1.0, 1.15)
-"""Rates of the sweep to the knee, as parts of what that candidate drains."""
+"""Rates of the sweep to the knee, as fractions of the candidate's drain throughput."""
 
 _SINGLE = 100
-"""Pods of a round one at a time, at most."""
+"""The largest number of pods in a one-at-a-time round."""
 
 
 @dataclasses.dataclass(frozen=True)
 class BenchPlan:
-    """What to measure. `contestants` by name, the baseline first; `blocks` rounds of each of them in each mode.
+    """What to measure. `contestants`: by name, the baseline first; `blocks`: rounds of each contestant in each mode.
 
-    `families`: by the name of each workload, what it is called however many nodes it has. `node_image`: of kind's
-    nodes, if that is what is measured on.
+    `families`: by the name of each workload, the name that it shares with its variants of other node counts.
+    `node_image`: of kind's nodes; None on an embedded cluster.
     """
 
     contestants: Mapping[str, Candidate]
@@ -82,8 +82,8 @@ class Sweep:
 
 
 def contestants(baseline: Candidate, candidates: Sequence[Candidate]) -> dict[str, Candidate]:
-    """By name, the baseline first. A candidate that is the baseline itself competes under another name: the difference
-    that is shown then is one of the measuring.
+    """Return the candidates by name, the baseline first. A candidate that is the baseline itself gets the suffix
+    `-again`: a difference between the two is an error of measurement.
 
     Raises:
         UsageError: two candidates have the same name.
@@ -93,15 +93,15 @@ def contestants(baseline: Candidate, candidates: Sequence[Candidate]) -> dict[st
         name = candidate.name
         if candidate.path == baseline.path:
             name = f"{name}-again"
-            candidate = dataclasses.replace(candidate, name=name)  # noqa: PLW2901 - its namesake
+            candidate = dataclasses.replace(candidate, name=name)  # noqa: PLW2901 - the same candidate, renamed
         if name in found:
-            raise UsageError(f"two candidates have the name {name}", remedy="metadata.name tells them apart")
+            raise UsageError(f"two candidates have the name {name}", remedy="give each its own metadata.name")
         found[name] = candidate
     return found
 
 
 class Bench:
-    """`run` measures all that the plan asks for; what it has found is here, also where it was interrupted."""
+    """Runs a plan. Its attributes hold the results so far, also when `run` is interrupted."""
 
     def __init__(self, plan: BenchPlan, progress: Progress) -> None:
         self.plan = plan
@@ -109,23 +109,24 @@ class Bench:
         self.sweeps: list[Sweep] = []
         self.traces: list[Trace] = []
         self.ceilings: list[float] = []
-        """Bindings per second, of each block of drains; see `Stage.ceiling`."""
+        """Bindings per second, measured in each block of drains; see `Stage.ceiling`."""
         self.client_limits: dict[str, Mapping[str, Any]] = {}
         self.versions: dict[str, str] = {}
         self.seconds = 0.0
         self.broken: list[BrokenCandidate] = []
         self._hopeless: set[tuple[str, str]] = set()
-        """Workload and candidate that is broken, or has bound nothing in a round: every other would take a minute of
-        waiting."""
+        """Pairs of workload and candidate to skip: the candidate is broken, or bound no pod in a round. Each further
+        round would wait a minute for nothing."""
         self._progress = progress
-        self._random = random.Random(plan.seed)  # noqa: S311 - an order to be repeated, not a secret
+        self._random = random.Random(plan.seed)  # noqa: S311 - a repeatable order, not a secret
 
     def run(self) -> None:
-        """Measure.
+        """Measure everything in the plan.
+
+        A candidate that does not start is added to `broken`, as long as another one is left to compare.
 
         Raises:
-            SchedproofError: a cluster is broken; the baseline cannot be brought up, or no candidate beside it. Where
-                others are left, a candidate that cannot is in `broken`.
+            SchedproofError: a cluster is broken; the baseline does not start, or no candidate does.
         """
         begin = time.monotonic()
         try:
@@ -138,7 +139,7 @@ class Bench:
             self.seconds = time.monotonic() - begin
 
     def _compile(self) -> None:
-        """Have schedulers built before anything is measured."""
+        """Build the schedulers of plugins before anything is measured."""
         for name, candidate in self.plan.contestants.items():
             if isinstance(candidate.spec, PluginSpec):
                 scheduler_binary(candidate.spec, name=name, kubernetes=self.plan.kubernetes, progress=self._progress)
@@ -165,11 +166,11 @@ class Bench:
 
     @contextlib.contextmanager
     def _excusing(self, workload: Workload, name: str) -> Iterator[None]:
-        """Go on where this candidate cannot be brought up, if others are left to be compared with the baseline."""
+        """Record a candidate that does not start as broken; raise if it is the baseline or the last candidate."""
         try:
             yield
         except CandidateError as error:
-            broken = {one.candidate for one in self.broken if one.workload == workload.name} | {name}
+            broken = {failure.candidate for failure in self.broken if failure.workload == workload.name} | {name}
             if self.plan.baseline in broken or len(broken) == len(self.plan.contestants) - 1:
                 raise
             self.broken.append(BrokenCandidate(workload=workload.name, candidate=name, said=str(error)))
@@ -196,30 +197,30 @@ class Bench:
             for contestant in contestants if self.plan.sweep else ():
                 if contestant.name in drained:
                     self._sweep(stage, contestant, drained[contestant.name])
-            self.client_limits |= {one.name: one.client_limits for one in contestants}
+            self.client_limits |= {contestant.name: contestant.client_limits for contestant in contestants}
 
     def _blocks(self, stage: Stage, contestants: Sequence[Contestant], mode: Mode, rate: float | None) -> None:
         offered = "" if rate is None else f" at {rate:g} pods/s"
-        what = f"{stage.workload.name}, {mode}{offered}: {self.plan.blocks} rounds of {len(contestants)} schedulers"
-        with self._progress.step(what):
+        step = f"{stage.workload.name}, {mode}{offered}: {self.plan.blocks} rounds of {len(contestants)} schedulers"
+        with self._progress.step(step):
             for block in range(self.plan.blocks):
                 seed = self._random.randrange(1 << 32)
                 if mode == "drain":
-                    # In every block, as what the machine can do changes from minute to minute.
+                    # In every block, because the machine's speed drifts.
                     stage.measure_ceiling()
                     self.ceilings.append(stage.ceiling)
-                # No more pods than the workload has: those need not fit.
+                # No more pods than the workload has: more might not fit on its nodes.
                 count = min(_SINGLE, stage.workload.pods) if mode == "one-at-a-time" else None
                 for order, contestant in enumerate(self._shuffled(contestants)):
                     self.rounds += self._round(stage, contestant, Order(mode, block, order, seed, rate, count))
 
-    def _round(self, stage: Stage, contestant: Contestant, asked: Order) -> list[Round]:
-        """One; none of a candidate from which nothing is to be expected any more."""
+    def _round(self, stage: Stage, contestant: Contestant, spec: Order) -> list[Round]:
+        """Measure a round; an empty list if the candidate is skipped or does not start."""
         key = (stage.workload.name, contestant.name)
         found: list[Round] = []
         if key not in self._hopeless:
             with self._excusing(stage.workload, contestant.name):
-                found.append(measure(stage, contestant, asked))
+                found.append(measure(stage, contestant, spec))
             if not found:
                 stage.restore()
             elif not found[0].bound:
@@ -230,19 +231,19 @@ class Bench:
         return self._random.sample(contestants, len(contestants))
 
     def _drained(self, stage: Stage, contestants: Sequence[Contestant]) -> dict[str, float]:
-        """The median throughput of each contestant's drains, but for those that left pods behind.
+        """Return each contestant's median drain throughput, from rounds that bound all pods.
 
-        Where there are no drains, each is drained once, uncounted: a rate has to be known that it can follow.
+        If drains are not measured, each contestant runs one that does not count, to choose the open loop's rate.
         """
         workload = stage.workload.name
-        drains = [one for one in self.rounds if one.workload == workload and one.mode == "drain"]
+        drains = [drain for drain in self.rounds if drain.workload == workload and drain.mode == "drain"]
         if not drains:
             for order, contestant in enumerate(self._shuffled(contestants)):
                 drains += self._round(stage, contestant, Order("drain", 0, order, 0))
         found: dict[str, list[float]] = {}
-        for one in drains:
-            if not one.unbound:
-                found.setdefault(one.candidate, []).append(one.throughput)
+        for drain in drains:
+            if not drain.unbound:
+                found.setdefault(drain.candidate, []).append(drain.throughput)
         return {name: statistics.median(values) for name, values in found.items()}
 
     def _sweep(self, stage: Stage, contestant: Contestant, drained: float) -> None:
@@ -254,7 +255,7 @@ class Bench:
         self.sweeps.append(Sweep(stage.workload.name, contestant.name, rounds))
 
     def _trace(self, workload: Workload) -> None:
-        """A pass of its own, because what it takes to see so much costs time."""
+        """Trace each contestant in a separate pass, because taps and the audit log slow scheduling down."""
         with self._stage(workload, "tapped", audited=True) as stage:
             for name, candidate in self.plan.contestants.items():
                 if (workload.name, name) in self._hopeless:
@@ -266,5 +267,5 @@ class Bench:
 
 
 def _rounded(rate: float) -> float:
-    """Two digits: more are not readable, and the next run may well offer the same."""
+    """Round to two digits: easier to read, and the next run is likely to offer the same rate."""
     return float(f"{max(rate, 1.0):.2g}")

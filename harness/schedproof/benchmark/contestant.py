@@ -1,4 +1,4 @@
-"""A candidate that is measured: started again for every round, without proxies."""
+"""A candidate in a benchmark: restarted for every round, without proxies."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ from schedproof.deploy.record import Recording
 
 
 class Contestant:
-    """`start` returns when it is ready, `halt` when it is gone.
+    """Starts and stops a candidate. `start` returns when it is ready, `halt` when its processes have ended.
 
     Args:
+        stage: where it runs.
         name: in the report.
+        candidate: what to start.
         folder: for its logs.
-        record: what its taps see; None: it has none.
-        flags: more of its kube-scheduler's, beside the workload's feature gates.
+        record: receives what its taps see; None: it runs without taps.
+        flags: additional flags of its kube-scheduler, besides the workload's feature gates.
     """
 
     def __init__(
@@ -49,10 +51,10 @@ class Contestant:
         )
 
     def start(self) -> None:
-        """Bring it up; its readings are there before it is.
+        """Publish its readings in Prometheus, then start it.
 
         Raises:
-            CandidateError: it does not start, or does not get ready.
+            CandidateError: it does not start, or does not become ready.
         """
         claims = self.candidate.claims.network
         if claims is not None:
@@ -64,7 +66,7 @@ class Contestant:
 
     @property
     def components(self) -> Mapping[str, Component]:
-        """What runs, by the name that the report gives it: the same for every candidate of a kind."""
+        """Its running components, by their names in the report, which are the same for every candidate of a kind."""
         own = self.candidate.kind
         return {
             "kube-scheduler" if component.scheduler_port is not None else own: component
@@ -73,14 +75,14 @@ class Contestant:
 
     @property
     def scheduler(self) -> Component | None:
-        """Its kube-scheduler, stock or its own; None where it has none."""
+        """Its kube-scheduler, stock or custom; None if it has none."""
         return next(
             (component for component in self.attachment.components if component.scheduler_port is not None), None
         )
 
     @property
     def client_limits(self) -> Mapping[str, Any]:
-        """The requests per second that its kube-scheduler allows itself; empty where that is not known."""
+        """The client-side rate limit of its kube-scheduler: `qps` and `burst`; empty if unknown."""
         connection = (self.attachment.configuration or {}).get("clientConnection", {})
         return {name: connection[name] for name in ("qps", "burst") if name in connection}
 
@@ -88,5 +90,5 @@ class Contestant:
         self.attachment.halt()
 
     def close(self) -> None:
-        """Take everything down that is left of it."""
+        """Stop it and remove everything that it uses."""
         self.attachment.stop()

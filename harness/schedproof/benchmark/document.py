@@ -1,4 +1,4 @@
-"""bench.json: all that a benchmark has found, as one document."""
+"""Builds bench.json, the document with all results of a benchmark."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ def bench_document(
     conformance: Sequence[Conformance] | None = None,
     error: str = "",
 ) -> BenchDocument:
-    """Build it.
+    """Build bench.json.
 
     Args:
-        bench: what was measured, also where that was cut short.
-        command: what to type to have it measured again.
-        gates: what must not be shown.
-        conformance: the candidates of a report.json, to be shown beside.
-        error: why it was cut short.
+        bench: the measurements, possibly incomplete.
+        command: the command line that repeats the benchmark.
+        gates: limits on ratios; a gate fails if its condition is shown to hold.
+        conformance: the candidates of a report.json, shown beside the measurements.
+        error: why the benchmark ended early; "" if it did not.
     """
     plan = bench.plan
     compared = comparisons(bench.rounds, plan.baseline, seed=plan.seed)
     results = [evaluate(gate, compared, alpha=ALPHA) for gate in gates]
-    swept = [one for sweep in bench.sweeps for one in sweep.rounds]
-    wrong = any(one.wrong for one in (*bench.rounds, *swept))
+    swept = [round_ for sweep in bench.sweeps for round_ in sweep.rounds]
+    wrong = any(round_.wrong for round_ in (*bench.rounds, *swept))
     return BenchDocument(
         schema=SCHEMA,
         run=BenchRun(
@@ -64,50 +64,50 @@ def bench_document(
             broken=list(bench.broken), **({"error": error} if error else {}),
             exit_code=exit_code(compared, results, wrong=wrong, error=bool(error or bench.broken)),
         ),
-        candidates=[CandidateSummary(name=name, kind=one.kind) for name, one in plan.contestants.items()],
+        candidates=[CandidateSummary(name=name, kind=candidate.kind) for name, candidate in plan.contestants.items()],
         conformance=None if conformance is None else list(conformance),
         workloads=[workload.summary() for workload in plan.workloads],
         measurements=measurements(bench.rounds, list(plan.contestants)),
         comparisons=compared,
         knees=[sweep.result() for sweep in bench.sweeps],
         scaling=_scaling(bench),
-        phases=[one.phases_result() for one in bench.traces],
-        queries=[one.queries_result() for one in bench.traces if one.prometheus or one.extender],
+        phases=[trace.phases_result() for trace in bench.traces],
+        queries=[trace.queries_result() for trace in bench.traces if trace.prometheus or trace.extender],
         gates=results,
     )  # fmt: skip
 
 
 def exit_code(compared: Sequence[Comparison], gates: Sequence[GateResult], *, wrong: bool, error: bool) -> int:
-    """0: all that was asked for was measured, and no gate has failed. 1: a gate has failed, or pods are where they must
-    not be. 2: it was cut short, or a candidate could not be brought up. 3: a comparison is invalid, or a gate could not
-    be decided.
+    """Return the exit code. 0: everything was measured, and no gate failed. 1: a gate failed, or pods were bound to
+    nodes where they must not run (`wrong`). 2: the benchmark ended early, or a candidate did not start (`error`). 3: a
+    comparison is invalid, or a gate is unproved.
     """
     if error:
         return EXIT_ERROR
     if wrong or any(gate.outcome == "failed" for gate in gates):
         return EXIT_FAILED
-    unproved = any(one.verdict == "invalid" for one in compared)
+    unproved = any(comparison.verdict == "invalid" for comparison in compared)
     return EXIT_UNPROVED if unproved or any(gate.outcome == "unproved" for gate in gates) else EXIT_PASSED
 
 
 def _scaling(bench: Bench) -> list[Scaling]:
-    """Where one workload was measured with different numbers of nodes: medians would hide how few; these are means."""
+    """Return the mean results of each workload that was measured with several node counts."""
     found: dict[tuple[str, str], dict[int, list[Round]]] = {}
     nodes = {workload.name: workload.nodes for workload in bench.plan.workloads}
-    for one in bench.rounds:
-        if not one.invalid:
-            by_nodes = found.setdefault((bench.plan.families[one.workload], one.candidate), {})
-            by_nodes.setdefault(nodes[one.workload], []).append(one)
+    for round_ in bench.rounds:
+        if not round_.invalid:
+            by_nodes = found.setdefault((bench.plan.families[round_.workload], round_.candidate), {})
+            by_nodes.setdefault(nodes[round_.workload], []).append(round_)
     return [
-        Scaling(workload=workload, candidate=candidate, points=[_point(*one) for one in sorted(by_nodes.items())])
+        Scaling(workload=workload, candidate=candidate, points=[_point(*item) for item in sorted(by_nodes.items())])
         for (workload, candidate), by_nodes in found.items()
         if len(by_nodes) > 1
     ]
 
 
 def _point(nodes: int, rounds: Sequence[Round]) -> ScalingPoint:
-    drains = [one.throughput for one in rounds if one.mode == "drain"]
-    latency = summary([value for one in rounds if one.mode == "one-at-a-time" for value in one.latencies])
+    drains = [round_.throughput for round_ in rounds if round_.mode == "drain"]
+    latency = summary([value for round_ in rounds if round_.mode == "one-at-a-time" for value in round_.latencies])
     return ScalingPoint(
         nodes=nodes, throughput=statistics.fmean(drains) if drains else None,
         p50=latency.get("p50"), p99=latency.get("p99"),
@@ -115,13 +115,13 @@ def _point(nodes: int, rounds: Sequence[Round]) -> ScalingPoint:
 
 
 def pod_rows(rounds: Sequence[Round]) -> Iterator[list[Any]]:
-    """Every pod of every round, for pods.csv; seconds from the round's beginning."""
-    for one in rounds:
-        for row in one.rows:
+    """Yield a row of pods.csv for each pod of each round; times are seconds from the round's beginning."""
+    for round_ in rounds:
+        for row in round_.rows:
             moments = (row.intended, row.sent, row.answered, row.shown, row.seen)
             yield [
-                one.candidate, one.workload, one.mode, one.rate, one.block, row.pod,
-                *(None if moment is None else round(moment - one.began, 6) for moment in moments), row.node,
+                round_.candidate, round_.workload, round_.mode, round_.rate, round_.block, row.pod,
+                *(None if moment is None else round(moment - round_.began, 6) for moment in moments), row.node,
             ]  # fmt: skip
 
 

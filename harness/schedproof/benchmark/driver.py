@@ -1,7 +1,7 @@
-"""Controls the driver (`clusters/modules/driver`), which creates a benchmark's pods and sees them bound.
+"""Controls the driver (`clusters/modules/driver`), which creates a benchmark's pods and watches until they are bound.
 
-It is a program of its own because Python cannot do both fast enough: benchmarks/test_driver.py measures by how much.
-All moments are CLOCK_MONOTONIC seconds, as `time.monotonic()` gives them; all durations are seconds.
+The driver is a separate Go program because Python is too slow for both: benchmarks/test_driver.py compares the two.
+All moments are CLOCK_MONOTONIC seconds, like `time.monotonic()`; all durations are seconds.
 """
 
 from __future__ import annotations
@@ -25,22 +25,24 @@ BINARY = "driver"
 """Its name for `schedproof.binaries.resolve.resolve`."""
 
 CONNECTIONS = 16
-"""So many requests are on their way at once, each on a connection of its own. From 8 on it makes no difference on two
-cores: then the apiserver has no more to give (benchmarks/test_driver.py)."""
+"""How many requests are in flight at once, each on its own connection. More than 8 make no difference on two cores,
+because the apiserver is saturated (benchmarks/test_driver.py)."""
 
 DRIVER_ANSWER = Deadline("answer of the driver", 120, "connecting, some namespaces, 30,000 rows: a second each")
-PODS_DONE = Deadline("pods created, bound or deleted", 900, "30,000 at 100 a second, which only a crowded machine has")
+PODS_DONE = Deadline(
+    "pods created, bound or deleted", 900, "30,000 at 100 a second, which is slow even for a busy machine"
+)
 NODES_DONE = Deadline("nodes created or deleted", 300, "5,000 take 5 s on two idle cores")
 
-_SLICE = Deadline("one look at the driver", 0.1, "then those that are watched are looked at")
+_SLICE = Deadline("one read from the driver", 0.1, "the watched processes are checked between reads")
 
 
 @dataclasses.dataclass(frozen=True)
 class Pods:
-    """Pods to create, of the `templates` in turn.
+    """Pods to create from the `templates` in turn.
 
-    They join a group, all of which is in one namespace. A name is `prefix` and a number, which goes on where the group
-    has pods. Templates are manifests; fields that the driver's version of the API does not have are refused.
+    They join a group, all in the same namespace. Each is named `prefix` plus a number; the numbers continue those of
+    the group's existing pods. Templates are manifests; the driver refuses fields that its version of the API lacks.
     """
 
     group: str
@@ -58,9 +60,9 @@ class Pods:
 
 @dataclasses.dataclass(frozen=True)
 class Created:
-    """Pods were created, each request answered, within `seconds` from the moment `started`.
+    """The result of creating pods: all requests were answered within `seconds` from the moment `started`.
 
-    `capped` of them had to wait because 2,000 others were not yet answered: arrivals were not as asked for.
+    `capped` pods were sent late because 2,000 requests were unanswered at the time.
     """
 
     started: float
@@ -70,7 +72,7 @@ class Created:
 
 @dataclasses.dataclass(frozen=True)
 class Bound:
-    """So many of so many pods were seen bound."""
+    """How many of the `pods` were seen bound."""
 
     bound: int
     pods: int
@@ -78,7 +80,7 @@ class Bound:
 
 @dataclasses.dataclass(frozen=True)
 class Timed:
-    """So many pods were bound, or deleted, within `seconds`."""
+    """How many pods were bound, or deleted, within `seconds`."""
 
     pods: int
     seconds: float
@@ -86,11 +88,12 @@ class Timed:
 
 @dataclasses.dataclass(frozen=True)
 class ChurnLoad:
-    """Objects that come and go, as scheduler_perf's churnOp has them.
+    """Objects to create and delete while pods are measured, as scheduler_perf's churnOp does.
 
-    Mode `create`: every `interval` one of each template is created, `number` times; 0: without end. Mode `recreate`:
-    `number` places for each template are filled one by one, emptied one by one, and so on. Templates are manifests of
-    any kind of core v1; names are generated from theirs. `namespace` is for those kinds that have one.
+    Mode `create`: every `interval` seconds an object of each template is created, `number` times; 0: without end. Mode
+    `recreate`: objects of each template are created until there are `number`, deleted until there are none, and so on.
+    Templates are manifests of any kind in core v1; names are generated from theirs. `namespace` applies to namespaced
+    kinds.
     """
 
     mode: str
@@ -102,7 +105,7 @@ class ChurnLoad:
 
 @dataclasses.dataclass(frozen=True)
 class Churned:
-    """What came of it. `failure` is the text of the first request that failed."""
+    """How many churn requests succeeded and failed. `failure` is the error of the first that failed."""
 
     created: int
     deleted: int
@@ -112,11 +115,11 @@ class Churned:
 
 @dataclasses.dataclass(frozen=True)
 class PodTimes:
-    """What became of one pod; a moment that never came is None.
+    """When a pod was created, shown by the watch, and bound; None for an event that did not happen.
 
-    `intended` is when its creation was due, and is `sent` unless it was to arrive at a certain time. `answered` is when
-    the apiserver had answered the creation, `shown` when the watch first showed it, and `seen` when it first showed it
-    with a node. `uid` and `node` are empty until then.
+    `intended`: when its creation was due; equal to `sent` unless the pod has an arrival time. `answered`: when the
+    apiserver answered the create request. `shown`: when the watch first showed the pod. `seen`: when the watch first
+    showed it with a node. `uid` and `node` are empty until known.
     """
 
     pod: str
@@ -130,11 +133,11 @@ class PodTimes:
 
 
 class Driver:
-    """Does one thing at a time. It ends with us, and leaves what it has created.
+    """Sends commands to the driver, one at a time. The driver ends with this process; objects that it created stay.
 
-    Every method raises `HostError` when the driver cannot do what is asked for, with the apiserver's words where it was
-    that which refused, and `DeadlineExceededError` when it takes too long. Where the watch of pods is lost, every
-    method says so: what it has missed cannot be made up for.
+    Every method raises `HostError` when the driver cannot execute a command, with the apiserver's message if the
+    apiserver refused it, and `DeadlineExceededError` when it takes too long. Once the watch of pods is lost, every
+    method raises `HostError`, because missed events cannot be recovered.
 
     Args:
         binary: the program.
@@ -153,85 +156,85 @@ class Driver:
         return self._process.pid
 
     def connect(self, kubeconfig: Path, *, connections: int = CONNECTIONS) -> None:
-        """Once, before all else. Returns when all pods that exist are known.
+        """Connect to the apiserver, once, before any other command. Returns when all existing pods are known.
 
         Args:
-            kubeconfig: of an identity with rights to all that is asked for later. Its cluster is not behind a proxy.
-            connections: how many requests to have on their way at once; arrivals open more where they are needed.
+            kubeconfig: of an identity with the rights for all later commands. Its cluster is not behind a proxy.
+            connections: how many requests to have in flight at once; `arrive` opens more if needed.
         """
         self._ask("connect", DRIVER_ANSWER, kubeconfig=str(kubeconfig), connections=connections)
 
     def create_nodes(
         self, template: Mapping[str, Any], names: Sequence[str], labels: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Create a node of each name; of each label they take the values in turn.
+        """Create a node for each name; the nodes take the values of each label in turn.
 
-        Each is the template, status and all, under its own name, which is also its label and address as a host.
+        Each node is the template, with its status, under its own name, which is also its hostname label and address.
         """
         values = {label: list(options) for label, options in (labels or {}).items()}
         self._ask("nodes", NODES_DONE, template=dict(template), names=list(names), labels=values)
 
     def create_namespaces(self, names: Sequence[str]) -> None:
-        """Such that pods can be created in them at once; those that exist are kept."""
+        """Create namespaces and wait until pods can be created in them; existing namespaces are kept."""
         self._ask("namespaces", DRIVER_ANSWER, names=list(names))
 
     def create(self, pods: Pods, *, watching: Sequence[Watched] = ()) -> Created:
         """Create pods as fast as the apiserver takes them; returns when every creation is answered.
 
         Args:
-            pods: which.
-            watching: processes whose end ends this, by the error that they have.
+            pods: what to create.
+            watching: processes to check meanwhile; if one of them exits, its error is raised.
         """
         return Created(**self._ask("create", PODS_DONE, watching, **pods.command()))
 
     def arrive(self, pods: Pods, arrivals: Sequence[float], *, watching: Sequence[Watched] = ()) -> Created:
-        """Create each pod at its moment, whatever became of those before it.
+        """Create each pod at its arrival time, whether or not earlier pods are bound.
 
         Args:
-            pods: which.
-            arrivals: for each of them, seconds from the start, in their order.
+            pods: what to create.
+            arrivals: seconds from the start, ascending, for each pod.
             watching: as for `create`.
         """
         deadline = _later(PODS_DONE, max(arrivals, default=0.0))
         return Created(**self._ask("create", deadline, watching, **pods.command(), arrivals=list(arrivals)))
 
     def one_at_a_time(self, pods: Pods, seconds: float, *, watching: Sequence[Watched] = ()) -> Bound:
-        """Create a pod only when the last one was seen bound.
+        """Create each pod after the previous pod was seen bound.
 
-        It ends with the first that is not within `seconds`: then one pod more was created than bound.
+        Stops at the first pod that is not bound within `seconds`: then one pod more was created than bound.
         """
         deadline = _later(DRIVER_ANSWER, pods.count * seconds)
         return Bound(**self._ask("one", deadline, watching, **pods.command(), seconds=seconds))
 
     def wait(self, group: str, seconds: float) -> Bound:
-        """Returns as soon as all of the group's pods were seen bound, or after `seconds`."""
+        """Return as soon as all of the group's pods were seen bound, or after `seconds`."""
         return Bound(**self._ask("wait", _later(DRIVER_ANSWER, seconds), group=group, seconds=seconds))
 
     def rows(self, group: str, path: Path) -> tuple[PodTimes, ...]:
-        """What became of each of the group's pods, in the order of their numbers; kept in a CSV file."""
+        """Return the times of each of the group's pods, ordered by number; they are also kept in a CSV file."""
         self._ask("rows", DRIVER_ANSWER, group=group, path=str(path.absolute()))
         with path.open(newline="") as file:
             return tuple(map(_row, csv.DictReader(file)))
 
     def bind(self, group: str, nodes: Sequence[str]) -> Timed:
-        """Bind each pod to the next node, without a thought: no scheduler can be faster on this machine."""
+        """Bind the pods to the nodes in turn, without any scheduling: an upper limit for schedulers on this machine."""
         return Timed(**self._ask("bind", PODS_DONE, group=group, nodes=list(nodes)))
 
     def delete(self, group: str) -> Timed:
-        """Delete the group's pods, return when the watch has shown that all of them are gone, and forget the group."""
+        """Delete the group's pods, wait until the watch has shown that all of them are gone, and forget the group."""
         return Timed(**self._ask("delete", PODS_DONE, group=group))
 
     def delete_all(self, namespace: str) -> Timed:
-        """The same for all pods and all groups in a namespace."""
+        """Delete all pods and forget all groups in a namespace, as `delete` does."""
         return Timed(**self._ask("delete", PODS_DONE, namespace=namespace))
 
     def start_churn(self, name: str, churn: ChurnLoad) -> None:
-        """It goes on beside all else, until it is stopped under that name."""
+        """Start churn under a name; it runs in the background until `stop_churn`."""
         templates = [dict(template) for template in churn.templates]
         self._ask("churn", DRIVER_ANSWER, churn=name, **{**dataclasses.asdict(churn), "templates": templates})
 
     def stop_churn(self, name: str) -> Churned:
-        """And delete what is left of it."""
+        """Stop the churn of this name and delete its remaining objects."""
         return Churned(**self._ask("churn-stop", PODS_DONE, churn=name))
 
     def close(self) -> None:
@@ -248,7 +251,7 @@ class Driver:
                 remedy=f"read {self._process.log}",
             ) from error
         except BaseException:
-            # A caller that gave up waiting needs no more of it, and asks for something else next.
+            # The caller stops waiting: cancel the command, so that the driver can take the next.
             with contextlib.suppress(OSError):
                 self._send({"op": "cancel", "id": self._last}, DRIVER_ANSWER)
             raise
@@ -263,7 +266,7 @@ class Driver:
         self._process.send(json.dumps(command).encode() + b"\n", deadline)
 
     def _answer(self) -> dict[str, Any]:
-        """The answer to the last command; those before it were given up."""
+        """Return the answer to the last command, and drop answers to cancelled commands."""
         while True:
             try:
                 answer: dict[str, Any] = json.loads(self._process.receive(_SLICE))
@@ -273,10 +276,10 @@ class Driver:
                 return answer
 
 
-def _row(said: Mapping[str, str]) -> PodTimes:
-    answered, shown, seen = (float(said[name]) if said[name] else None for name in ("answered", "shown", "seen"))
-    intended, sent = float(said["intended"]), float(said["sent"])
-    return PodTimes(said["pod"], said["uid"], intended, sent, answered, seen, said["node"], shown)
+def _row(columns: Mapping[str, str]) -> PodTimes:
+    answered, shown, seen = (float(columns[name]) if columns[name] else None for name in ("answered", "shown", "seen"))
+    intended, sent = float(columns["intended"]), float(columns["sent"])
+    return PodTimes(columns["pod"], columns["uid"], intended, sent, answered, seen, columns["node"], shown)
 
 
 def _later(deadline: Deadline, seconds: float) -> Deadline:

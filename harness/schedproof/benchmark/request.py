@@ -1,4 +1,4 @@
-"""The options of `schedproof bench` and of pytest, and the plan that follows from them."""
+"""Turns the options of `schedproof bench` and of pytest into a plan."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _MOST_ROUNDS = 1_000
 
 @dataclasses.dataclass(frozen=True)
 class Request:
-    """`candidates` and `baseline`: files, folders or names.
+    """The options of a benchmark. `candidates` and `baseline`: files, folders or names.
 
-    `workloads`: files or names; with `scheduler_perf`, cases in that file. `nodes` and `pods`: in place of the
-    workload's own numbers; with several numbers of nodes it is measured with each. No `modes`: all. `cluster`: one of
-    `CLUSTERS`. `node_image`: with kind, of its node; None: as for a run. `kubernetes`: the minor version.
+    `workloads`: files or names; with `scheduler_perf`, cases in that file. `nodes` and `pods`: override the workload's
+    own counts; with several node counts it is measured with each. Empty `modes`: all modes. `cluster`: a member of
+    `CLUSTERS`. `node_image`: of kind's node; None: the default of `schedproof run`. `kubernetes`: the minor version.
     """
 
     candidates: Sequence[str]
@@ -60,21 +60,21 @@ class Request:
 
 
 def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) -> BenchPlan:
-    """Read all that is asked for, and obtain the binaries.
+    """Read the candidates and workloads of a request, and obtain the binaries. Nothing is started.
 
     Args:
-        request: what is asked for.
-        binaries: those that were named on the command line.
+        request: the options.
+        binaries: paths from the command line, by name.
         progress: shows builds.
 
     Raises:
-        UsageError: something is not there, or not right; nothing has been started.
-        HostError: the folder for the report cannot be written, or a binary cannot be had.
+        UsageError: a candidate, workload or option is missing or invalid.
+        HostError: the folder for the report cannot be written, or a binary is not available.
     """
     if not FEWEST_BLOCKS <= request.rounds <= _MOST_ROUNDS:
         raise UsageError(
             f"--rounds {request.rounds}: expected {FEWEST_BLOCKS} to {_MOST_ROUNDS}",
-            remedy=f"--rounds {FEWEST_BLOCKS}, or more: fewer cannot tell a difference from noise",
+            remedy=f"use --rounds {FEWEST_BLOCKS} or more: fewer rounds cannot tell a difference from noise",
         )
     modes: list[Mode] = [mode for mode in MODES if mode in request.modes or not request.modes]
     for mode in request.modes:
@@ -86,12 +86,12 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
         if candidate.world != WorldSpec():
             raise UsageError(
                 f"{candidate.path}: spec.world is not supported in benchmarks: the workload defines pods and nodes",
-                remedy="write what its pods and nodes must have into a workload of your own (--workload), and leave "
-                "spec.world out of a candidate.yaml that `extends` this one (`world: null`)",
+                remedy="define the pods and nodes in your own workload (--workload), and benchmark a candidate.yaml "
+                "that `extends` this file and sets `world: null`",
             )
     families: dict[str, str] = {}
     names = request.workloads or (DEFAULT_WORKLOAD,)
-    workloads = [one for name in names for one in _workloads(name, request, families)]
+    workloads = [workload for name in names for workload in _workloads(name, request, families)]
     plan = BenchPlan(
         contestants(baseline, found), workloads, families, modes, request.rounds, request.seed, request.folder,
         request.kubernetes, {}, sweep=request.sweep, phases=request.phases,
@@ -101,7 +101,7 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
     needed = (*(lean_kind.BINARIES if on_kind else lean.BINARIES), BINARY)
     resolved = resolve(needed, kubernetes=request.kubernetes, explicit=binaries, progress=progress)
     return dataclasses.replace(
-        plan, binaries={name: one.path for name, one in resolved.items()},
+        plan, binaries={name: binary.path for name, binary in resolved.items()},
         node_image=obtain_images(request.node_image, request.kubernetes, progress).node if on_kind else None,
     )  # fmt: skip
 
@@ -109,50 +109,50 @@ def prepare(request: Request, binaries: Mapping[str, Path], progress: Progress) 
 def _check_cluster(request: Request) -> None:
     if request.cluster not in CLUSTERS:
         raise UsageError(
-            f"--cluster {request.cluster}: benchmarks do not run there", remedy=f"one of {', '.join(CLUSTERS)}"
+            f"--cluster {request.cluster} is not supported in benchmarks", remedy=f"use one of {', '.join(CLUSTERS)}"
         )
     if request.cluster == "kind":
         require_docker()
     elif request.node_image is not None:
         raise UsageError(
-            f"--node-image does not go with --cluster {request.cluster}",
-            remedy="leave it out, or choose --cluster kind",
+            f"--node-image cannot be used with --cluster {request.cluster}",
+            remedy="leave out --node-image, or use --cluster kind",
         )
 
 
 def _workloads(name: str, request: Request, families: dict[str, str]) -> list[Workload]:
-    given = {} if request.pods is None else {"pods": request.pods}
+    parameters = {} if request.pods is None else {"pods": request.pods}
     if len(request.nodes) == 1:
-        given["nodes"] = request.nodes[0]
+        parameters["nodes"] = request.nodes[0]
     if request.scheduler_perf is not None:
         if request.nodes or request.pods:
             raise UsageError(
-                "--nodes and --pods do not go with --scheduler-perf",
-                remedy="its cases set these numbers: choose another case",
+                "--nodes and --pods cannot be used with --scheduler-perf",
+                remedy="the case sets these numbers: choose another case",
             )
         found = [import_case(request.scheduler_perf, name)]
     elif len(request.nodes) > 1:
-        found = [load_workload(name, parameters={**given, "nodes": nodes}) for nodes in request.nodes]
-        found = [dataclasses.replace(one, name=f"{one.name}-{one.nodes}") for one in found]
+        found = [load_workload(name, parameters={**parameters, "nodes": nodes}) for nodes in request.nodes]
+        found = [dataclasses.replace(workload, name=f"{workload.name}-{workload.nodes}") for workload in found]
     else:
-        found = [load_workload(name, parameters=given)]
-    families.update((one.name, name) for one in found)
-    if given and list(request.modes) != ["one-at-a-time"]:  # that sends a hundred pods at most
-        for one in found:
-            _check_room(one)
+        found = [load_workload(name, parameters=parameters)]
+    families.update((workload.name, name) for workload in found)
+    if parameters and list(request.modes) != ["one-at-a-time"]:  # that mode sends at most 100 pods
+        for workload in found:
+            _check_room(workload)
     return found
 
 
 def _check_room(workload: Workload) -> None:
-    """Refuse nodes that cannot hold what is to be placed on them: every round would wait for pods that stay Pending."""
+    """Refuse a workload whose pods do not fit on its nodes: every round would wait for pods that stay Pending."""
     if (short := workload.shortage()) is None:
         return
     resource, times = short
     enough = f"at least {math.ceil(workload.nodes * times)} nodes" if times < math.inf else "nodes that offer it"
     raise UsageError(
-        f"{workload.name}: {workload.nodes} nodes have too little {resource} for {workload.initial_pods} pods that are "
-        f"there before and {workload.pods} that are measured",
-        remedy=f"take {enough} (--nodes), or fewer pods (--pods)",
+        f"{workload.name}: {workload.nodes} nodes have too little {resource} for {workload.initial_pods} initial pods "
+        f"and {workload.pods} measured pods",
+        remedy=f"use {enough} (--nodes), or fewer pods (--pods)",
     )
 
 
@@ -166,5 +166,5 @@ def _require_folder(folder: Path) -> None:
         make_private(folder)
     except OSError as error:
         raise HostError(
-            f"cannot keep results in {folder}: {error.strerror}", remedy="choose another folder with --report"
+            f"cannot write results to {folder}: {error.strerror}", remedy="choose another folder with --report"
         ) from error

@@ -1,7 +1,7 @@
-"""What bench.json holds (`schedproof.bench/v1`), as models: `benchmark` writes them, `report` reads them.
+"""Models of bench.json (`schedproof.bench/v1`): `benchmark` writes them, `report` reads them.
 
-Fields that older documents lack have defaults; what newer ones have besides is not read. Durations and moments are in
-seconds, memory is in bytes, rates and throughputs are in pods per second.
+Fields that older documents lack have defaults; unknown fields of newer documents are ignored. Durations and moments are
+in seconds, memory is in bytes, rates and throughputs are in pods per second.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Mode = Literal["drain", "open-loop", "one-at-a-time"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
 Limit = Literal["", "faster", "slower", "unknown"]
-"""What an invalid round says of the scheduler's true speed; see `round.Round`."""
+"""How the scheduler's true speed relates to what an invalid round measured; see `round.Round`."""
 
 
 class Result(pydantic.BaseModel):
@@ -38,15 +38,15 @@ class LatencySummary(Result):
 
 class ProcessUsage(Result):
     cpu: float
-    """Processor time since the count began."""
+    """CPU time since counting began."""
     peak: float
     """The largest resident memory."""
     cpu_per_pod: float | None = None
-    """Processor time for each pod that was bound meanwhile; missing in documents that count from the first pod on."""
+    """CPU time for each pod bound since counting began; missing in older documents."""
 
 
 class OwnMetricsCheck(Result):
-    """What kube-scheduler says of a round, held against what the harness measured."""
+    """kube-scheduler's own metrics of a round, compared with what the harness measured."""
 
     attempts: int = 0
     attempt_mean: float | None = None
@@ -61,42 +61,42 @@ class OwnMetricsCheck(Result):
 class RoundResult(Result):
     block: int
     order: int | None = None
-    """Its place among the rounds of its block."""
+    """Its position among the rounds of its block."""
     seconds: float = 0.0
     pods: int
     bound: int = 0
     unaccounted: int = 0
     warm_up: int = 0
-    """So many of the first pods count neither for throughput nor for latency."""
+    """How many of the first bound pods are excluded from throughput and latency."""
     throughput: float | None = None
     latency: LatencySummary = LatencySummary()
     usage: dict[str, ProcessUsage] = {}
     """By process."""
     own_processes: list[str] = []
-    """Those of `usage` that are the candidate's."""
+    """The processes in `usage` that belong to the candidate."""
     own_metrics: OwnMetricsCheck | None = None
     invalid: list[str] = []
     """Why its numbers are not the scheduler's own."""
     limit: Limit = ""
     wrong: list[str] = []
-    """What is wrong with where the pods are."""
+    """Pods that were bound to nodes where they must not run."""
     not_judged: list[str] = []
-    """Rules about where the pods are that were not checked."""
+    """Rules of placement that were not checked."""
 
 
 class Measured(Result):
-    """Something that was found of one candidate on one workload."""
+    """A result of a candidate on a workload."""
 
     workload: str
     candidate: str
 
 
 class InSetting(Measured):
-    """The same in one mode, at one rate."""
+    """A result of a candidate on a workload in a mode, at a rate."""
 
     mode: Mode
     rate: float | None = None
-    """Offered; none where pods do not arrive by a clock."""
+    """The offered rate; null if the mode has no arrival times."""
 
 
 class Histogram(Result):
@@ -105,16 +105,16 @@ class Histogram(Result):
 
 
 class Measurement(InSetting):
-    """All rounds of one candidate in one setting; the distribution is of the valid rounds' latencies."""
+    """All rounds of a candidate in a setting, with the distribution of the valid rounds' latencies."""
 
     rounds: list[RoundResult] = []
     cdf: list[tuple[float, float]] = []
-    """Latency, and the share of pods that were bound within it."""
+    """Pairs of a latency and the fraction of pods that were bound within it."""
     histogram: Histogram = Histogram()
 
 
 class Comparison(InSetting):
-    """A candidate with the baseline, by one metric in one setting; see `compare.ratio.Difference`."""
+    """A comparison of a candidate with the baseline, by a metric in a setting; see `compare.ratio.Difference`."""
 
     metric: str
     baseline: str
@@ -126,21 +126,21 @@ class Comparison(InSetting):
     blocks: int = 0
     reason: str = ""
     ratios: list[float] = []
-    """Of each block."""
+    """The ratio of each block."""
     bound: Literal["", "at least", "at most"] = ""
 
     @property
     def shown_ratio(self) -> float | None:
-        """The ratio, where there is one: an invalid comparison may have none."""
+        """The ratio, or None: an invalid comparison may have none."""
         return self.ratio if self.ratio and self.ratio > 0 else None
 
 
 class GateResult(Result):
     gate: str
-    """As it was asked for."""
+    """As written on the command line."""
     outcome: Literal["passed", "failed", "unproved"]
-    """failed: a comparison lies beyond the limit with its whole interval. unproved: none does, but one is invalid, or
-    there is none at all; that is not passed."""
+    """failed: the whole interval of a comparison lies beyond the limit. unproved: no interval does, but a comparison is
+    invalid, or there is no comparison; that is not passed."""
     detail: str = ""
 
 
@@ -177,7 +177,7 @@ class PhaseTime(Result):
 
 class TappedLatency(Result):
     tapped: float | None = None
-    """A pod's mean latency in the pass with taps."""
+    """The mean latency of a pod in the pass with taps."""
     untapped: float | None = None
 
 
@@ -190,7 +190,7 @@ class Phases(Measured):
 
 
 class QueryCost(Measured):
-    """What a candidate asks others for each pod, from the same pass."""
+    """Requests of a candidate for each pod, from the separate pass with taps."""
 
     nodes: int
     pods: int
@@ -201,7 +201,7 @@ class QueryCost(Measured):
 
 
 class ClauseOutcome(Result):
-    """A verdict of a report.json that is shown beside the measurements."""
+    """The verdict of a clause in a report.json, shown beside the measurements."""
 
     id: str
     level: Literal["required", "recommended"] = "required"
@@ -228,13 +228,14 @@ class WorkloadSummary(Result):
     nodes: int | None = None
     initial_pods: int | None = None
     pods: int | None = None
-    """Those that are measured."""
+    """How many pods are measured."""
 
 
 class BrokenCandidate(Measured):
-    """A candidate that could not be brought up on a workload, or not again; and what it said."""
+    """A candidate that did not start on a workload, or did not restart."""
 
     said: str
+    """The error."""
 
 
 class MachineSummary(Result):
@@ -247,7 +248,7 @@ class MachineSummary(Result):
 
 class Ceiling(Result):
     binds_per_second: float | None = None
-    """How fast pods can be created and bound without any decision."""
+    """How many bindings the apiserver accepts per second from a client that makes no scheduling decisions."""
 
 
 class BenchRun(Result):
@@ -256,25 +257,25 @@ class BenchRun(Result):
     command: str = ""
     baseline: str = "stock"
     alpha: float = 0.01
-    """The level of each interval is 1 - alpha."""
+    """The confidence level of each interval is 1 - alpha."""
     minimum_effect: float | None = None
-    """The smallest difference that counts, as a part of the baseline."""
+    """The smallest difference that counts, as a fraction of the baseline."""
     seconds: float | None = None
     versions: dict[str, str] = {}
     environment: MachineSummary = MachineSummary()
     client_limits: dict[str, dict[str, float]] = {}
-    """By candidate: `qps` and `burst` towards the apiserver."""
+    """By candidate: `qps` and `burst` of its client of the apiserver."""
     ceiling: Ceiling | None = None
     broken: list[BrokenCandidate] = []
     error: str = ""
-    """Why it was cut short."""
+    """Why the benchmark ended early."""
     exit_code: int | None = None
 
 
 class BenchDocument(Result):
-    """All that a benchmark has found. A list is empty where that was not measured."""
+    """All results of a benchmark. A list is empty if its kind of result was not measured."""
 
-    # Not `schema`: pydantic's own method has that name.
+    # Not `schema`: pydantic has a method of that name.
     format: Literal["schedproof.bench/v1"] = pydantic.Field(default=SCHEMA, alias="schema")
     run: BenchRun = BenchRun()
     candidates: list[CandidateSummary] = []
@@ -290,5 +291,5 @@ class BenchDocument(Result):
 
 
 def bench_schema() -> Schema:
-    """The JSON Schema of bench.json."""
+    """Return the JSON Schema of bench.json."""
     return {"$schema": DRAFT, **BenchDocument.model_json_schema(), "title": f"bench.json ({SCHEMA})"}

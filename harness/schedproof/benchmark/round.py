@@ -1,4 +1,4 @@
-"""What one round has shown: one candidate, one workload, one mode."""
+"""The result of a round: a candidate schedules the pods of a workload, which arrive by a mode."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from schedproof.benchmark.measure.usage import Usage
 from schedproof.benchmark.results import LatencySummary, Limit, Mode, OwnMetricsCheck, ProcessUsage, RoundResult
 
 _WARM_UP = 10
-"""One pod in so many is the warm-up: connections open, caches and interpreters warm up, schedulers find their queue."""
+"""One pod in 10 belongs to the warm-up, in which connections open and caches and interpreters warm up."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Round:
-    """Moments are of CLOCK_MONOTONIC, in seconds.
+    """The measurements of a round. Moments are CLOCK_MONOTONIC seconds.
 
     `began`: when the candidate was started on its full queue (drain), or the first pod was intended. `counted_from`:
-    when the CPU time in `usage` began to count, of all processes, of which `own_processes` are the candidate's.
-    `pods`: how many were to be bound; `rows` has those that were sent. `rate`: offered, in pods per second; None where
-    pods do not arrive by a clock. `invalid`: why its numbers are not the scheduler's own. `limit`: what that says of
-    the scheduler's true speed: it is at least what was measured ("faster"), at most ("slower"), or not known
-    ("unknown"). Each depends on how fast the scheduler was, so that leaving out such rounds would bias what remains; ""
-    where the round was disturbed from outside, and can be left out. `wrong`: what is wrong with where the pods are;
-    `not_judged`: rules that decide about it and were not checked.
+    when counting of the CPU time in `usage` began, for all processes; `own_processes` are the candidate's. `pods`: how
+    many were to be bound; `rows` has those that were sent. `rate`: offered, in pods per second; None if the mode has no
+    arrival times. `invalid`: why the numbers are not the scheduler's own. `limit`: how the scheduler's true speed
+    relates to the invalid numbers: at least as fast ("faster"), at most as fast ("slower"), or unknown ("unknown"). All
+    three depend on the scheduler's speed, so leaving out such rounds would bias the others; "" if the round was
+    disturbed from outside and can be left out. `wrong`: pods that are on nodes where they must not run; `not_judged`:
+    rules of placement that were not checked.
     """
 
     workload: str
@@ -48,22 +48,22 @@ class Round:
 
     @property
     def bound(self) -> list[PodTimes]:
-        """The pods that were seen bound, in the order in which they were."""
+        """The pods that were seen bound, in the order of their bindings."""
         return sorted((row for row in self.rows if row.seen is not None), key=lambda row: row.seen or 0.0)
 
     @property
     def unbound(self) -> int:
-        """How many pods were never seen bound, those included that were not even sent."""
+        """How many pods were never seen bound, including pods that were not sent."""
         return self.pods - len(self.bound)
 
     @property
     def warm_up(self) -> int:
-        """So many of the first pods bound count neither for throughput nor for latency."""
+        """How many of the first bound pods are excluded from throughput and latency."""
         return len(self.bound) // _WARM_UP
 
     @property
     def seconds(self) -> float:
-        """From the end of the warm-up to the last binding."""
+        """Seconds from the end of the warm-up to the last binding."""
         bound = self.bound
         if len(bound) < 2:
             return 0.0
@@ -71,16 +71,16 @@ class Round:
 
     @property
     def throughput(self) -> float:
-        """Pods bound per second after the warm-up; 0 where that is unknown."""
+        """Pods bound per second after the warm-up; 0 if unknown."""
         counted = len(self.bound) - max(1, self.warm_up)
         return counted / self.seconds if self.seconds > 0 else 0.0
 
     @property
     def latencies(self) -> list[float]:
-        """Seconds of each pod after the warm-up.
+        """The latency in seconds of each pod after the warm-up.
 
-        From the moment that its creation was intended, sent or not, to the moment that its binding was seen: what a
-        late creation delays is counted (no coordinated omission). In a drain from its beginning.
+        Measured from the intended creation, even if the pod was sent later, until its binding was seen, so that the
+        delay of a late creation counts (no coordinated omission). In a drain, measured from the beginning of the round.
         """
         counted = self.bound[self.warm_up :]
         if self.mode == "drain":
@@ -88,24 +88,24 @@ class Round:
         return [_seen(row) - row.intended for row in counted]
 
     def cpu_per_pod(self, process: str) -> float:
-        """CPU seconds that a process took for each pod that was bound meanwhile."""
+        """Return the CPU seconds that a process used for each pod bound while CPU time was counted."""
         return self.per_pod(self.usage[process].cpu) if process in self.usage else 0.0
 
     def per_pod(self, seconds: float) -> float:
-        """So many seconds of processor time, divided among the pods that were bound while it was counted."""
+        """Divide CPU seconds by the number of pods that were bound while CPU time was counted."""
         pods = sum(_seen(row) >= self.counted_from for row in self.bound)
         return seconds / pods if pods else 0.0
 
     def result(self) -> RoundResult:
-        """What bench.json says about it."""
+        """Return the round as bench.json has it."""
         bound = self.bound
         return RoundResult(
             block=self.block, order=self.order, seconds=self.seconds, pods=self.pods,
             bound=len(bound), unaccounted=self.unbound, warm_up=self.warm_up,
             throughput=self.throughput, latency=LatencySummary(**summary(self.latencies)),
             usage={
-                name: ProcessUsage(cpu=one.cpu, peak=one.peak, cpu_per_pod=self.cpu_per_pod(name))
-                for name, one in self.usage.items()
+                name: ProcessUsage(cpu=usage.cpu, peak=usage.peak, cpu_per_pod=self.cpu_per_pod(name))
+                for name, usage in self.usage.items()
             },
             own_processes=list(self.own_processes), own_metrics=self.own_metrics,
             invalid=list(self.invalid), limit=self.limit, wrong=list(self.wrong), not_judged=list(self.not_judged),

@@ -1,4 +1,4 @@
-"""Measures rounds: brings a contestant up on its stage, sends it pods in one of three ways, and takes it down again."""
+"""Measures rounds: starts a contestant on its stage, sends it pods by the round's mode, and stops it."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from schedproof.oracle.final_state.placement import Findings, judge_placement
 from schedproof.oracle.final_state.pod_kinds import Placed
 
 _ONE_AT_A_TIME = 30.0
-"""Seconds for one pod; see `stage._STUCK`."""
+"""Seconds to wait for each pod; see `stage._STUCK`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Order:
-    """What to measure: `count` pods (None: the workload's), offered at `rate` in an open loop; `order` in its block."""
+    """A round to measure: `count` pods (None: the workload's), at `rate` if open-loop; `order`: place in the block."""
 
     mode: Mode
     block: int
@@ -38,47 +38,48 @@ class Order:
     count: int | None = None
 
 
-def measure(stage: Stage, contestant: Contestant, asked: Order) -> Round:
-    """One round. The stage is as it was before when this returns.
+def measure(stage: Stage, contestant: Contestant, spec: Order) -> Round:
+    """Measure a round, and restore the stage. If the candidate exits during the round, the round is wrong.
 
     Raises:
-        SchedproofError: the candidate does not start, or the cluster is broken; a candidate that ends in the middle is
-            a round that is wrong.
+        SchedproofError: the candidate does not start, or the cluster is broken.
     """
     step = stage.workload.measured
-    group = f"{asked.mode}-{asked.block}-{asked.order}"
-    pods = stage.pods(group, step, contestant.candidate.scheduler_name, asked.count)
+    group = f"{spec.mode}-{spec.block}-{spec.order}"
+    pods = stage.pods(group, step, contestant.candidate.scheduler_name, spec.count)
     try:
-        observed = _observe(stage, contestant, pods, asked)
+        observed = _observe(stage, contestant, pods, spec)
         rows = stage.rows(group)
         began = observed.created or min((row.intended for row in rows if row.intended is not None), default=0.0)
-        one = Round(
-            stage.workload.name, asked.mode, asked.rate, contestant.name, asked.block, asked.order, began,
+        round_ = Round(
+            stage.workload.name, spec.mode, spec.rate, contestant.name, spec.block, spec.order, began,
             observed.counted_from, pods.count, rows, observed.readings.usage, observed.own_processes,
         )  # fmt: skip
         findings = _placement(stage, contestant, pods, rows, observed.bystanders)
-        reasons = list(validity.doubts(one, observed.readings, ceiling=stage.ceiling, capped=observed.capped))
-        one = dataclasses.replace(
-            one,
-            own_metrics=_own_metrics(one, observed.readings),
+        reasons = list(validity.doubts(round_, observed.readings, ceiling=stage.ceiling, capped=observed.capped))
+        round_ = dataclasses.replace(
+            round_,
+            own_metrics=_own_metrics(round_, observed.readings),
             invalid=tuple(reason.text for reason in reasons),
             limit=validity.limit_of(reasons),
             wrong=(*observed.ended, *findings.sentences),
             not_judged=findings.not_judged,
         )
     except BaseException:
-        # What is to be told is what went wrong, and not that there may be no pods yet to be deleted.
+        # Deleting fails if no pods exist yet; the first error is the one to report.
         with contextlib.suppress(HostError):
             stage.driver.delete(group)
         raise
     stage.driver.delete(group)
     stage.restore()
-    return one
+    return round_
 
 
 @dataclasses.dataclass(frozen=True)
 class _Observed:
-    """`created`: when the queue of a drain was full; 0.0 elsewhere. `ended`: how the candidate did, if it did."""
+    """What was seen of a round. `created`: when the queue of a drain was full; 0.0 in other modes. `ended`: the error
+    of a candidate that exited.
+    """
 
     created: float
     counted_from: float
@@ -89,21 +90,21 @@ class _Observed:
     ended: tuple[str, ...]
 
 
-def _observe(stage: Stage, contestant: Contestant, pods: Pods, asked: Order) -> _Observed:
-    """Bring the contestant up, send it the pods, look at everything, and take it down."""
+def _observe(stage: Stage, contestant: Contestant, pods: Pods, spec: Order) -> _Observed:
+    """Start the contestant, send it the pods, read the gauges, and stop it."""
     created, capped = 0.0, 0
     ended: tuple[str, ...] = ()
-    if asked.mode == "drain":
+    if spec.mode == "drain":
         stage.driver.create(pods, watching=stage.cluster.daemons)
         created = time.monotonic()
     try:
         contestant.start()
-        if asked.mode != "drain":
+        if spec.mode != "drain":
             _fence(stage, contestant)
-        gauges = Gauges(stage, contestant, since_start=asked.mode == "drain")
+        gauges = Gauges(stage, contestant, since_start=spec.mode == "drain")
         with _churning(stage, contestant):
             try:
-                capped = _send(stage, contestant, pods, asked)
+                capped = _send(stage, contestant, pods, spec)
             except CandidateError as error:
                 ended = (error.message.partition("\n")[0],)
             readings = gauges.read(stage.driver.wait(pods.group, 0.0).bound)
@@ -115,24 +116,24 @@ def _observe(stage: Stage, contestant: Contestant, pods: Pods, asked: Order) -> 
         contestant.halt()
 
 
-def _own_metrics(one: Round, readings: GaugeReadings) -> OwnMetricsCheck | None:
-    """What kube-scheduler says of the round, held against what we have seen; see `own_metrics.cross_check`."""
-    if readings.own is None or not one.bound:
+def _own_metrics(round_: Round, readings: GaugeReadings) -> OwnMetricsCheck | None:
+    """Compare kube-scheduler's own metrics with what was measured; see `scheduler_metrics.cross_check`."""
+    if readings.own is None or not round_.bound:
         return None
-    seen = [row.seen for row in one.bound if row.seen is not None]
-    if one.mode == "drain":
-        mean, leeway, within = fmean(seen) - one.began, seen[0] - one.began, "start-up and the first decision"
+    seen = [row.seen for row in round_.bound if row.seen is not None]
+    if round_.mode == "drain":
+        mean, leeway, within = fmean(seen) - round_.began, seen[0] - round_.began, "start-up and the first decision"
     else:
-        mean = fmean((row.seen or 0.0) - row.sent for row in one.bound)
-        # A watcher hears of a pod so late, and of its binding by as much as that is later than it can be.
-        heard = [row.shown - row.sent for row in one.bound if row.shown is not None]
-        leeway, within = 2 * fmean(heard) - min(heard), "what the apiserver takes to tell of a pod and of its binding"
+        mean = fmean((row.seen or 0.0) - row.sent for row in round_.bound)
+        # How long the watch takes to show a pod. A binding is shown late by the part above the fastest of these.
+        heard = [row.shown - row.sent for row in round_.bound if row.shown is not None]
+        leeway, within = 2 * fmean(heard) - min(heard), "the apiserver's delay in showing a pod and its binding"
     check = cross_check(readings.own, mean, pods=len(seen), leeway=leeway, within=within)
     return readings.own.checked(check)
 
 
 def _fence(stage: Stage, contestant: Contestant) -> None:
-    """Until it has bound a pod: that it calls itself ready is not that it works."""
+    """Wait until the contestant has bound a pod: a scheduler may report ready before it can bind."""
     pods = stage.pods("fence", stage.workload.measured, contestant.candidate.scheduler_name, 1)
     try:
         stage.driver.one_at_a_time(pods, _ONE_AT_A_TIME, watching=contestant.attachment.components)
@@ -140,17 +141,17 @@ def _fence(stage: Stage, contestant: Contestant) -> None:
         stage.driver.delete(pods.group)
 
 
-def _send(stage: Stage, contestant: Contestant, pods: Pods, asked: Order) -> int:
-    """Returns how many pods had to wait to be sent."""
+def _send(stage: Stage, contestant: Contestant, pods: Pods, spec: Order) -> int:
+    """Send the pods and wait for their bindings. Returns how many pods were sent late; see `driver.Created.capped`."""
     components = contestant.attachment.components
-    if asked.mode == "one-at-a-time":
+    if spec.mode == "one-at-a-time":
         stage.driver.one_at_a_time(pods, _ONE_AT_A_TIME, watching=components)
         return 0
     capped = 0
-    if asked.mode == "open-loop":
-        assert asked.rate is not None
+    if spec.mode == "open-loop":
+        assert spec.rate is not None
         burst = stage.workload.measured.burst
-        arrivals = poisson(asked.rate, pods.count, seed=asked.seed, burst=burst)
+        arrivals = poisson(spec.rate, pods.count, seed=spec.seed, burst=burst)
         capped = stage.driver.arrive(pods, arrivals, watching=components).capped
     stage.await_bound(pods.group, (*components, *stage.cluster.daemons))
     return capped
@@ -160,7 +161,7 @@ def _send(stage: Stage, contestant: Contestant, pods: Pods, asked: Order) -> int
 def _churning(stage: Stage, contestant: Contestant) -> Iterator[None]:
     with contextlib.ExitStack() as undo:
         for number, churn in enumerate(stage.workload.churns):
-            templates = [scheduled_by(one, contestant.candidate.scheduler_name) for one in churn.templates]
+            templates = [scheduled_by(template, contestant.candidate.scheduler_name) for template in churn.templates]
             name = f"churn-{number}"
             stage.driver.start_churn(
                 name, ChurnLoad(churn.mode, churn.number, templates, churn.interval, churn.namespace)
@@ -172,7 +173,7 @@ def _churning(stage: Stage, contestant: Contestant) -> Iterator[None]:
 def _placement(
     stage: Stage, contestant: Contestant, pods: Pods, rows: tuple[PodTimes, ...], others: Sequence[Placed]
 ) -> Findings:
-    """What is wrong with where the pods are, beside `others`."""
+    """Judge the placement of the round's pods, with `others` on the same nodes."""
     order = sorted(range(len(rows)), key=lambda n: rows[n].seen or math.inf)
     placed = [(stage.manifest(pods, n), rows[n].node or None) for n in order]
     claims = contestant.candidate.claims.network

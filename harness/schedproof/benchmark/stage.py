@@ -1,4 +1,4 @@
-"""A workload's cluster, set up: nodes, and pods that are there before anything is measured."""
+"""Sets up a workload's cluster: its nodes, and the pods that exist before anything is measured."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ from schedproof.oracle.final_state.pod_kinds import Placed
 from schedproof.traffic.readings import made_up_address, node_labels
 
 NO_SCHEDULER = "schedproof-none"
-"""The schedulerName of pods that the driver binds by itself."""
+"""The schedulerName of pods that the driver binds itself."""
 
 _SET_UP = "schedproof-set-up"
-"""That of pods that are there before anything is measured. The stock scheduler places them, whatever is measured."""
+"""The schedulerName of initial pods. The stock scheduler always places them, whichever candidate is measured."""
 
 _SLICE = 0.5
-"""Seconds for which the driver waits between two looks at whether all processes are alive."""
+"""Seconds that the driver waits between two checks that all processes are alive."""
 
 _STUCK = 30.0
-"""Seconds without a single binding after which no more is to be expected: longer than kube-scheduler's longest back-off
-of 10 s, and than an extender's or a query's default timeouts."""
+"""Seconds without a binding after which waiting ends: longer than kube-scheduler's longest back-off of 10 s, and than
+the default timeouts of extenders and queries."""
 
 _CEILING_PODS = 1_000
 
 
 class Stage:
-    """Rounds come and go on it; `close` ends everything.
+    """A cluster that is set up for a workload, on which rounds are measured; `close` ends everything.
 
     Args:
-        workload: what it is set up for.
-        cluster: for this stage alone; it is closed with the stage, also where the stage cannot be had.
-        driver: the program.
-        folder: for what the driver writes, and its log.
-        seed: of the order of the nodes' traffic.
+        workload: the workload.
+        cluster: for this stage alone; it is closed with the stage, also if the set-up fails.
+        driver: the path of the driver program.
+        folder: for the driver's files and its log.
+        seed: for the order of the nodes' readings.
 
     Raises:
-        SchedproofError: it cannot be had; nothing is left behind.
+        SchedproofError: the set-up failed; nothing is left behind.
     """
 
     def __init__(
@@ -66,21 +66,21 @@ class Stage:
         self.workload = workload
         self.cluster = cluster
         self._folder = folder
-        given = [dict(manifest) for group in workload.node_groups() for manifest in group.manifests()]
-        self.node_names = [node["metadata"]["name"] for node in given]
-        """Of the workload's nodes."""
-        self.nodes = [*given, *cluster.own_nodes]
-        """All that there are."""
-        self._random = random.Random(seed)  # noqa: S311 - order, no secrets
+        workload_nodes = [dict(manifest) for group in workload.node_groups() for manifest in group.manifests()]
+        self.node_names = [node["metadata"]["name"] for node in workload_nodes]
+        """The names of the workload's nodes."""
+        self.nodes = [*workload_nodes, *cluster.own_nodes]
+        """All nodes of the cluster, as manifests."""
+        self._random = random.Random(seed)  # noqa: S311 - an order, not a secret
         gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in workload.feature_gates.items())
         self.scheduler_flags = {"feature-gates": gates} if gates else {}
-        """Of every kube-scheduler here."""
+        """Additional flags of every kube-scheduler on this stage."""
         self.initial: list[Placed] = []
-        """The pods of the set-up, and where each is."""
+        """The initial pods, and the node of each."""
         self.ceiling = math.inf
-        """Bindings per second that the apiserver can take, once that was measured."""
+        """Bindings per second that the apiserver accepts; infinite until `measure_ceiling`."""
         self.readings: dict[str, float] = {}
-        """Bytes per second by node; empty where the workload has none."""
+        """Bytes per second by node; empty if the workload has no readings."""
         if workload.readings is not None:
             self.readings = workload.readings.of(self.node_names, seed=seed)
         self._labels = {name: node_labels(name, made_up_address(n)) for n, name in enumerate(self.node_names)}
@@ -116,8 +116,8 @@ class Stage:
             self.cluster.api.create_or_keep(resource, dict(manifest), metadata.get("namespace", ""))
         except KeyError:
             raise UsageError(
-                f"workload {self.workload.name}: objects of kind {kind} cannot be created here",
-                remedy="leave them out, or use another workload",
+                f"workload {self.workload.name}: objects of kind {kind} are not supported",
+                remedy="remove them from the workload, or use another workload",
             ) from None
 
     def _place_pods(self) -> None:
@@ -145,13 +145,13 @@ class Stage:
             if not self.await_bound(pods.group, (scheduler, *self.cluster.daemons)):
                 raise HostError(
                     f"workload {self.workload.name}: the stock scheduler did not place all of its initial pods",
-                    remedy="check that they fit on its nodes: requests of pods, and what nodes offer",
+                    remedy="check that the pods' requests fit into the nodes' allocatable resources",
                 )
 
     @contextlib.contextmanager
     def _stock(self) -> Iterator[Watched]:
         identity = self.cluster.identity(_SET_UP, SCHEDULER_RBAC)
-        # As many nodes as by Kubernetes' default: it is not measured, and of 5,000 nodes it is ten times as fast.
+        # 0 is Kubernetes' adaptive default. The set-up is not measured, and this is ten times as fast on 5,000 nodes.
         configuration = scheduler_configuration([_SET_UP], identity.kubeconfig) | {"percentageOfNodesToScore": 0}
         scheduler = start_scheduler(
             self.cluster.host, "set-up", configuration, identity.kubeconfig, more=self.scheduler_flags
@@ -163,7 +163,7 @@ class Stage:
             scheduler.process.stop(CANDIDATE_STOP.seconds)
 
     def restore(self) -> None:
-        """Make the set-up anew where a round may have used it up."""
+        """Create the initial pods again if a round may have preempted some of them."""
         if self.workload.spends_set_up:
             for namespace in self.workload.namespaces:
                 self.driver.delete_all(namespace)
@@ -171,40 +171,40 @@ class Stage:
             self._place_pods()
 
     def await_bound(self, group: str, watching: Sequence[Watched]) -> bool:
-        """Until all pods of a group are bound: true; or none has been for so long that no more is to be expected.
+        """Wait until all pods of a group are bound. Returns False if none is bound for 30 s before that.
 
         Raises:
-            SchedproofError: one of those `watching` has ended.
+            SchedproofError: a process in `watching` has exited.
         """
         before, idle = -1, 0.0
         while idle < _STUCK:
             answer = self.driver.wait(group, _SLICE)
             if answer.bound == answer.pods:
                 return True
-            for one in watching:
-                if (error := one.exit_error()) is not None:
+            for process in watching:
+                if (error := process.exit_error()) is not None:
                     raise error
             idle = idle + _SLICE if answer.bound == before else 0.0
             before = answer.bound
         return False
 
     def pods(self, group: str, step: CreatePods, scheduler_name: str, count: int | None = None) -> Pods:
-        """The pods of an operation, or the first `count` of them, for a scheduler."""
+        """Return the pods of an operation, or the first `count` of them, with a schedulerName."""
         templates = [scheduled_by(template, scheduler_name) for template in step.templates]
         return Pods(group, step.namespace, f"{group}-", step.count if count is None else count, templates)
 
     def manifest(self, pods: Pods, number: int) -> dict[str, Any]:
-        """Pod `number` of a group, counted from 0, as it was created."""
+        """Return the manifest of pod `number` of a group, counted from 0, as it was created."""
         template = pods.templates[number % len(pods.templates)]
         name = {"name": f"{pods.prefix}{number}", "namespace": pods.namespace}
         return {**template, "metadata": {**template["metadata"], **name}}
 
     def rows(self, group: str) -> tuple[PodTimes, ...]:
-        """What became of a group's pods."""
+        """Return the times of a group's pods."""
         return self.driver.rows(group, self._folder / "rows.csv")
 
     def bystanders(self, pods: Pods) -> list[Placed]:
-        """Pods that are not of this group, and where each is: what is there still of the set-up, and churn."""
+        """Return the pods outside this group, and the node of each: initial pods that are left, and pods of churn."""
         if not self.workload.spends_set_up and not self.workload.churns:
             return self.initial
         return [
@@ -214,12 +214,12 @@ class Stage:
         ]
 
     def put_readings(self, metric: str, device: str, window: float) -> None:
-        """Have Prometheus tell the workload's readings, as a candidate looks for them."""
+        """Publish the workload's readings in Prometheus, under the metric and device that a candidate queries."""
         if self.readings:
             self.cluster.readings.put(metric, device, window, self._labels, list(self.readings.items()))
 
     def measure_ceiling(self) -> None:
-        """Learn how many bindings a second this machine's apiserver takes from a client that decides nothing."""
+        """Measure how many bindings per second the apiserver accepts from a client that makes no decisions."""
         pods = self.pods("ceiling", self.workload.measured, NO_SCHEDULER, min(_CEILING_PODS, 2 * self.workload.pods))
         self.driver.create(pods)
         bound = self.driver.bind(pods.group, self.node_names)
@@ -232,7 +232,7 @@ class Stage:
 
 
 def scheduled_by(template: Manifest, scheduler_name: str) -> dict[str, Any]:
-    """A pod's template with a schedulerName; anything else as it is."""
+    """Return a pod's template with a schedulerName; other manifests unchanged."""
     if template["kind"] != "Pod":
         return dict(template)
     return {**template, "spec": {**template["spec"], "schedulerName": scheduler_name}}

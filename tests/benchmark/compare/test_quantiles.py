@@ -27,7 +27,7 @@ def test_rounding_does_not_reach_the_next_value():
 def test_a_quantile_was_measured_and_so_many_do_not_exceed_it(values, q):
     value = quantile(values, q)
     assert value in values
-    assert sum(one <= value for one in values) >= q * len(values) - 1e-6
+    assert sum(other <= value for other in values) >= q * len(values) - 1e-6
 
 
 def test_the_p99_of_few_is_their_maximum():
@@ -35,7 +35,7 @@ def test_the_p99_of_few_is_their_maximum():
 
 
 def test_nothing_has_no_quantile():
-    with pytest.raises(ValueError, match="no values"):
+    with pytest.raises(ValueError, match="at least one value"):
         quantile([], 0.5)
 
 
@@ -58,7 +58,7 @@ def test_a_curve_rises_from_the_smallest_to_the_largest_value(values, points):
     assert curve[0][0] == min(values)
     assert curve == sorted(curve)
     for value, part in curve:
-        assert part == sum(one <= value for one in values) / len(values)
+        assert part == sum(other <= value for other in values) / len(values)
 
 
 @given(durations, st.integers(1, 60))

@@ -73,11 +73,11 @@ def test_what_drifts_on_both_sides_cancels():
 
 
 def test_the_same_seed_gives_the_same_interval_and_another_nearly():
-    one, again = (compare(times(0.7), STEADY, metric="mean", seed=7) for _ in range(2))
-    assert one == again
+    first, again = (compare(times(0.7), STEADY, metric="mean", seed=7) for _ in range(2))
+    assert first == again
     other = compare(times(0.7), STEADY, metric="mean", seed=8)
-    assert other != one
-    assert other.high == pytest.approx(one.high, rel=0.05)
+    assert other != first
+    assert other.high == pytest.approx(first.high, rel=0.05)
 
 
 def test_a_stricter_alpha_has_a_wider_interval():

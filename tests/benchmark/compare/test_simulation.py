@@ -73,14 +73,14 @@ def simulate(noise: str, ratio: float, blocks: int, runs: int) -> Iterator[Diffe
 def wrong_and_missed(noise: str, blocks: int, runs: int) -> tuple[float, float]:
     """Without any difference: how often one is shown, and how often the interval misses the truth."""
     results = list(simulate(noise, 1.0, blocks, runs))
-    missed = sum(not one.low <= 1 <= one.high for one in results)
-    return sum(one.verdict != "no difference shown" for one in results) / runs, missed / runs
+    missed = sum(not difference.low <= 1 <= difference.high for difference in results)
+    return sum(difference.verdict != "no difference shown" for difference in results) / runs, missed / runs
 
 
 def power(noise: str, ratio: float, blocks: int, runs: int) -> float:
     """How often a true difference is shown, with the right sign."""
     right = "slower" if ratio < 1 else "faster"
-    return sum(one.verdict == right for one in simulate(noise, ratio, blocks, runs)) / runs
+    return sum(difference.verdict == right for difference in simulate(noise, ratio, blocks, runs)) / runs
 
 
 @pytest.mark.parametrize(
@@ -106,8 +106,8 @@ def test_with_as_many_blocks_as_recommended_a_difference_of_20_percent_is_found(
 
 def test_a_difference_below_the_minimum_effect_is_not_shown_however_sure_it_is():
     results = list(simulate("log-normal 3 %", 0.985, 40, 20))
-    assert {one.verdict for one in results} == {"no difference shown"}
-    assert any(one.reason == "the difference is below the minimum effect of 5%" for one in results)
+    assert {difference.verdict for difference in results} == {"no difference shown"}
+    assert any(difference.reason == "the difference is below the minimum effect of 5%" for difference in results)
 
 
 def main(runs: int) -> None:

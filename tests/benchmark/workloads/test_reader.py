@@ -147,9 +147,11 @@ def test_the_page_has_an_example_that_can_be_read(tmp_path: Path) -> None:
 
 def test_the_page_has_the_numbers_of_those_that_are_shipped() -> None:
     rows = re.findall(r"^\| (\S+) \| (\S+|250 \+ 250) \| (\d+) \| (\d+) \| \S", PAGE.read_text(), re.MULTILINE)
-    told = {name: (sum(map(int, nodes.split(" + "))), int(initial), int(pods)) for name, nodes, initial, pods in rows}
+    documented = {
+        name: (sum(map(int, nodes.split(" + "))), int(initial), int(pods)) for name, nodes, initial, pods in rows
+    }
     shipped = {name: load_workload(name) for name in shipped_workloads()}
-    assert told == {name: (one.nodes, one.initial_pods, one.pods) for name, one in shipped.items()}
+    assert documented == {name: (sample.nodes, sample.initial_pods, sample.pods) for name, sample in shipped.items()}
 
 
 def test_an_unknown_parameter_is_refused_with_what_was_meant(tmp_path: Path) -> None:

@@ -204,31 +204,31 @@ MEASURED = "opcode: createPods, countParam: $n, collectMetrics: true"
 
 
 @pytest.mark.parametrize(
-    ("operations", "said"),
+    ("operations", "problem"),
     [
         ([NODES, "opcode: createResourceDriver, driverName: x", MEASURED], "Own/one: createResourceDriver: dynamic"),
-        ([NODES, "opcode: updateAny", MEASURED], "Own/one: updateAny: objects that are updated"),
+        ([NODES, "opcode: updateAny", MEASURED], "Own/one: updateAny: updating objects"),
         ([NODES, "opcode: sleep", MEASURED], "Own/one: sleep: a pause does not prove"),
         ([NODES, "opcode: createPod, count: 1", MEASURED], "did you mean createPods?"),
         ([NODES, MEASURED.replace("count", "cuont")], "did you mean countParam?"),
-        ([NODES, f"{MEASURED}, persistentVolumeTemplatePath: a"], "createPods.persistentVolumeTemplatePath: volumes"),
-        ([NODES, f"{MEASURED}, steadyState: true, duration: 10s"], "createPods.steadyState: pods are not deleted"),
-        ([NODES, f"{MEASURED}, podTemplatePath: templates/indexed.yaml"], "differs from object to object"),
+        ([NODES, f"{MEASURED}, persistentVolumeTemplatePath: a"], "TemplatePath: creating volumes"),
+        ([NODES, f"{MEASURED}, steadyState: true, duration: 10s"], "steadyState: deleting and recreating"),
+        ([NODES, f"{MEASURED}, podTemplatePath: templates/indexed.yaml"], "differ between objects"),
         ([NODES, f"{MEASURED}, podTemplatePath: templates/none.yaml"], "cannot be read"),
         ([NODES, f"{MEASURED}, podTemplatePath: templates/service.yaml"], "expected one Pod in"),
-        ([NODES, "opcode: createAny, templatePath: templates/device-class.yaml", MEASURED], "it is a DeviceClass"),
+        ([NODES, "opcode: createAny, templatePath: templates/device-class.yaml", MEASURED], "found a DeviceClass"),
         ([NODES, "opcode: createPods, count: 1, skipWaitToCompletion: true", MEASURED], "pods that stay pending"),
-        ([NODES, "opcode: barrier, stageRequirement: Attempted", MEASURED], "barrier.stageRequirement: pods that stay"),
-        ([NODES, "opcode: deletePods, namespace: a, deletePodsPerSecond: 5", MEASURED], "pods that vanish while"),
+        ([NODES, "opcode: barrier, stageRequirement: Attempted", MEASURED], "barrier.stageRequirement: initial pods"),
+        ([NODES, "opcode: deletePods, namespace: a, deletePodsPerSecond: 5", MEASURED], "deleting pods while"),
         ([f"{NODES}, uniqueNodeLabelStrategy: {{labelKey: x}}", MEASURED], "only labels can be added"),
-        ([NODES, MEASURED, MEASURED], "2 of the operations that create pods have `measured`"),
-        ([NODES], "none of the operations"),
+        ([NODES, MEASURED, MEASURED], "pods with `measured`, found 2"),
+        ([NODES], "found none"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_expressed_is_refused_by_name(tmp_path: Path, operations: Sequence[str], said: str) -> None:
+def test_what_cannot_be_expressed_is_refused_by_name(tmp_path: Path, operations: Sequence[str], problem: str) -> None:
     file = config(tmp_path, case_of(*operations))
     text = str(refusal(file, "Own/one"))
-    assert said in text
+    assert problem in text
     assert text.startswith((str(file), "2 problems in ", "3 problems in "))
 
 
@@ -242,7 +242,9 @@ def test_a_gate_that_is_locked_the_other_way_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_parameter_that_only_upstreams_go_code_uses_is_refused(tmp_path: Path) -> None:
-    assert "params.declaredFeatures: no operation uses it" in str(refusal(config(tmp_path), "Plain/5Nodes_Unused"))
+    assert "params.declaredFeatures: no operation uses this parameter" in str(
+        refusal(config(tmp_path), "Plain/5Nodes_Unused")
+    )
 
 
 def test_a_parameter_that_is_missing(tmp_path: Path) -> None:
@@ -275,9 +277,11 @@ IMPORTED = {
 def test_the_page_has_these_numbers() -> None:
     page = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text()
     rows = re.findall(r"^\| (\S+) \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
-    told = {folder: (int(imported), int(listed)) for folder, imported, listed in rows if folder in {*IMPORTED, "all"}}
+    documented = {
+        folder: (int(imported), int(listed)) for folder, imported, listed in rows if folder in {*IMPORTED, "all"}
+    }
     total = tuple(map(sum, zip(*IMPORTED.values(), strict=True)))
-    assert told == {**IMPORTED, "all": total}
+    assert documented == {**IMPORTED, "all": total}
 
 
 @needs_upstream

@@ -47,11 +47,11 @@ MEASURED = CreatePods(3, (pod(),), "measured", measured=True)
 
 def test_what_is_measured_is_told_from_the_set_up() -> None:
     initial, churn = CreatePods(2, (pod(),), "initial"), Churn("create", (pod(),), "churn")
-    one = workload(CreateNodes(5, node()), initial, churn, ReadingsPattern("all", 0), Barrier(), MEASURED)
-    assert one.measured is MEASURED
-    assert one.set_up == (CreateNodes(5, node()), initial, Barrier())
-    assert (one.churns, one.readings) == ((churn,), ReadingsPattern("all", 0))
-    assert one.summary().model_dump() == {
+    sample = workload(CreateNodes(5, node()), initial, churn, ReadingsPattern("all", 0), Barrier(), MEASURED)
+    assert sample.measured is MEASURED
+    assert sample.set_up == (CreateNodes(5, node()), initial, Barrier())
+    assert (sample.churns, sample.readings) == ((churn,), ReadingsPattern("all", 0))
+    assert sample.summary().model_dump() == {
         "name": "w", "description": "what it stresses", "source": "w.yaml", "nodes": 5, "initial_pods": 2, "pods": 3,
     }  # fmt: skip
 
@@ -69,10 +69,10 @@ def test_pods_take_their_templates_in_turn() -> None:
 
 def test_nodes_are_numbered_through_all_groups_and_keep_a_name_that_they_are_given() -> None:
     zones = {"zone": ("a", "b")}
-    one = workload(
+    sample = workload(
         CreateNodes(3, node(), zones), CreateNodes(1, node(name="special")), CreateNodes(1, node()), MEASURED
     )
-    groups = one.node_groups()
+    groups = sample.node_groups()
     assert [group.names for group in groups] == [("node-1", "node-2", "node-3"), ("special",), ("node-5",)]
     assert [node["metadata"] for node in groups[0].manifests()] == [
         {"name": name, "labels": {"zone": zone, "kubernetes.io/hostname": name}}
@@ -82,14 +82,14 @@ def test_nodes_are_numbered_through_all_groups_and_keep_a_name_that_they_are_giv
 
 def test_all_namespaces_that_anything_is_in() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "services"}}
-    one = workload(
+    sample = workload(
         CreateNodes(1, node()),
         CreateNamespaces("team", 2, {"tier": "x"}),
         CreateObjects((HIGH, service)),
         CreatePods(1, (pod(),), "team-1"),
         MEASURED,
     )
-    assert one.namespaces == {"team-0": {"tier": "x"}, "team-1": {"tier": "x"}, "services": {}, "measured": {}}
+    assert sample.namespaces == {"team-0": {"tier": "x"}, "team-1": {"tier": "x"}, "services": {}, "measured": {}}
 
 
 @pytest.mark.parametrize(
@@ -121,20 +121,20 @@ def test_readings_differ_between_all_nodes_and_are_the_same_for_the_same_seed() 
 
 
 @pytest.mark.parametrize(
-    ("operations", "said"),
+    ("operations", "problem"),
     [
-        ([CreateNodes(1, node())], "none of the operations"),
-        ([CreateNodes(1, node()), MEASURED, MEASURED], "2 of the operations"),
-        ([MEASURED], "there are no nodes"),
-        ([CreateNodes(0, node()), MEASURED], "there are no nodes"),
-        ([CreateNodes(1, node()), CreatePods(0, (pod(),), "m", measured=True)], "there are no pods to measure"),
+        ([CreateNodes(1, node())], "found none"),
+        ([CreateNodes(1, node()), MEASURED, MEASURED], "found 2"),
+        ([MEASURED], "expected nodes"),
+        ([CreateNodes(0, node()), MEASURED], "expected nodes"),
+        ([CreateNodes(1, node()), CreatePods(0, (pod(),), "m", measured=True)], "expected pods to measure"),
         ([CreateNodes(1, node()), MEASURED, DeletePods("a")], "deletePods comes after the measured pods"),
         (
             [CreateNodes(1, node()), ReadingsPattern("all", 0), ReadingsPattern("all", 1), MEASURED],
-            "readings are given twice",
+            "expected readings at most once",
         ),
-        ([CreateNodes(2, node(name="special")), MEASURED], "the template gives a fixed name"),
+        ([CreateNodes(2, node(name="special")), MEASURED], "the template has a fixed name"),
     ],
 )
-def test_what_is_no_workload(operations: list[Operation], said: str) -> None:
-    assert said in disorder(operations)
+def test_what_is_no_workload(operations: list[Operation], problem: str) -> None:
+    assert problem in disorder(operations)

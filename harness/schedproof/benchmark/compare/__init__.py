@@ -1,1 +1,1 @@
-"""Statistics of a comparison: ratios with confidence intervals, quantiles, gates. Pure functions of numbers."""
+"""Statistics of comparisons: ratios with confidence intervals, quantiles, gates. Pure functions of numbers."""

@@ -1,11 +1,11 @@
-"""What fails a build: a limit on a ratio, as `schedproof bench --fail-if` takes it.
+"""Gates: limits on ratios that fail a build, as `schedproof bench --fail-if` takes them.
 
-Only ratios to a baseline that was measured in the same run: an absolute number says more of the machine than of the
-scheduler. And only what is shown: a limit is broken where the whole interval lies beyond it.
+A gate limits the ratio to a baseline measured in the same run, because an absolute number depends on the machine more
+than on the scheduler. It fails only if the whole interval of a comparison lies beyond the limit.
 
-One gate may concern several comparisons. So that it fails by chance no more often than one comparison would, intervals
-are then taken at the levels of Holm's procedure (A Simple Sequentially Rejective Multiple Test Procedure, 1979): of m
-comparisons the first must be beyond the limit at the level alpha / m, the next at alpha / (m - 1), and so on.
+A gate may apply to several comparisons. So that it fails by chance no more often than for a single comparison, their
+intervals have the levels of Holm's procedure (A Simple Sequentially Rejective Multiple Test Procedure, 1979): of m
+comparisons, the first must be beyond the limit at the level alpha / m, the next at alpha / (m - 1), and so on.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ABSOLUTE = re.compile(rf"(?P<metric>\S.*?)\s*(?P<operator>[<>]=?)\s*{_NUMBER}\s
 
 @dataclasses.dataclass(frozen=True)
 class Gate:
-    """A condition that must not be shown to hold. An empty `workload` or `mode`: any."""
+    """A condition that fails the build if it is shown to hold. An empty `workload` or `mode` matches any."""
 
     text: str
     metric: str
@@ -52,15 +52,15 @@ class Gate:
 
     @classmethod
     def parse(cls, text: str) -> Gate:
-        """Read a gate.
+        """Parse a gate.
 
         Raises:
-            UsageError: it is none; with the grammar, or the nearest word that is one.
+            UsageError: the text is not a gate; with the grammar, or the nearest known word.
         """
         found = _RATIO.fullmatch(text.strip())
         if found is None:
             _refuse(text)
-            raise UsageError(f'--fail-if "{text}": expected a gate', remedy=f"{GRAMMAR}; such as {_EXAMPLE}")
+            raise UsageError(f'--fail-if "{text}": expected a gate', remedy=f"write {GRAMMAR}, such as {_EXAMPLE}")
         metric, mode = found["metric"], found["mode"] or ""
         if metric not in METRICS:
             raise UsageError(f'--fail-if "{text}": there is no metric {metric!r}', remedy=did_you_mean(metric, METRICS))
@@ -69,12 +69,13 @@ class Gate:
         limit = float(found["number"])
         if not (limit > 0 and math.isfinite(limit)):
             raise UsageError(
-                f'--fail-if "{text}": a ratio is never {found["number"]}', remedy="a number above 0; 1 is equal"
+                f'--fail-if "{text}": a ratio is never {found["number"]}',
+                remedy="use a number above 0; 1 means equal to the baseline",
             )
         return cls(text.strip(), metric, found["operator"], limit, found["baseline"], found["workload"] or "", mode)
 
     def concerns(self, comparison: Comparison) -> bool:
-        """Whether a comparison is one that this gate is about."""
+        """Whether this gate applies to a comparison."""
         return (
             comparison.metric == self.metric
             and comparison.baseline == self.baseline
@@ -87,14 +88,14 @@ class Gate:
 
 
 def check_gate(gate: Gate, **measured: Collection[str]) -> None:
-    """Refuse a gate about what is not going to be measured: it would stay unproved.
+    """Refuse a gate that applies to nothing that will be measured: it would stay unproved.
 
     Args:
-        gate: as it was read.
-        measured: by `baseline`, `workload` and `mode`: the names of those that are.
+        gate: the gate.
+        measured: the names that will be measured, by `baseline`, `workload` and `mode`.
 
     Raises:
-        UsageError: it names another one.
+        UsageError: the gate names something else.
     """
     for word, known in measured.items():
         value = getattr(gate, word)
@@ -106,11 +107,11 @@ def check_gate(gate: Gate, **measured: Collection[str]) -> None:
 
 
 def evaluate(gate: Gate, comparisons: Iterable[Comparison], *, alpha: float = 0.01) -> GateResult:
-    """Hold a gate against the comparisons of a run; `alpha` is the level of each interval."""
-    everything = list(comparisons)
-    matching = [comparison for comparison in everything if gate.concerns(comparison)]
+    """Evaluate a gate on the comparisons of a run; the confidence level of each interval is 1 - `alpha`."""
+    compared = list(comparisons)
+    matching = [comparison for comparison in compared if gate.concerns(comparison)]
     if not matching:
-        return gate.result("unproved", _nothing(gate, everything))
+        return gate.result("unproved", _nothing(gate, compared))
     if failed := _beyond(gate, matching, alpha):
         return gate.result("failed", _listed(failed))
     if open_ended := [comparison for comparison in matching if not _decided(gate, comparison)]:
@@ -120,14 +121,14 @@ def evaluate(gate: Gate, comparisons: Iterable[Comparison], *, alpha: float = 0.
         for comparison in matching
         if comparison.ratio is not None and _BEYOND[gate.operator](comparison.ratio, gate.limit)
     ]
-    note = f"; beyond the limit, but not shown: {_listed(near)}" if near else ""
+    note = f"; ratio beyond the limit, but not its whole interval: {_listed(near)}" if near else ""
     at_once = f" (at a level of {alpha:g} for all of them together)" if len(matching) > 1 else ""
     return gate.result("passed", f"{len(matching)} comparisons{at_once}{note}")
 
 
 def _beyond(gate: Gate, matching: Sequence[Comparison], alpha: float) -> list[Comparison]:
-    """Those that are shown to be beyond the limit, by Holm's procedure."""
-    # Such as the limit that an interval's end must pass; an invalid comparison may have that end.
+    """Return the comparisons that are shown to be beyond the limit, by Holm's procedure."""
+    # An invalid comparison counts too if it has a bound on the side of the limit.
     beyond = _BEYOND[gate.operator]
     candidates = [
         comparison for comparison in matching
@@ -150,9 +151,9 @@ def _beyond(gate: Gate, matching: Sequence[Comparison], alpha: float) -> list[Co
 
 
 def _end(gate: Gate, comparison: Comparison, level: float | None) -> float | None:
-    """The end of the interval that must pass the limit, at this level; at that of the comparison if it is None.
+    """Return the end of the interval that must pass the limit, at this level; None: at the comparison's own level.
 
-    It never gets nearer to the ratio. None where the interval has no such end.
+    It is never nearer to the ratio than the comparison's own end. None if the interval has no such end.
     """
     lower = gate.operator.startswith(">")
     known = comparison.low if lower else comparison.high
@@ -163,9 +164,9 @@ def _end(gate: Gate, comparison: Comparison, level: float | None) -> float | Non
 
 
 def _decided(gate: Gate, comparison: Comparison) -> bool:
-    """Whether a comparison says something of the limit, given that it is not shown to be beyond it.
+    """Whether a comparison that is not shown to be beyond the limit proves that it is not.
 
-    An interval with one end does where all of it is on this side of the limit.
+    An interval with a single end does if all of it is on this side of the limit.
     """
     if None not in (comparison.low, comparison.high):
         return comparison.verdict != "invalid"
@@ -174,7 +175,7 @@ def _decided(gate: Gate, comparison: Comparison) -> bool:
 
 
 def _refuse(text: str) -> None:
-    """Tell a limit on an absolute number from a mistyped one."""
+    """Raise a specific error if the text is a limit on an absolute number rather than a mistyped gate."""
     found = _ABSOLUTE.fullmatch(text.strip())
     if found is not None and not re.search(r"\b(ratio|vs)\b", text):
         limit = "1.2" if found["operator"].startswith(">") else "0.8"
@@ -185,13 +186,13 @@ def _refuse(text: str) -> None:
         )
 
 
-def _nothing(gate: Gate, everything: Sequence[Comparison]) -> str:
-    """Why no comparison matches: the first word of the gate that none of them knows."""
-    if not everything:
+def _nothing(gate: Gate, compared: Sequence[Comparison]) -> str:
+    """Say why no comparison matches: the first word of the gate that matches none."""
+    if not compared:
         return "nothing was compared"
     for word, value in (("metric", gate.metric), ("baseline", gate.baseline), ("workload", gate.workload),
                         ("mode", gate.mode)):  # fmt: skip
-        known = sorted({str(getattr(comparison, word)) for comparison in everything})
+        known = sorted({str(getattr(comparison, word)) for comparison in compared})
         if value and value not in known:
             return f"nothing was compared with {word} {value}; {did_you_mean(value, known)}"
     return "nothing was compared with all of these together"

@@ -1,22 +1,22 @@
-"""Whether a candidate differs from the baseline, by how much, and how sure that is.
+"""Estimates by which ratio a candidate differs from the baseline, with a confidence interval.
 
-What is estimated: the geometric mean over blocks of candidate / baseline, that is exp(mean of the log-ratios). Both
-sides of a block ran one after the other, so whatever drifts slowly on the machine cancels in their ratio.
+The estimate is the geometric mean over blocks of candidate / baseline, that is exp(mean of the log-ratios). Both sides
+of a block run one after the other, so that slow drift of the machine cancels in their ratio.
 
 The interval is a bootstrap over blocks, studentized (bootstrap-t: Efron and Tibshirani, An Introduction to the
 Bootstrap, 1993, chapter 12.5; Davison and Hinkley, Bootstrap Methods and their Application, 1997, chapter 5.2.1),
 smoothed (Davison and Hinkley, chapter 3.4), and never narrower than Student's t interval. The simulation in
-docs/statistics.md says why:
+docs/statistics.md gives the reasons:
 
 - The plain percentile bootstrap, at a level of 99 %, misses the truth in 4 to 5 of 100 comparisons of ten blocks, and
   in 10 of 100 of five.
-- Two schedulers that behave alike could change places, so that their log-ratios are symmetric around 0. Student's
-  interval holds its level there, with heavy tails as well (Efron, Student's t-test under symmetry conditions, JASA 64,
-  1969), which bootstrap-t alone does not quite.
-- Where only one of both scatters, and to one side, Student's interval misses four to five times too often; bootstrap-t
+- If two schedulers behave alike, they are exchangeable, so that their log-ratios are symmetric around 0. Student's
+  interval then keeps its level, also with heavy tails (Efron, Student's t-test under symmetry conditions, JASA 64,
+  1969); bootstrap-t alone falls slightly short of it.
+- If only one side scatters, in one direction, Student's interval misses four to five times too often; bootstrap-t
   follows the skew, so that the wider of both misses two to three times too often.
-- Smoothing is for few blocks: without it, resamples that drew one value only, or nearly, make the interval of five
-  blocks endless.
+- Smoothing is for few blocks: without it, resamples that draw a single value, or nearly, make the interval of five
+  blocks unbounded.
 """
 
 from __future__ import annotations
@@ -41,40 +41,40 @@ METRICS: Mapping[str, tuple[Verdict, Verdict]] = {
     "p99": ("faster", "slower"),
     "cpu per pod": ("less", "more"),
 }
-"""What a ratio of candidate / baseline below 1 means, and one above; by metric, as bench.json names them."""
+"""The verdicts for a ratio of candidate / baseline below 1 and above 1, by metric as bench.json names it."""
 
 FEWEST_BLOCKS = 5
-"""Below this, an interval of 99 % says next to nothing: with three blocks Student's t is 10 standard errors wide."""
+"""With fewer, a 99 % interval is too wide to be useful: with three blocks, Student's t is 10 standard errors wide."""
 
 RECOMMENDED_BLOCKS = 10
-"""Finds a true difference of 20 % where rounds scatter by 5 %, one of 30 % where they scatter by 10 %, and one of 10 %
-where they scatter by 3 %, in at least 98 of 100 runs (docs/statistics.md)."""
+"""Detects in at least 98 of 100 runs a true difference of 10 % if rounds scatter by 3 %, of 20 % if they scatter by
+5 %, and of 30 % if they scatter by 10 % (docs/statistics.md)."""
 
 _RESAMPLES = 1999
-"""So that both ends of a 99 % interval are order statistics, the 10th: (resamples + 1) * alpha is whole, which is
-Davison and Hinkley's advice (chapter 2.4)."""
+"""Makes (resamples + 1) * alpha whole, as Davison and Hinkley advise (chapter 2.4): both ends of a 99 % interval are
+order statistics, the 10th."""
 
 _DRAWS = 50_000
-"""Most values that one call draws: it takes less than 0.1 s, however many blocks there are. From 26 blocks on that
-means fewer resamples; the mean of so many is nearly normal, as Student's interval takes it to be."""
+"""The largest number of values drawn in a call, so that it takes less than 0.1 s for any number of blocks. With 26
+blocks or more there are fewer resamples; the mean of so many blocks is nearly normal, as Student's interval assumes."""
 
 _FARTHEST = math.log(1000)
-"""An interval that ends a factor of 1000 away says nothing; it ends there, for the sake of finite numbers."""
+"""The farthest end of an interval, a factor of 1000: wider intervals say nothing, and numbers stay finite."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Difference:
-    """One comparison.
+    """The result of comparing a candidate with the baseline.
 
     Attributes:
-        ratio: candidate / baseline, the geometric mean over blocks; None where the verdict is `invalid`.
-        low: the interval's lower end, at the level 1 - alpha; None likewise, and where the ratio is "at most".
-        high: its upper end; None likewise, and where the ratio is "at least".
-        verdict: a difference only where the interval excludes 1 and the ratio is at least the minimum effect off 1.
+        ratio: candidate / baseline, the geometric mean over blocks; None if the verdict is `invalid`.
+        low: the interval's lower end, at the level 1 - alpha; None if invalid, or if the ratio is "at most".
+        high: its upper end; None if invalid, or if the ratio is "at least".
+        verdict: a difference only if the interval excludes 1 and the ratio is at least the minimum effect off 1.
         blocks: how many were compared.
-        reason: why no difference is shown, or why nothing could be; "" where one is.
+        reason: why no difference is shown, or why the comparison is invalid; "" if a difference is shown.
         ratios: of each of these blocks.
-        bound: "at least" or "at most" where something other than the two schedulers limited some rounds of one of them.
+        bound: "at least" or "at most" if something other than the schedulers limited some rounds on one side.
     """
 
     ratio: float | None
@@ -87,9 +87,10 @@ class Difference:
     bound: Literal["", "at least", "at most"] = ""
 
     def bounded(self, bound: Literal["at least", "at most"], reason: str, metric: str) -> Difference:
-        """The same where the true ratio is `bound` what was measured: only the other end of the interval stands.
+        """Return the difference if the true ratio is only known to be `bound` ("at least", ...) the measured ratio.
 
-        A difference to that side stays shown; everything else is `invalid`, for the `reason`.
+        The end of the interval on the open side is dropped. A difference to that side stays shown; any other verdict
+        becomes `invalid`, for the `reason`.
         """
         if self.ratio is None:
             return self
@@ -114,15 +115,15 @@ def compare(
     """Compare a candidate with the baseline.
 
     Args:
-        candidate: one value for each block, in any unit; None where its round was invalid.
-        baseline: likewise, of the same blocks. What is not positive and finite on both sides has no ratio: such a
-            block is left out, as an invalid one.
-        metric: one of METRICS: says which direction is faster.
-        steps: by how much each value of either side may be off, because it was counted in whole steps of a clock: the
-            interval is never narrower than that allows, however alike the blocks are.
-        alpha: how often, at most, a difference may be shown where there is none.
-        minimum_effect: the smallest difference worth a word, as a part of the baseline: 0.05 is 5 %.
-        seed: of the resampling; the same seed and values give the same answer.
+        candidate: a value for each block, in any unit; None if its round was invalid.
+        baseline: likewise, of the same blocks. A block whose values are not both positive and finite has no ratio, and
+            is left out like an invalid block.
+        metric: a key of METRICS; decides which direction is faster.
+        steps: the error of each value of either side, if it was counted in whole steps of a clock: the interval is
+            never narrower than these errors, however alike the blocks are.
+        alpha: the largest probability that a difference is shown although there is none.
+        minimum_effect: the smallest difference that is reported, as a fraction of the baseline: 0.05 is 5 %.
+        seed: of the resampling; the same seed and values give the same result.
     """
     below_1, above_1 = METRICS[metric]
     pairs = list(zip(candidate, baseline, *(steps or _exact(candidate)), strict=True))
@@ -149,7 +150,7 @@ def compare(
 
 
 def interval(ratios: Sequence[float], alpha: float, *, seed: int = 0) -> tuple[float, float]:
-    """Both ends of the interval for the geometric mean of ratios, at the level 1 - alpha."""
+    """Return both ends of the interval for the geometric mean of ratios, at the level 1 - alpha."""
     logs = list(map(math.log, ratios))
     centre, (below, above) = math.fsum(logs) / len(logs), _reach(logs, alpha, seed)
     return math.exp(centre - below), math.exp(centre + above)
@@ -160,9 +161,9 @@ def _exact(values: Sequence[object]) -> tuple[Sequence[float], Sequence[float]]:
 
 
 def _stepped(pairs: Sequence[tuple[float, float, float, float]]) -> float:
-    """By which factor the geometric mean may be off where each value may be off by its step, all to one side.
+    """Return the factor by which the geometric mean is off if every value is off by its step in the same direction.
 
-    Where blocks are alike, what the clock cut off is alike in all of them, so that it does not average out.
+    If blocks are alike, the clock truncates all of them alike, so that the error does not average out.
     """
     off = math.fsum(
         _FARTHEST if step >= ours or other >= theirs else math.log((1 + step / ours) / (1 - other / theirs))
@@ -176,7 +177,7 @@ def _comparable(value: float | None) -> TypeGuard[float]:
 
 
 def _reach(logs: Sequence[float], alpha: float, seed: int) -> tuple[float, float]:
-    """How far the interval reaches below and above the mean of the log-ratios."""
+    """Return how far the interval reaches below and above the mean of the log-ratios."""
     count = len(logs)
     centre = math.fsum(logs) / count
     rest = [value - centre for value in logs]
@@ -191,10 +192,10 @@ def _reach(logs: Sequence[float], alpha: float, seed: int) -> tuple[float, float
 
 
 def _studentized(rest: Sequence[float], error: float, seed: int) -> list[float]:
-    """(mean of a resample - mean) / standard error of the resample, for every resample of values whose mean is 0.
+    """Return (mean of a resample - mean) / standard error of the resample, for each resample of values with mean 0.
 
-    Every value drawn is moved by normal noise as wide as the standard error of the mean, which makes up for what a
-    resample's variance lacks on average, (n - 1) / n: together they vary as the values do.
+    Normal noise as wide as the standard error of the mean is added to every drawn value. A resample's variance is too
+    small by a factor of (n - 1) / n on average; with the noise, it matches the variance of the values.
     """
     count = len(rest)
     scaled = [value / error for value in rest]  # the quotient does not change, and the noise has width 1
@@ -209,8 +210,8 @@ def _studentized(rest: Sequence[float], error: float, seed: int) -> list[float]:
 
 @functools.lru_cache(maxsize=8)  # a run compares the same number of blocks dozens of times
 def _draws(count: int, seed: int) -> list[tuple[list[int], list[float]]]:
-    """For every resample: which values it draws, and by how many standard errors each is moved."""
-    chance = random.Random(seed)  # noqa: S311 - to be repeated, not a secret
+    """Return for each resample the indices of its values, and the noise of each in standard errors."""
+    chance = random.Random(seed)  # noqa: S311 - repeatable, not a secret
     places = range(count)
     return [
         (chance.choices(places, k=count), [chance.gauss(0, 1) for _ in places])

@@ -1,15 +1,15 @@
-"""Student's t distribution, as far as an interval needs it; the standard library has only the normal one."""
+"""Critical values of Student's t distribution; the standard library has only the normal distribution."""
 
 from __future__ import annotations
 
 import math
 
 _HALVINGS = 200
-"""Enough to reach the last digit of a float64 from any interval."""
+"""Bisections: enough to reach the precision of a float64 from any interval."""
 
 
 def critical(level: float, degrees: int) -> float:
-    """The t for which a variable with so many degrees of freedom lies within -t to t with probability `level`."""
+    """Return the t for which a variable with `degrees` of freedom lies between -t and t with probability `level`."""
     low, high = 0.0, math.pi / 2
     for _ in range(_HALVINGS):
         angle = (low + high) / 2

@@ -1,1 +1,1 @@
-"""What a round is measured by: processor time and memory, the scheduler's own metrics, the phases of a pod."""
+"""Measurements of a round: CPU time and memory, the scheduler's own metrics, the phases of a pod's latency."""

@@ -1,4 +1,4 @@
-"""What a round costs, what its scheduler says of it, and what else the machine was doing meanwhile."""
+"""Reads the gauges of a round: CPU and memory of processes, the scheduler's own metrics, and the machine's load."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from schedproof.foundation.processes.process_tree import named_below
 from schedproof.foundation.waiting import NotYet, wait_for
 
 _SERVERS = ("etcd", "kube-apiserver")
-"""Whose cost is of interest also where others have started them."""
+"""Processes that are measured even if schedproof did not start them, as on kind."""
 
 
 @dataclasses.dataclass(frozen=True)
 class GaugeReadings:
-    """From the creation of `Gauges` until they were read.
+    """The changes from the creation of `Gauges` until they were read.
 
-    `usage`: by the name of the process. `own`: of the candidate's kube-scheduler; None where it has none. `throttled`
-    and `noise` are sentences; empty: not so.
+    `usage`: by the name of the process. `own`: metrics of the candidate's kube-scheduler; None if it has none.
+    `throttled` and `noise`: sentences about what disturbed the round; "" if nothing did.
     """
 
     usage: Mapping[str, Usage]
@@ -37,10 +37,12 @@ class GaugeReadings:
 
 
 class Gauges:
-    """Begin with their creation; to be read before the contestant is halted, whose processes they look at.
+    """Measures from its creation until `read`, which must be called before the contestant is halted.
 
     Args:
-        since_start: whether what its scheduler counts is to be all since that has started, and not from now on.
+        stage: where the round runs.
+        contestant: whose processes are measured.
+        since_start: whether to take the scheduler's own metrics since it started, instead of from now on.
     """
 
     def __init__(self, stage: Stage, contestant: Contestant, *, since_start: bool) -> None:
@@ -67,7 +69,7 @@ class Gauges:
         return scheduler_metrics.fetch(self._scheduler.scheduler_port, self._token)
 
     def _own_since(self, bound: int) -> OwnMetrics | None:
-        """What the scheduler says of that many pods: it takes note of a binding after the watch has shown it."""
+        """Read the scheduler's metrics once they count `bound` pods: it counts a binding after the watch shows it."""
         newest: OwnMetrics | None = None
 
         def probe() -> None:
@@ -76,13 +78,13 @@ class Gauges:
             if newest is not None and newest.since(self._own_before).sli.count < bound:
                 raise NotYet
 
-        # Should it never say so, the cross-check will.
+        # If the count is never reached, the cross-check reports that.
         with contextlib.suppress(DeadlineExceededError):
             wait_for(probe, OWN_METRICS, what="kube-scheduler to count its bindings")
         return None if newest is None else newest.since(self._own_before)
 
     def read(self, bound: int) -> GaugeReadings:
-        """After so many pods were seen bound."""
+        """Read all gauges, after `bound` pods were seen bound."""
         load = self._machine.until(MachineSample.take(self._roots))
         usage = self._meter.read()
         own = self._own_since(bound)

@@ -1,7 +1,7 @@
-"""Where a pod's time goes, and what a candidate asks others for.
+"""Measures the phases of a pod's latency, and the requests of a candidate to Prometheus or of the scheduler to it.
 
-It is seen through taps, the audit log and the log of attempts. All of that takes time itself, so it is a pass of its
-own, and none of its durations is compared with an undisturbed one.
+The sources are taps, the audit log and kube-scheduler's log of attempts. They slow scheduling down, so this is a
+separate pass, and its durations are never compared with those of other rounds.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from schedproof.history.observations import ApiRequest
 from schedproof.recording.audit import AuditTail
 
 PHASES = ("create call", "queue", "decision", "bind", "seen on the watch")
-"""In the order of time. create call: the driver's request until it is answered. queue: from there to the beginning of
-the scheduling cycle. decision: to the moment when the apiserver has the Binding; it begins where the creation was
-answered for a candidate that does not log its cycles, which has no queue. bind: until the apiserver has answered that.
-seen on the watch: until the driver's watch shows the pod with its node."""
+"""In chronological order. create call: from the driver's request to the response. queue: until the scheduling cycle
+begins. decision: until the apiserver receives the Binding; for a candidate that does not log its cycles, there is no
+queue phase, and decision begins with the response to the create call. bind: until the apiserver has answered the
+Binding. seen on the watch: until the driver's watch shows the pod with its node."""
 
 _PODS = 100
 _ATTEMPT = re.compile(r'^I(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}).*"Attempting to schedule pod" pod="([^"]+)"')
@@ -41,10 +41,10 @@ _ATTEMPT = re.compile(r'^I(\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}).*"Attemptin
 
 @dataclasses.dataclass(frozen=True)
 class Trace:
-    """One tapped pass. `phases`: seconds of each pod, by phase. Counts and bytes are for a pod, on average.
+    """The result of a tapped pass. `phases`: seconds of each pod, by phase. Counts and bytes are means per pod.
 
-    `tapped` and `untapped`: seconds of a pod's mean latency in this pass, and in a round before it without taps and
-    without a log of attempts, on the same cluster: what looking costs.
+    `tapped` and `untapped`: mean latency of a pod in seconds, in this pass, and in an earlier round on the same cluster
+    without taps and without a log of attempts: the difference is the cost of tracing.
     """
 
     workload: str
@@ -76,14 +76,14 @@ class Trace:
 
 
 def trace(stage: Stage, name: str, candidate: Candidate, folder: Path) -> Trace:
-    """One round, one pod at a time, on a stage whose apiserver writes an audit log."""
+    """Trace a one-at-a-time round on a stage whose apiserver writes an audit log."""
     records: list[tuple[float, str, dict[str, Any]]] = []
 
     def record(kind: str, **fields: Any) -> None:
         records.append((time.monotonic(), kind, fields))
 
     assert stage.cluster.audit_log is not None
-    # Blocks that no other round has: names of pods are theirs.
+    # The two rounds have different blocks, because the names of their pods contain the block.
     looked_at = Order("one-at-a-time", 0, 0, 0, count=min(_PODS, stage.workload.pods))
     with contextlib.closing(Contestant(stage, name, candidate, folder / "untapped")) as contestant:
         untapped = measure(stage, contestant, dataclasses.replace(looked_at, block=1))
@@ -93,14 +93,14 @@ def trace(stage: Stage, name: str, candidate: Candidate, folder: Path) -> Trace:
         epoch = time.time() - time.monotonic()
         audit = AuditTail(stage.cluster.audit_log, epoch)
         undo.callback(audit.close)
-        one = measure(stage, contestant, looked_at)
+        tapped = measure(stage, contestant, looked_at)
         requests = list(audit.read_until(stage.cluster.api, set()))
         cycles = {}
         if contestant.attachment.scheduler_log is not None:
             with contestant.attachment.scheduler_log.open(errors="replace") as log:
                 cycles = attempts(log, datetime.datetime.now().year, epoch)
-        queries = [fields for moment, kind, fields in records if kind == "query" and moment >= one.began]
-        calls = [fields for moment, kind, fields in records if kind == "extender" and moment >= one.began]
+        queries = [fields for moment, kind, fields in records if kind == "query" and moment >= tapped.began]
+        calls = [fields for moment, kind, fields in records if kind == "extender" and moment >= tapped.began]
     bindings = {
         request.name: request
         for request in requests
@@ -108,21 +108,21 @@ def trace(stage: Stage, name: str, candidate: Candidate, folder: Path) -> Trace:
     }
     namespace = stage.workload.measured.namespace
     phases = phases_of(
-        one.bound,
+        tapped.bound,
         bindings,
-        {pod: cycles[f"{namespace}/{pod}"] for pod in (row.pod for row in one.bound) if f"{namespace}/{pod}" in cycles},
+        {row.pod: cycles[key] for row in tapped.bound if (key := f"{namespace}/{row.pod}") in cycles},
     )
-    count = len(one.bound) or 1
+    count = len(tapped.bound) or 1
     return Trace(
-        stage.workload.name, name, len(stage.node_names), len(one.bound), phases,
+        stage.workload.name, name, len(stage.node_names), len(tapped.bound), phases,
         _per_pod("queries", queries, count) if candidate.claims.network is not None else None,
         _per_pod("round_trips", calls, count) if isinstance(candidate.spec, ExtenderSpec) else None,
-        *(fmean(round_.latencies) if round_.latencies else 0.0 for round_ in (one, untapped)),
+        *(fmean(round_.latencies) if round_.latencies else 0.0 for round_ in (tapped, untapped)),
     )  # fmt: skip
 
 
 def attempts(log: Iterable[str], year: int, epoch: float) -> dict[str, float]:
-    """When the first scheduling cycle of each pod (`namespace/name`) began, on the clock whose zero is at `epoch`."""
+    """Return when each pod's (`namespace/name`) first scheduling cycle began, in seconds since `epoch` (Unix time)."""
     found: dict[str, float] = {}
     for line in log:
         if (match := _ATTEMPT.match(line)) is not None:
@@ -136,7 +136,7 @@ def attempts(log: Iterable[str], year: int, epoch: float) -> dict[str, float]:
 def phases_of(
     rows: Sequence[PodTimes], bindings: Mapping[str, ApiRequest], cycles: Mapping[str, float]
 ) -> dict[str, list[float]]:
-    """Seconds of each pod that was bound, by phase; no less than zero, where two clocks' readings cross."""
+    """Return the seconds of each bound pod, by phase; at least 0, even if the clocks of two sources disagree."""
     found: dict[str, list[float]] = {name: [] for name in PHASES}
     for row in rows:
         binding = bindings.get(row.pod)

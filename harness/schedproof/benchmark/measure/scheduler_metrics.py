@@ -1,26 +1,26 @@
-"""What kube-scheduler measured of itself, as a second opinion on what the harness measured.
+"""Reads kube-scheduler's own metrics, and cross-checks the harness's measurements with them.
 
-Read once before and once after a round, from the scheduler's own /metrics; what is compared are means, a sum over a
-count. Its buckets double from one to the next, so that percentiles say too little to be held against ours.
+They are read before and after a round, from the scheduler's /metrics; means are compared, a sum divided by a count.
+Percentiles are not, because the histograms' buckets double in width and are too coarse.
 
-What each covers (k8s.io/kubernetes v1.36.3, pkg/scheduler/schedule_one.go):
+What each metric covers (k8s.io/kubernetes v1.36.3, pkg/scheduler/schedule_one.go):
 
 - `scheduler_scheduling_attempt_duration_seconds`, by result: from the moment at which the pod was popped from the
   queue, through filter and score, to the end of the attempt. For `scheduled` that includes the binding: Permit, PreBind
-  and the apiserver's answer to the Binding (bindingCycle observes it once the bind plugins are done; PostBind is not in
-  it). For `unschedulable` and `error` it ends with the failure, preemption's PostFilter included.
+  and the apiserver's response to the Binding (bindingCycle observes it after the bind plugins, before PostBind). For
+  `unschedulable` and `error` it ends with the failure, including preemption's PostFilter.
 - `scheduler_scheduling_algorithm_duration_seconds`: from the same moment until a node is chosen or none is found, with
   PreFilter to Score, extenders, and PostFilter; without Reserve, Permit and the binding. Over all results.
 - `scheduler_pod_scheduling_sli_duration_seconds`: from the moment at which the pod first entered the active queue
-  (scheduling_queue.go: InitialAttemptTimestamp; a gated pod has none yet) to the answer to its Binding, with all
+  (scheduling_queue.go: InitialAttemptTimestamp; a gated pod has none yet) to the response to its Binding, with all
   attempts and the back-off in between. Only pods that were bound.
-- `scheduler_schedule_attempts_total`: attempts by result; the counts of the first, in a series of its own.
+- `scheduler_schedule_attempts_total`: attempts by result; the counts of the first metric as a separate series.
 - `rest_client_rate_limiter_duration_seconds` (client-go, rest/request.go): how long each request waited for the
-  client's own QPS limit before it was sent. Bindings, status updates and events alike: it does not say which.
+  client's own QPS limit before it was sent. It does not distinguish Bindings, status updates and events.
 
-/metrics is not open to all: the reader's identity needs `get` on the nonResourceURL `/metrics`, which the
+/metrics requires authorization: the reader's identity needs `get` on the nonResourceURL `/metrics`, which the
 ClusterRole `system:monitoring` grants (and `cluster-admin`, which the harness has); and the scheduler must be allowed
-to ask whose token that is (create tokenreviews and subjectaccessreviews), which `system:kube-scheduler` grants.
+to review tokens (create tokenreviews and subjectaccessreviews), which `system:kube-scheduler` grants.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect, exchange
 
 _SECONDS = 10.0
-"""For one answer: some thousand lines, on a busy machine."""
+"""Timeout of a response: some thousand lines, on a busy machine."""
 
 _TOLERANCE = 0.05
-"""Relative difference of two means that count as the same."""
+"""Relative difference up to which two means count as equal."""
 
 _MOST_WAITING = 0.05
-"""Seconds that requests wait in the client's rate limiter, per second of the round: as if one of them waited for a
-twentieth of it, the size of the smallest effect that a comparison shows."""
+"""Seconds that requests may wait in the client's rate limiter, per second of the round: a twentieth, as much as the
+smallest effect that a comparison shows."""
 
 _HALF = 0.5
-"""Of what the limit lets through: a client that it holds back makes as many requests as it allows."""
+"""Fraction of the requests that the limit allows: a throttled client makes nearly as many as allowed."""
 
 _START_UP = 200
-"""Requests that a scheduler has made at most when a round begins: lists, watches, and a pod to see that it works. So
-many tokens may be gone of its limiter's burst."""
+"""The most requests that a scheduler makes before a round: lists, watches, and a pod that shows that it works. As many
+tokens may be missing from its limiter's burst."""
 
 _LONG_WAIT = 0.05
-"""Seconds that a request waits on average, from which on client-go itself says that it was throttled
-(`longThrottleLatency` in rest/request.go)."""
+"""Mean wait of a request in seconds from which client-go itself logs throttling (`longThrottleLatency` in
+rest/request.go)."""
 
 _ATTEMPT = "scheduler_scheduling_attempt_duration_seconds"
 _ATTEMPTS = "scheduler_schedule_attempts_total"
@@ -65,14 +65,14 @@ _SCHEDULED = "scheduled"
 
 @dataclasses.dataclass(frozen=True)
 class Total:
-    """A histogram, without its buckets: seconds in all, and how many observations."""
+    """A histogram without its buckets: the sum in seconds, and the number of observations."""
 
     seconds: float = 0.0
     count: float = 0.0
 
     @property
     def mean(self) -> float | None:
-        """Seconds; None of nothing."""
+        """Mean in seconds; None without observations."""
         return self.seconds / self.count if self.count else None
 
     def __add__(self, other: Total) -> Total:
@@ -84,11 +84,11 @@ class Total:
 
 @dataclasses.dataclass(frozen=True)
 class OwnMetrics:
-    """Of a kube-scheduler, since it started or between two readings.
+    """Metrics of a kube-scheduler, since it started or between two readings.
 
     Attributes:
-        attempt: by result: `scheduled`, `unschedulable`, `error`.
-        attempts: attempts by result.
+        attempt: durations by result: `scheduled`, `unschedulable`, `error`.
+        attempts: number of attempts by result.
         sli: over the pods that were bound.
         algorithm: over all attempts.
         rate_limiter: over all requests to the apiserver.
@@ -101,7 +101,7 @@ class OwnMetrics:
     rate_limiter: Total = Total()
 
     def since(self, earlier: OwnMetrics) -> OwnMetrics:
-        """What was added after an earlier reading of the same process."""
+        """Return what was added since an earlier reading of the same process."""
         return OwnMetrics(
             {result: total - earlier.attempt.get(result, Total()) for result, total in self.attempt.items()},
             {result: count - earlier.attempts.get(result, 0.0) for result, count in self.attempts.items()},
@@ -109,7 +109,7 @@ class OwnMetrics:
         )  # fmt: skip
 
     def checked(self, check: CrossCheck) -> OwnMetricsCheck:
-        """As bench.json has it."""
+        """Return the metrics and the check as bench.json has them."""
         return OwnMetricsCheck(
             attempts=round(sum(self.attempts.values())),
             attempt_mean=self.attempt.get(_SCHEDULED, Total()).mean,
@@ -123,12 +123,12 @@ class OwnMetrics:
 
 
 NONE = OwnMetrics()
-"""Of a process that has only just started."""
+"""The metrics of a process that has just started."""
 
 
 @dataclasses.dataclass(frozen=True)
 class CrossCheck:
-    """Whether the two clocks agree within 5 %, or their difference has an `explanation`; else, how they disagree."""
+    """Whether scheduler and harness agree: within 5 %, or with an `explanation`, else how they differ."""
 
     measured_mean: float
     agrees: bool
@@ -136,27 +136,27 @@ class CrossCheck:
 
 
 def fetch(port: int, token: str, *, host: str = "127.0.0.1") -> OwnMetrics:
-    """Read /metrics of a kube-scheduler. It signs its own certificate, so nothing is verified: for loopback.
+    """Read /metrics of a kube-scheduler on the loopback interface. Its certificate is self-signed and not verified.
 
     Raises:
-        HostError: no answer, or a refusal; with what to grant.
+        HostError: no response, or a refusal; with the role to grant.
     """
     connection, headers = connect(f"https://{host}:{port}", _SECONDS), {"Authorization": f"Bearer {token}"}
     status, text = exchange(connection, "GET", "/metrics", headers=headers)
     if not status:
         raise HostError(
-            f"no answer from kube-scheduler's /metrics: {text}", remedy="check in its log whether it still runs"
+            f"no response from kube-scheduler's /metrics: {text}", remedy="check in its log whether it is still running"
         )
     if status != http.client.OK:
         raise HostError(
             f"kube-scheduler's /metrics: {status} {text.strip()[:300]}",
-            remedy="the identity needs the ClusterRole system:monitoring (get on the nonResourceURL /metrics)",
+            remedy="grant the identity the ClusterRole system:monitoring (get on the nonResourceURL /metrics)",
         )
     return parse(text)
 
 
 def parse(text: str) -> OwnMetrics:
-    """Read Prometheus' text format. A series that is not there is zero: it appears with its first observation."""
+    """Parse Prometheus' text format. A missing series is zero: it appears with its first observation."""
     from prometheus_client.parser import text_string_to_metric_families
 
     attempt: dict[str, Total] = {}
@@ -180,16 +180,16 @@ def parse(text: str) -> OwnMetrics:
 
 
 def throttled(metrics: OwnMetrics, seconds: float, limits: Mapping[str, float]) -> str:
-    """Why a client's own QPS limit, and not the scheduler, was measured in a round of so many seconds; "" if not.
+    """Say why the client's QPS limit, and not the scheduler, limited a round; "" if it did not.
 
-    Requests wait side by side, so that their waits may add up to more than the round. On a busy machine a request may
-    also wait for a processor while it is in the limiter; that is no throttling where the limit let all of them through.
+    Requests wait concurrently, so that their waits may add up to more than the round. On a busy machine a request may
+    also wait for a CPU while it is in the limiter; that is not throttling if the limit allows all of the requests.
 
     Args:
         metrics: of this round.
-        seconds: the round took.
-        limits: `qps` and `burst` of the scheduler's own client; empty where they are not known. A plugin may have made
-            a client of its own, with limits of its own: its waits are told by their length.
+        seconds: the duration of the round.
+        limits: `qps` and `burst` of the scheduler's client; empty if unknown. A plugin may have a client with limits of
+            its own; its throttling is recognised by long waits.
     """
     waited, count = metrics.rate_limiter.seconds, metrics.rate_limiter.count
     if waited <= _MOST_WAITING * seconds:
@@ -199,8 +199,8 @@ def throttled(metrics: OwnMetrics, seconds: float, limits: Mapping[str, float]) 
     if count <= let_through and waited < _LONG_WAIT * count:
         return ""
     return (
-        f"the scheduler's client was throttled: {count:.0f} requests waited {waited:.1f} s in all for its QPS limit, "
-        f"in a round of {seconds:.1f} s; raise clientConnection.qps and burst"
+        f"the scheduler's client was throttled: {count:.0f} requests waited {waited:.1f} s in total for its QPS limit, "
+        f"in a round of {seconds:.1f} s; raise clientConnection.qps and clientConnection.burst"
     )
 
 
@@ -212,34 +212,35 @@ def cross_check(
     leeway: float = 0.0,
     within: str = "",
 ) -> CrossCheck:
-    """Hold the harness's mean latency against the scheduler's own, from queue to binding (`sli`).
+    """Compare the harness's mean latency with the scheduler's own, from queue to binding (`sli`).
 
     Args:
-        own: over the round.
-        measured_mean: seconds until a binding was seen, over every pod that was bound: the scheduler's sum knows no
-            warm-up. One at a time, open-loop: since the create call was sent. In a drain: since the candidate was
+        own: the scheduler's metrics of the round.
+        measured_mean: mean seconds until a binding was seen, over all bound pods, because the scheduler's sum includes
+            the warm-up. One-at-a-time and open-loop: since the create request was sent. Drain: since the candidate was
             started.
         pods: how many the harness saw bound.
-        leeway: seconds, on average, that the scheduler's clock cannot know of. One at a time, open-loop: until it hears
-            of the pod, and until the harness hears of its binding. In a drain: until the first binding was seen, as
-            its start-up is on no clock of its own.
-        within: what that is, in words.
+        leeway: mean seconds that the scheduler cannot measure. One-at-a-time and open-loop: until the watch shows it
+            the pod, and until the watch shows the harness the binding. Drain: until the first binding was seen, because
+            the scheduler does not measure its own start-up.
+        within: the leeway in words, for the explanation.
     """
     own_mean = own.sli.mean
     if own_mean is None:
         return CrossCheck(measured_mean, agrees=False, explanation="the scheduler reports that it bound no pod")
     if pods is not None and own.sli.count != pods:
-        many = f"the scheduler reports that it bound {own.sli.count:.0f} pods, and {pods} were seen"
-        return CrossCheck(measured_mean, agrees=False, explanation=many)
+        counts = f"the scheduler reports that it bound {own.sli.count:.0f} pods, but {pods} were seen bound"
+        return CrossCheck(measured_mean, agrees=False, explanation=counts)
     if abs(measured_mean - own_mean) <= _TOLERANCE * own_mean:
         return CrossCheck(measured_mean, agrees=True)
-    here, there, apart, long = (
+    measured, reported, apart, allowed = (
         f"{seconds * 1000:.3g} ms" for seconds in (measured_mean, own_mean, abs(measured_mean - own_mean), leeway)
     )
-    means = f"{here} here, {there} on its own clock"
+    means = f"measured {measured}, the scheduler reports {reported}"
     if own_mean > measured_mean:
-        return CrossCheck(measured_mean, agrees=False, explanation=f"{means}, which starts later: one of them is wrong")
+        why = f"{means}, although its measurement starts later: one of the two is wrong"
+        return CrossCheck(measured_mean, agrees=False, explanation=why)
     if measured_mean - leeway > (1 + _TOLERANCE) * own_mean:
         return CrossCheck(measured_mean, agrees=False, explanation=f"{means}: {apart} per pod are unexplained")
-    why = f"{means}, which starts when the pod enters its queue: within {within}, which takes {long}"
+    why = f"{means}, from when the pod enters its queue: explained by {within}, {allowed}"
     return CrossCheck(measured_mean, agrees=True, explanation=why)

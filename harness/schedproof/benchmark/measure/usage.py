@@ -1,7 +1,7 @@
-"""CPU and memory of processes, and of the machine beneath them, from /proc.
+"""Reads CPU and memory of processes, and the load of the machine, from /proc.
 
-A candidate may fork workers, and our daemons run in a PID namespace of their own. Both are read from outside, in our
-own /proc, where every process of the sandbox shows under a pid of ours. proc(5) has the fields.
+A candidate may fork workers, and the cluster's daemons run in a separate PID namespace. Both are read in the harness's
+own /proc, where every process of the sandbox also has a pid. proc(5) describes the fields.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _MOST_OTHERS = 0.10
 
 @dataclasses.dataclass(frozen=True)
 class Usage:
-    """What a process and its descendants used.
+    """CPU and memory used by a process and its descendants.
 
     Attributes:
         cpu: seconds, user and system, of all threads.
-        peak: bytes: the most that was resident, summed over the processes; pages that they share count for each.
+        peak: bytes: the peak resident memory, summed over the processes; shared pages count for each process.
     """
 
     cpu: float
@@ -34,16 +34,16 @@ class Usage:
 
 
 class Meter:
-    """The usage of some processes from now on, such as during one round.
+    """Measures the usage of processes from its creation until `read`, such as during a round.
 
-    What ends takes its memory with it, and, unless its parent is of the same family, its CPU time: read before the
-    processes are stopped. What began and ended between creation and reading is in its parent's CPU time, if that waited
-    for it, and never in `peak`.
+    Read before the processes are stopped: the memory of an ended process is not counted, nor its CPU time unless its
+    parent is of the same family. A process that began and ended in between counts in its parent's CPU time, if the
+    parent waited for it, and never in `peak`.
 
     Args:
-        pids: by name, as our own /proc knows them (`host_pids`).
-        holders: those of them that only hold others together, as process 1 of a namespace does: their memory is no
-            cost of what they hold.
+        pids: by name, as in the harness's own /proc (`host_pids`).
+        holders: pids of processes that only start and reap others, such as process 1 of a namespace: their memory does
+            not count.
     """
 
     def __init__(self, pids: Mapping[str, int], holders: Iterable[int] = ()) -> None:
@@ -56,7 +56,7 @@ class Meter:
         self._start = {name: _cpu(pids, table) for name, pids in families.items()}
 
     def read(self) -> dict[str, Usage]:
-        """By name. A process that is gone has used nothing that could still be seen: it is left out."""
+        """Return the usage by name, without processes that have ended: theirs is no longer visible."""
         table = process_table()
         result = {}
         for name, pid in self._pids.items():
@@ -68,7 +68,7 @@ class Meter:
 
 @dataclasses.dataclass(frozen=True)
 class MachineSample:
-    """CPU seconds of the whole machine since it started, and of our processes, at a moment of the monotonic clock."""
+    """CPU seconds since boot of the machine, and of schedproof's processes (`ours`), at a moment (monotonic clock)."""
 
     moment: float
     cores: int
@@ -78,10 +78,10 @@ class MachineSample:
 
     @classmethod
     def take(cls, roots: Iterable[int] = ()) -> MachineSample:
-        """Now. Ours are this process, the `roots` (such as the first processes of kind's nodes), and all below them.
+        """Take a sample now. `ours` counts this process, the `roots` (such as PID 1 of kind's nodes) and descendants.
 
-        The sandbox's processes are below this one; what they use stays counted when they end, because process 1 of the
-        sandbox waits for them.
+        The sandbox's processes descend from this process; their usage stays counted when they end, because process 1 of
+        the sandbox waits for them.
         """
         table = process_table()
         ours = {pid for root in (os.getpid(), *roots) for pid in family(root, table)}
@@ -92,7 +92,7 @@ class MachineSample:
         return cls(time.monotonic(), cores, user + nice + system + irq + softirq, steal, _cpu(ours, table))
 
     def until(self, later: MachineSample) -> Load:
-        """What happened between this sample and a later one."""
+        """Return the load between this sample and a later sample."""
         return Load(
             later.moment - self.moment, later.cores, later.busy - self.busy, later.stolen - self.stolen,
             max(0.0, later.ours - self.ours),
@@ -101,14 +101,14 @@ class MachineSample:
 
 @dataclasses.dataclass(frozen=True)
 class Load:
-    """What a machine did in a stretch of time; all but `cores` in seconds.
+    """The load of a machine during an interval; all fields but `cores` in seconds.
 
     Attributes:
-        seconds: on the clock.
+        seconds: duration of the interval.
         cores: of the machine.
-        busy: CPU time that was used, by whomever, the kernel included.
-        stolen: CPU time that the machine wanted, and that its hypervisor gave to other machines.
-        ours: CPU time that our processes used.
+        busy: CPU time used by all processes and the kernel.
+        stolen: CPU time that the hypervisor gave to other machines although this machine needed it.
+        ours: CPU time used by schedproof's processes, as in `MachineSample.take`.
     """
 
     seconds: float
@@ -119,13 +119,13 @@ class Load:
 
 
 def noise(load: Load) -> str:
-    """Why what was measured meanwhile is not to be believed; "" if nothing speaks against it.
+    """Say why measurements during this load are unreliable; "" if they are reliable.
 
-    Stolen time of 5 % of the machine's CPU time: as much as the smallest effect that a comparison shows; it hits
-    every process. 10 % used by others: the kernel's own threads belong to no process of a run, and need about 1 %
-    under load (seen at 37,000 round trips per second on loopback), a desktop or an agent some percent; on two cores
-    10 % is a fifth of a core that the scheduler may have wanted. CPU time that a container's quota holds back is
-    not seen here.
+    The limit for stolen time is 5 % of the machine's CPU time, as much as the smallest effect that a comparison shows;
+    it affects every process. The limit for other processes is 10 %: the kernel's threads belong to no process of a run
+    and use about 1 % under load (seen at 37,000 round trips per second on loopback), a desktop or an agent some
+    percent; on two cores 10 % is a fifth of a core that the scheduler may have needed. CPU time that a container's
+    quota withholds is not visible here.
     """
     whole = load.seconds * load.cores
     if whole <= 0:
@@ -145,12 +145,12 @@ def _cpu(pids: Iterable[int], table: ProcessTable) -> float:
 
 
 def _peak(pid: int) -> int:
-    """Bytes; VmHWM. A zombie has none."""
+    """Return the peak resident memory in bytes (VmHWM); 0 for a zombie."""
     return int(_status(pid).get("VmHWM", "0 kB").split()[0]) * 1024
 
 
 def _forget_peak(pid: int) -> None:
-    """Let VmHWM start over from what is resident now (proc(5), clear_refs, 5), or stay, where that is not allowed."""
+    """Reset VmHWM to the current resident size (proc(5), clear_refs, 5); do nothing if that is not allowed."""
     try:
         (_PROC / str(pid) / "clear_refs").write_text("5")
     except OSError:

@@ -1,1 +1,1 @@
-"""What is scheduled in a benchmark, as data: read from our own files, or from upstream's scheduler_perf."""
+"""Workloads of benchmarks as data: read from schedproof's own files, or from upstream's scheduler_perf."""

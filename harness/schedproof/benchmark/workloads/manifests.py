@@ -1,6 +1,6 @@
-"""What a manifest in a workload must be, and what the harness leaves to no one else.
+"""Checks the manifests in a workload, and refuses fields that the harness sets itself.
 
-Both our own files and upstream's templates go through here, so that there is one form to create and to judge.
+Both schedproof's workloads and upstream's templates are checked here, so that later code handles a single form.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from schedproof.oracle.resources import needed
 
 
 class ManifestError(ValueError):
-    """A manifest that cannot be taken. `fix` says what to do about it."""
+    """An invalid manifest. `fix` says what to do about it."""
 
     def __init__(self, message: str, fix: str) -> None:
         super().__init__(message)
@@ -21,18 +21,18 @@ class ManifestError(ValueError):
 
 
 def pod_template(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A Pod without a name, a namespace, a scheduler and a node: those are the harness' to give."""
+    """Check a Pod template. It has no name, namespace, scheduler or node: the harness sets these."""
     _is_a(manifest, "Pod")
     metadata, spec = _mapping(manifest, "metadata"), _mapping(manifest, "spec")
     for field, found in (("metadata.name", metadata.get("name")), ("metadata.namespace", metadata.get("namespace"))):
         if found:
-            raise ManifestError(f"{field} is given, but many pods are made from this template", "leave it out")
+            raise ManifestError(f"{field} is set, but many pods are created from this template", "leave it out")
     for field in ("schedulerName", "nodeName"):
         if spec.get(field):
-            raise ManifestError(f"spec.{field} is given, but the harness sets it", "leave it out")
+            raise ManifestError(f"spec.{field} is set, but the harness sets it itself", "leave it out")
     if spec.get("priority") is not None:
         raise ManifestError(
-            "spec.priority is given, which the apiserver refuses where it does not follow from a class",
+            "spec.priority is set, which the apiserver refuses unless it follows from a PriorityClass",
             "create a PriorityClass with createObjects, and name it in spec.priorityClassName",
         )
     if not spec.get("containers"):
@@ -45,9 +45,9 @@ def pod_template(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def node_template(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """A Node; what it can allocate is its capacity, unless said otherwise, as the API has it (SetDefaults_NodeStatus).
+    """Check a Node template. `allocatable` defaults to `capacity`, as in the API (SetDefaults_NodeStatus).
 
-    It is Ready, unless its conditions say otherwise.
+    The node is Ready unless its conditions say otherwise.
     """
     _is_a(manifest, "Node")
     metadata, status = _mapping(manifest, "metadata"), _mapping(manifest, "status")
@@ -75,7 +75,7 @@ def node_template(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def other_object(manifest: Mapping[str, Any], *, named: bool = True) -> dict[str, Any]:
-    """Any object; unless not `named`, with the name that it will have."""
+    """Check an object of any other kind; it must have a name if `named`, and none otherwise."""
     for field in ("apiVersion", "kind"):
         if not isinstance(manifest.get(field), str) or not manifest[field]:
             raise ManifestError(f"it has no {field}", "write the object as for kubectl apply")
@@ -83,7 +83,7 @@ def other_object(manifest: Mapping[str, Any], *, named: bool = True) -> dict[str
     if named and not metadata.get("name"):
         raise ManifestError("it has no metadata.name", "write the object as for kubectl apply")
     if not named and metadata.get("name"):
-        raise ManifestError("metadata.name is given, but many objects are made from this template", "leave it out")
+        raise ManifestError("metadata.name is set, but many objects are created from this template", "leave it out")
     return {**manifest, "metadata": metadata}
 
 
@@ -96,5 +96,5 @@ def _is_a(manifest: Mapping[str, Any], kind: str) -> None:
 def _mapping(manifest: Mapping[str, Any], field: str) -> dict[str, Any]:
     found = manifest.get(field) or {}
     if not isinstance(found, dict):
-        raise ManifestError(f"{field} is not a mapping", f"{field}: {{...}}")
+        raise ManifestError(f"expected a mapping in {field}", f"{field}: {{...}}")
     return found

@@ -1,7 +1,7 @@
-"""The steps of a workload, as those of upstream's scheduler_perf (test/integration/scheduler_perf/operations.go).
+"""Operations of a workload, like those of upstream's scheduler_perf (test/integration/scheduler_perf/operations.go).
 
-Manifests are JSON-able mappings as the API takes them. They bear no name, as many objects are made of one; only
-a single node's may.
+Manifests are JSON-able mappings as the API accepts them. They have no name, because many objects are created from each;
+only the template of a single node, and those of CreateObjects, may have a name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ CHURN_MODES: tuple[ChurnMode, ...] = get_args(ChurnMode)
 
 @dataclasses.dataclass(frozen=True)
 class CreateNodes:
-    """`count` nodes of one template; each key of `labels` gets its values in turn, node by node."""
+    """Create `count` nodes from a template; each key of `labels` takes its values in turn, node by node."""
 
     count: int
     template: Manifest
@@ -27,7 +27,7 @@ class CreateNodes:
 
 @dataclasses.dataclass(frozen=True)
 class CreateNamespaces:
-    """The namespaces `prefix-0` to `prefix-(count - 1)`, with these labels."""
+    """Create the namespaces `prefix-0` to `prefix-(count - 1)`, with these labels."""
 
     prefix: str
     count: int
@@ -40,11 +40,11 @@ class CreateNamespaces:
 
 @dataclasses.dataclass(frozen=True)
 class CreatePods:
-    """`count` pods in `namespace`: pod n is made of `templates[n % len(templates)]`.
+    """Create `count` pods in `namespace`: pod n is made from `templates[n % len(templates)]`.
 
-    The templates name no scheduler: the harness does. `wait` is whether all of them are to be bound before
-    the next operation. Those `measured` are what a round is about; there is exactly one such operation.
-    `burst`, with open-loop arrivals, is how many of them arrive at the same moment.
+    The templates have no schedulerName: the harness sets it. `wait`: whether all of the pods must be bound before the
+    next operation. `measured`: whether a round measures these pods; exactly one operation has it. `burst`: how many
+    pods arrive at the same moment, with open-loop arrivals.
     """
 
     count: int
@@ -55,24 +55,24 @@ class CreatePods:
     burst: int = 1
 
     def template(self, n: int) -> Manifest:
-        """Of pod `n`, counted from 0."""
+        """Return the template of pod `n`, counted from 0."""
         return self.templates[n % len(self.templates)]
 
 
 @dataclasses.dataclass(frozen=True)
 class CreateObjects:
-    """Other objects, complete with their names, such as a PriorityClass."""
+    """Create other objects, complete with their names, such as a PriorityClass."""
 
     manifests: tuple[Manifest, ...]
 
 
 @dataclasses.dataclass(frozen=True)
 class Churn:
-    """Objects that come, and in `recreate` go, while pods are measured (operations.go, churnOp).
+    """Create, and with `recreate` also delete, objects while pods are measured (operations.go, churnOp).
 
-    Every `interval` seconds: `create` makes one of each template, `number` times at most (0: without end);
-    `recreate` makes one of each until there are `number` of each, then deletes them one by one, and starts over.
-    They are the candidate's: pods among them bear its schedulerName.
+    Every `interval` seconds, `create` creates an object of each template, at most `number` times (0: without end);
+    `recreate` does so until there are `number` of each, then deletes them one by one, and starts over. Pods among them
+    have the candidate's schedulerName.
     """
 
     mode: ChurnMode
@@ -84,33 +84,33 @@ class Churn:
 
 @dataclasses.dataclass(frozen=True)
 class Barrier:
-    """Until all pods that were created before are bound."""
+    """Wait until all pods created so far are bound."""
 
 
 @dataclasses.dataclass(frozen=True)
 class DeletePods:
-    """All pods in `namespace`, until they are gone."""
+    """Delete all pods in `namespace`, and wait until they are gone."""
 
     namespace: str
 
 
 @dataclasses.dataclass(frozen=True)
 class ReadingsPattern:
-    """What Prometheus tells about the nodes' traffic; without these there are no readings at all.
+    """The nodes' traffic in Prometheus; a workload without this operation has no readings.
 
-    `all`: `rate` bytes per second on each node. `distinct`: the quietest has `rate`, the next twice that, and so
-    on, in an order that is not that of their names.
+    `all`: `rate` bytes per second on each node. `distinct`: the quietest node has `rate`, the next node twice that, and
+    so on, in an order that differs from that of their names.
     """
 
     rule: Literal["all", "distinct"]
     rate: float
 
     def of(self, nodes: Sequence[str], *, seed: int = 0) -> dict[str, float]:
-        """Bytes per second by node; `seed` chooses the order."""
+        """Return bytes per second by node; `seed` determines the order."""
         if self.rule == "all":
             return dict.fromkeys(nodes, self.rate)
         ranks = list(range(1, len(nodes) + 1))
-        random.Random(seed).shuffle(ranks)  # noqa: S311 - an order to be repeated, not a secret
+        random.Random(seed).shuffle(ranks)  # noqa: S311 - a repeatable order, not a secret
         return {node: rank * self.rate for node, rank in zip(nodes, ranks, strict=True)}
 
 

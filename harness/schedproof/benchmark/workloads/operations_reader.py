@@ -1,4 +1,4 @@
-"""Reads one operation of a workload: `- createPods: {count: "{pods}", measured: true, template: {...}}`."""
+"""Reads an operation of a workload, such as `- createPods: {count: "{pods}", measured: true, template: {...}}`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMESPACE = matching(
 
 
 def read_operation(field: Field, parameters: Mapping[str, int]) -> Operation | None:
-    """The operation, its counts filled in; None where it is none, which has then been noted."""
+    """Read an operation, with its counts filled in; None if it is invalid, after adding the problem."""
     readers: dict[str, Callable[[Field, Mapping[str, int]], Operation]] = {
         "createNodes": _nodes,
         "createNamespaces": _namespaces,
@@ -41,18 +41,18 @@ def read_operation(field: Field, parameters: Mapping[str, int]) -> Operation | N
         "deletePods": _delete,
         "readings": _readings,
     }
-    given = field.section(*readers)
-    known = [name for name in readers if given.named(name)]
-    if not given.sound:
+    section = field.section(*readers)
+    known = [name for name in readers if section.named(name)]
+    if not section.sound:
         return None
     if len(known) != 1:
         field.complain(
             "wrong-number",
-            f"{len(known) or 'no'} operations in one item",
-            "write each as its own item, with its own dash",
+            f"expected one operation in an item, found {len(known) or 'none'}",
+            "write each operation as its own item, with its own dash",
         )
         return None
-    return readers[known[0]](given[known[0]], parameters)
+    return readers[known[0]](section[known[0]], parameters)
 
 
 def _nodes(field: Field, parameters: Mapping[str, int]) -> Operation:
@@ -118,7 +118,7 @@ def _churn(field: Field, parameters: Mapping[str, int]) -> Operation:
 
 def _barrier(field: Field, _: Mapping[str, int]) -> Operation:
     if field.value.data not in ({}, None):
-        field.complain("wrong-type", "it has no fields", "write `- barrier: {}`")
+        field.complain("wrong-type", "expected no fields", "write `- barrier: {}`")
     return Barrier()
 
 
@@ -135,7 +135,7 @@ def _readings(field: Field, _: Mapping[str, int]) -> Operation:
         if section.sound and rate <= 0:
             section["distinct"].complain(
                 "contradiction",
-                "expected more than 0: otherwise all readings are the same",
+                "expected a number above 0: otherwise all readings are equal",
                 "such as 1000000 bytes per second",
             )
         return ReadingsPattern("distinct", rate)
@@ -143,7 +143,7 @@ def _readings(field: Field, _: Mapping[str, int]) -> Operation:
 
 
 def _count(field: Field, parameters: Mapping[str, int], *, least: int = 0) -> int:
-    """A number, or the name of a parameter in braces."""
+    """Read a number, or the value of the parameter that is named in braces."""
     data = field.value.data
     if isinstance(data, str) and (braced := re.fullmatch(r"\{(.*)\}", data)):
         name = braced[1]
@@ -169,7 +169,7 @@ def _namespace(section: Section, default: str) -> str:
 
 def _templates(section: Section, check: Callable[[Any], Manifest]) -> tuple[Manifest, ...]:
     if "template" in section and "templates" in section:
-        section["templates"].complain("contradiction", "given beside template", "keep one of the two")
+        section["templates"].complain("contradiction", "not allowed together with template", "keep one of the two")
     if "templates" in section:
         return tuple(_manifest(item, check) for item in section["templates"].items("{apiVersion: v1, kind: Pod, ...}"))
     return (_manifest(section["template"], check),)
@@ -178,7 +178,7 @@ def _templates(section: Section, check: Callable[[Any], Manifest]) -> tuple[Mani
 def _manifest(field: Field, check: Callable[[Any], Manifest]) -> Manifest:
     plain = field.plain_mapping("{apiVersion: v1, ...}")
     if not isinstance(field.value.data, dict):
-        return plain  # that it is none has been said
+        return plain  # plain_mapping has added the problem
     try:
         return check(plain)
     except ManifestError as error:

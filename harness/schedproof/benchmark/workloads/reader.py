@@ -26,18 +26,18 @@ _LARGEST = 1_000_000
 
 
 def shipped_workloads() -> list[str]:
-    """The workloads in fixtures/workloads: `basic`, `network-aware` and so on."""
+    """Return the names of the workloads in fixtures/workloads: `basic`, `network-aware` and so on."""
     return sorted(file.stem for file in content("fixtures", "workloads").glob("*.yaml"))
 
 
 def load_workload(path_or_name: str | Path, *, parameters: Mapping[str, int] = _NONE) -> Workload:
-    """A file, or the name of a shipped workload, in this order.
+    """Load a workload from a file, or by the name of a shipped workload; a file takes precedence.
 
-    `parameters` take the place of the file's own defaults, such as `{"nodes": 5000}`.
+    `parameters` override the file's defaults, such as `{"nodes": 5000}`.
 
     Raises:
-        UsageError: neither of these; the workload has no such parameter; or the file is not right (then with
-            everything that is wrong, each with its line).
+        UsageError: there is no such file or workload; the workload has no such parameter; or the file is invalid (then
+            with all problems, each with its line).
     """
     text = str(path_or_name)
     path, source = Path(text), text
@@ -57,7 +57,7 @@ def load_workload(path_or_name: str | Path, *, parameters: Mapping[str, int] = _
     return workload
 
 
-def _workload(document: Field, source: str, given: Mapping[str, int]) -> Workload:
+def _workload(document: Field, source: str, chosen: Mapping[str, int]) -> Workload:
     top = document.section("apiVersion", "kind", "metadata", "spec")
     top["apiVersion"].choice((API_VERSION,))
     top["kind"].choice(("Workload",))
@@ -65,13 +65,15 @@ def _workload(document: Field, source: str, given: Mapping[str, int]) -> Workloa
     spec = top["spec"].section("description", "parameters", "operations")
     description = " ".join(spec["description"].text("what it stresses").split())
     defaults = _parameters(spec["parameters"]) if "parameters" in spec else {}
-    values = defaults | _chosen(given, defaults, source)
+    values = defaults | _chosen(chosen, defaults, source)
     listed = spec["operations"].items("createNodes: {...}")
     operations = tuple(
         operation for field in listed if (operation := read_operation(field, values)) is not None
     )  # fmt: skip
     if spec.sound and (problem := disorder(operations)):
-        spec["operations"].complain("contradiction", problem, "docs/workloads.md says what a workload consists of")
+        spec["operations"].complain(
+            "contradiction", problem, "docs/workloads.md describes the operations of a workload"
+        )
     return Workload(name, description, source, operations)
 
 
@@ -81,8 +83,8 @@ def _parameters(field: Field) -> dict[str, int]:
     }
 
 
-def _chosen(given: Mapping[str, int], defaults: Mapping[str, int], source: str) -> dict[str, int]:
-    for name, value in given.items():
+def _chosen(chosen: Mapping[str, int], defaults: Mapping[str, int], source: str) -> dict[str, int]:
+    for name, value in chosen.items():
         if name not in defaults:
             raise UsageError(
                 f"{source}: the workload has no parameter {name!r}", remedy=did_you_mean(name, list(defaults))
@@ -91,4 +93,4 @@ def _chosen(given: Mapping[str, int], defaults: Mapping[str, int], source: str) 
             raise UsageError(
                 f"{source}: the parameter {name} is {value}, expected 0 to {_LARGEST}", remedy=f"such as {name}=500"
             )
-    return dict(given)
+    return dict(chosen)

@@ -1,9 +1,9 @@
-"""Reads upstream's benchmarks, so that results have upstream's names.
+"""Imports upstream's benchmarks as workloads, under upstream's names.
 
 Upstream is test/integration/scheduler_perf of kubernetes/kubernetes; a performance-config.yaml is a list of test
 cases (scheduler_perf.go, testCase), each with a template of operations and with workloads that fill in its
-parameters. One of them, `SchedulingBasic/500Nodes`, is one Workload here. A case that does not fit is refused, with
-everything that stands in its way; docs/workloads.md has the list.
+parameters. Each pair, such as `SchedulingBasic/500Nodes`, becomes a Workload here. A case that cannot be expressed is
+refused, with all operations and fields that are not supported; docs/workloads.md lists them.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ _DEFAULTS: Final = {
 
 
 class SchedulerPerf:
-    """The cases of a performance-config.yaml, or of that in a folder.
+    """The cases of a performance-config.yaml, given by its path or its folder.
 
     Raises:
-        UsageError: it is no such file.
+        UsageError: the file is missing or invalid.
     """
 
     def __init__(self, path: Path) -> None:
@@ -58,14 +58,14 @@ class SchedulerPerf:
 
     @property
     def names(self) -> list[str]:
-        """Such as `SchedulingBasic/500Nodes`, in the order of the file. Those that are refused are among them."""
+        """Names such as `SchedulingBasic/500Nodes`, in the order of the file, including cases that are refused."""
         return list(self._cases)
 
     def workload(self, name: str) -> Workload:
-        """The case of this name, as upstream runs it.
+        """Return the case of this name, as upstream runs it.
 
         Raises:
-            UsageError: there is no such case; or it cannot be expressed, with the operations and fields that cannot be.
+            UsageError: there is no such case; or it cannot be expressed, with the unsupported operations and fields.
         """
         if name not in self._cases:
             raise UsageError(f"{self.file}: there is no case {name!r}", remedy=did_you_mean(name, self.names))
@@ -77,12 +77,12 @@ class SchedulerPerf:
 
 
 def cases(path: Path) -> list[str]:
-    """The names of the cases in a file, or a folder; see `SchedulerPerf`."""
+    """Return the names of the cases in a file or folder; see `SchedulerPerf`."""
     return SchedulerPerf(path).names
 
 
 def import_case(path: Path, name: str) -> Workload:
-    """One case of a file, or a folder; see `SchedulerPerf`."""
+    """Import a case of a file or folder; see `SchedulerPerf`."""
     return SchedulerPerf(path).workload(name)
 
 
@@ -96,7 +96,7 @@ def _cases(file: Path, problems: list[Problem]) -> Iterator[tuple[str, Field, Fi
 
 
 def _workload(name: str, test_case: Field, workload: Field, file: Path, problems: list[Problem]) -> Workload:
-    # The paths of what is wrong begin with the case, as upstream names it, instead of its number in the list.
+    # The paths of problems begin with upstream's name of the case, instead of its number in the list.
     case = Field(problems, f"{name}: testCase", test_case.value.place, test_case.value).section(*_TEST_CASE)
     own = Field(problems, f"{name}: workload", workload.value.place, workload.value).section(*_WORKLOAD)
     if "schedulerConfigPath" in case:
@@ -118,21 +118,23 @@ def _workload(name: str, test_case: Field, workload: Field, file: Path, problems
 
 
 def _gates(case: Section, own: Section) -> dict[str, bool]:
-    """What upstream's run of it has set differently from Kubernetes' own defaults.
+    """Return the feature gates that upstream sets differently from Kubernetes' defaults.
 
-    The workload's gates go before those of its test case. Opportunistic batching is off unless a case asks for it
-    (scheduler_perf.go, setupTestCase).
+    The workload's gates take precedence over those of its test case. Opportunistic batching is off unless a case
+    enables it (scheduler_perf.go, setupTestCase).
     """
     gates: dict[str, bool] = {"OpportunisticBatching": False}
     for section in (case, own):
-        given = section["featureGates"].entries("{SchedulerAsyncAPICalls: true}") if "featureGates" in section else {}
-        gates |= {gate: value.flag() for gate, value in given.items()}
+        own_gates = (
+            section["featureGates"].entries("{SchedulerAsyncAPICalls: true}") if "featureGates" in section else {}
+        )
+        gates |= {gate: value.flag() for gate, value in own_gates.items()}
     for gate, value in gates.items():
         if _LOCKED.get(gate, value) != value:
             (own if "featureGates" in own else case)["featureGates"].complain(
                 "not-supported",
                 f"{gate}: {str(value).lower()} is not possible: Kubernetes 1.36 has locked it (upstream emulates 1.33)",
-                "take the case of this size that leaves the gate alone, where there is one",
+                "use a case of this size that does not set the gate, if there is one",
             )
     return {gate: value for gate, value in gates.items() if {**_DEFAULTS, **_LOCKED}.get(gate) != value}
 
@@ -142,11 +144,11 @@ def _threshold(case: Section, own: Section) -> float | None:
         if name in section and section[name].plain_mapping("{name: SchedulingThroughput}").get("name") != (
             "SchedulingThroughput"
         ):
-            section[name].complain("not-supported", "only thresholds of the throughput are understood", ELSEWHERE)
+            section[name].complain("not-supported", "only thresholds of the throughput are supported", ELSEWHERE)
     if "threshold" not in own:
         return None
     if isinstance(own["threshold"].value.data, dict):
-        own["threshold"].complain("not-supported", "thresholds by topic are not understood", ELSEWHERE)
+        own["threshold"].complain("not-supported", "thresholds by topic are not supported", ELSEWHERE)
         return None
     return float(own["threshold"].number("270"))
 
@@ -156,7 +158,7 @@ def _labels(section: Section) -> tuple[str, ...]:
 
 
 def _source(file: Path) -> str:
-    """The path from Kubernetes' own root where it shows: what is before it says nothing to others."""
+    """Return the path from the root of Kubernetes' sources if the path shows it: the rest is specific to a machine."""
     parts: list[Any] = list(file.parts)
     roots = [n for n, part in enumerate(parts) if part.startswith("kubernetes@")]
     return "/".join(parts[roots[-1] :]) if roots else str(file)

@@ -1,4 +1,4 @@
-"""The operations of an upstream test case (test/integration/scheduler_perf/operations.go), and what of them we have."""
+"""Converts the operations of an upstream test case (test/integration/scheduler_perf/operations.go)."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ ELSEWHERE = "run this case with upstream's own scheduler_perf; docs/workloads.md
 
 _MOST = 1_000_000
 _REFUSED: Final = {
-    "allocResourceClaims": "dynamic resource allocation is not set up here",
-    "createResourceClaims": "dynamic resource allocation is not set up here",
-    "createResourceDriver": "dynamic resource allocation is not set up here",
-    "updateAny": "objects that are updated while pods are measured are not understood",
+    "allocResourceClaims": "dynamic resource allocation is not supported",
+    "createResourceClaims": "dynamic resource allocation is not supported",
+    "createResourceDriver": "dynamic resource allocation is not supported",
+    "updateAny": "updating objects while pods are measured is not supported",
     "sleep": "a pause does not prove that anything has happened",
     "startCollectingMetrics": "pods of several operations cannot be measured together",
     "stopCollectingMetrics": "pods of several operations cannot be measured together",
 }
-_PENDING = "pods that stay pending are not part of a set-up here"
+_PENDING = "initial pods that stay pending are not supported"
 _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
     "createNodes": ("count", "countParam", "nodeTemplatePath", "nodeAllocatableStrategy", "labelNodePrepareStrategy",
                     "uniqueNodeLabelStrategy"),
@@ -53,17 +53,17 @@ _FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
 
 @dataclasses.dataclass(frozen=True)
 class Scope:
-    """What an operation is read in: the case's name and parameters, and the folder that paths start from."""
+    """The context of an operation: the case's name and parameters, and the folder that paths are relative to."""
 
     case: str
     folder: Path
     params: Mapping[str, Field]
     default_template: Field
-    """The path of what createPods takes where it names no template; there may be none."""
+    """The path of createPods' default template; may be absent."""
 
 
 def read_operations(listed: Field, scope: Scope, problems: list[Problem]) -> tuple[Operation, ...]:
-    """The operations, and before them the priority classes that their pods need."""
+    """Read the operations, preceded by the PriorityClasses that their pods need."""
     reader = _Reader(scope, problems)
     operations = [step for n, item in enumerate(listed.items("- opcode: createNodes")) for step in reader.read(item, n)]
     reader.check_waits()
@@ -72,7 +72,7 @@ def read_operations(listed: Field, scope: Scope, problems: list[Problem]) -> tup
         if f'"${name}"' not in used:
             param.complain(
                 "not-supported",
-                "no operation uses it: it is for Go code that upstream runs beside this case",
+                "no operation uses this parameter: it is for Go code that upstream runs together with this case",
                 ELSEWHERE,
             )
     return (*reader.templates.priority_classes(), *operations)
@@ -85,7 +85,7 @@ class _Reader:
         self._unawaited: list[Field] = []
 
     def read(self, item: Field, number: int) -> list[Operation]:
-        """The operations that one of upstream's stands for; none where it is refused, which has then been noted."""
+        """Convert an upstream operation; returns an empty list if it is refused, after adding the problem."""
         opcode = item.entries("{opcode: createNodes}").get("opcode", item)
         name = str(opcode.value.data)
         field = Field(self._problems, f"{self._scope.case}: {name}", item.value.place, item.value)
@@ -96,7 +96,7 @@ class _Reader:
             opcode.choice((*_FIELDS, *_REFUSED))
             return []
         section = field.section("opcode", *_FIELDS[name])
-        # The namespace is that which upstream gives where none is named (executor.go).
+        # Upstream's default namespace (executor.go).
         default = f"namespace-{number}"
         match name:
             case "createNodes":
@@ -117,7 +117,7 @@ class _Reader:
                 return [self._delete(section)]
 
     def check_waits(self) -> None:
-        """What is left pending must be bound, by a barrier, before pods are measured."""
+        """Refuse pods that no barrier waits for before pods are measured."""
         for field in self._unawaited:
             field.complain("not-supported", _PENDING, ELSEWHERE)
 
@@ -142,11 +142,11 @@ class _Reader:
     def _pods(self, section: Section, namespace: str) -> CreatePods:
         _refuse(
             section, "persistentVolumeTemplatePath", "persistentVolumeClaimTemplatePath",
-            why="volumes and claims cannot be made for each pod",
+            why="creating volumes and claims for each pod is not supported",
         )  # fmt: skip
         _refuse(
             section, "steadyState", "steadyStateParam", "duration", "durationParam",
-            why="pods are not deleted and made again while they are measured",
+            why="deleting and recreating pods while they are measured is not supported",
         )  # fmt: skip
         own = "podTemplatePath" in section
         path = section["podTemplatePath"] if own else self._scope.default_template
@@ -164,7 +164,7 @@ class _Reader:
         return [dataclasses.replace(step, namespace=f"{prefix}-{n}") for n in range(self._count(section))]
 
     def _objects(self, section: Section) -> list[Operation]:
-        _refuse(section, "count", "countParam", why="objects are made one by one")
+        _refuse(section, "count", "countParam", why="creating several objects from a template is not supported")
         namespace = _text(section, "namespace", "")
         manifest = self.templates.named(section["templatePath"], namespace)
         return [CreateObjects((manifest,))] if manifest else []
@@ -193,12 +193,12 @@ class _Reader:
         _refuse(section, "labelSelector", why="it would delete some of the pods only")
         _refuse(
             section, "skipWaitToCompletion", "deletePodsPerSecond",
-            why="pods that vanish while others are measured are not understood",
+            why="deleting pods while others are measured is not supported",
         )  # fmt: skip
         return DeletePods(section["namespace"].text("init"))
 
     def _count(self, section: Section) -> int:
-        """Upstream's `count`, or the parameter that `countParam` names ("$initNodes"), which goes before."""
+        """Return the parameter that `countParam` names ("$initNodes"), or else `count`."""
         if "countParam" not in section:
             return section["count"].integer(0, _MOST, "1") if "count" in section else 0
         field = section["countParam"]

@@ -14,7 +14,7 @@ from schedproof.documents.yaml_source import read_document
 
 _ROOM: Final = {"cpu": "4", "memory": "32Gi", "pods": "110"}
 BASE_NODE: Final[Manifest] = node_template({"apiVersion": "v1", "kind": "Node", "status": {"capacity": _ROOM}})
-"""What upstream makes where no template is named (util.go, makeBaseNode)."""
+"""Upstream's default node template (util.go, makeBaseNode)."""
 
 _SMALL: Final = {"cpu": "100m", "memory": "500Mi"}
 BASE_POD: Final[Manifest] = pod_template(
@@ -33,17 +33,17 @@ BASE_POD: Final[Manifest] = pod_template(
         },
     }
 )
-"""Likewise (test/utils/runners.go, MakePodSpec)."""
+"""Upstream's default pod template (test/utils/runners.go, MakePodSpec)."""
 
 _FREE_KEYS = ("labels", "annotations", "matchLabels", "nodeSelector", "requests", "limits", "capacity", "allocatable")
 _FIX = "run this case with upstream's own scheduler_perf"
 
 
 class Templates:
-    """Reads the files that a case names, relative to its own; what is wrong is noted where the path stands.
+    """Reads the template files of a case, relative to the case's file; reports problems at the field with the path.
 
-    Upstream's apiserver runs without the admission plugin Priority, so that its pods may say `priority: 10`; others
-    refuse that. A priority class of that value means the same on any cluster.
+    Upstream's apiserver runs without the admission plugin Priority, so that its pods may set `priority: 10`; other
+    apiservers refuse that. A PriorityClass of that value has the same effect on any cluster.
     """
 
     def __init__(self, folder: Path, problems: list[Problem]) -> None:
@@ -51,7 +51,7 @@ class Templates:
         self._priorities: set[int] = set()
 
     def priority_classes(self) -> list[CreateObjects]:
-        """The classes that the templates read so far refer to."""
+        """Return the PriorityClasses that the templates read so far refer to."""
         return [
             CreateObjects(
                 tuple(
@@ -73,7 +73,7 @@ class Templates:
         return self._checked(path, self._with_class(self._unnamed(self.plain(path, "Pod"))), pod_template)
 
     def churned(self, path: Field) -> Manifest:
-        """A template of any kind."""
+        """Read a template of any kind, for churn."""
         manifest = self._unnamed(self.plain(path, ""))
         match manifest.get("kind"):
             case "Pod":
@@ -83,13 +83,13 @@ class Templates:
         return self._checked(path, manifest, lambda other: other_object(other, named=False))
 
     def named(self, path: Field, namespace: str) -> Manifest:
-        """A single object, with a name made of its generateName where it has none; empty where it is refused."""
+        """Read a single object, named after its generateName if it has no name; empty if it is refused."""
         manifest = self.plain(path, "")
         if not manifest:
             return manifest
         if str(manifest.get("apiVersion", "")).startswith("resource.k8s.io/"):
             path.complain(
-                "not-supported", f"dynamic resource allocation is not set up here: it is a {manifest.get('kind')}", _FIX
+                "not-supported", f"dynamic resource allocation is not supported: found a {manifest.get('kind')}", _FIX
             )
             return {}
         metadata = dict(manifest.get("metadata") or {})
@@ -98,7 +98,7 @@ class Templates:
         return self._checked(path, {**manifest, "metadata": own}, other_object)
 
     def plain(self, path: Field, kind: str) -> dict[str, Any]:
-        """The document as it is; empty where it cannot be had. `kind` is the only one that will do."""
+        """Read a template without conversion; empty if it is invalid. `kind`: the required kind; "" for any."""
         name = path.text("../templates/pod-default.yaml")
         if not name:
             return {}
@@ -109,13 +109,11 @@ class Templates:
             path.complain(
                 "unreadable-file",
                 f"{shown(name)} cannot be read: {error}",
-                "a path is relative to the file that names it",
+                "write the path relative to this file",
             )
             return {}
         if "{{" in text:
-            path.complain(
-                "not-supported", "a template that differs from object to object ({{...}}) is not understood", _FIX
-            )
+            path.complain("not-supported", "templates that differ between objects ({{...}}) are not supported", _FIX)
             return {}
         problems: list[Problem] = []
         try:
@@ -135,7 +133,7 @@ class Templates:
         return {**found, "spec": spec} if spec else found
 
     def _unnamed(self, manifest: dict[str, Any], *, keep_name: bool = False) -> dict[str, Any]:
-        """Without what only makes names; a node keeps one, as pods may ask for it."""
+        """Remove generateName, and the name unless `keep_name`: pods may select a node by its name."""
         drop = ("generateName",) if keep_name else ("generateName", "name")
         metadata = {key: value for key, value in (manifest.get("metadata") or {}).items() if key not in drop}
         return {**manifest, "metadata": metadata} if manifest else manifest
@@ -163,7 +161,9 @@ def _class_of(priority: int) -> str:
 
 
 def _as_go_reads(value: Any) -> Any:
-    """Go takes `NodeAffinityPolicy` for nodeAffinityPolicy (upstream has that); the API's own reader does not."""
+    """Lower-case the first letter of field names: upstream writes `NodeAffinityPolicy`, which Go's decoder accepts and
+    the API does not.
+    """
     if isinstance(value, list):
         return [_as_go_reads(item) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""A workload: what is created, and which part of it is measured."""
+"""A workload: the objects that a benchmark creates, and the pods among them that are measured."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _HOSTNAME = "kubernetes.io/hostname"
 
 @dataclasses.dataclass(frozen=True)
 class NodeGroup:
-    """Nodes of one template, by name: node n gets `values[n % len(values)]` of each key of `labels`.
+    """Nodes created from a template: node n has the label `values[n % len(values)]` for each key of `labels`.
 
-    The names themselves are among the labels, as kubernetes.io/hostname, as a kubelet would have it.
+    The labels include kubernetes.io/hostname with the node's name, as a kubelet sets it.
     """
 
     names: tuple[str, ...]
@@ -37,7 +37,7 @@ class NodeGroup:
     labels: Mapping[str, tuple[str, ...]]
 
     def manifests(self) -> Iterator[dict[str, Any]]:
-        """Each node, complete."""
+        """Yield the complete manifest of each node."""
         metadata = self.template.get("metadata") or {}
         for n, name in enumerate(self.names):
             labels = {key: values[n % len(values)] for key, values in self.labels.items()}
@@ -47,14 +47,14 @@ class NodeGroup:
 
 @dataclasses.dataclass(frozen=True)
 class Workload:
-    """What a round consists of.
+    """The operations of a round.
 
-    The operations before the measured pods are the set-up: the stock scheduler places its pods, once, and it
-    is kept between rounds unless `spends_set_up`. A Churn among them runs while pods are measured, and only then.
+    The operations before the measured pods are the set-up: the stock scheduler places its pods once, and they are kept
+    between rounds unless `spends_set_up`. A Churn among the operations runs only while pods are measured.
 
-    `feature_gates` are those that differ from Kubernetes' defaults in upstream's own run of it; every kube-scheduler is
-    given them. `threshold` is the throughput, in pods per second, below which upstream's CI fails on its own machines
-    (None: none), and `labels` are upstream's, too: they say what a result may be compared with.
+    `feature_gates`: gates that upstream sets differently from Kubernetes' defaults; every kube-scheduler gets them.
+    `threshold`: throughput in pods per second below which upstream's CI fails on its own machines; None if there is
+    none. `labels`: upstream's labels of the case. Both say what a result may be compared with.
     """
 
     name: str
@@ -67,12 +67,12 @@ class Workload:
 
     @property
     def measured(self) -> CreatePods:
-        """What is drained, opened, or sent one at a time."""
+        """The operation that creates the measured pods."""
         return next(step for step in self._pods() if step.measured)
 
     @property
     def set_up(self) -> tuple[Operation, ...]:
-        """What is made before, in this order; readings and churn are not among it."""
+        """The operations before the measured pods, in order, without readings and churn."""
         return tuple(
             step
             for step in self.operations
@@ -89,12 +89,12 @@ class Workload:
 
     @property
     def nodes(self) -> int:
-        """How many nodes it has, but for those that come and go."""
+        """How many nodes it has, without those of churn."""
         return sum(step.count for step in self.operations if isinstance(step, CreateNodes))
 
     @property
     def initial_pods(self) -> int:
-        """How many pods are there when measuring begins."""
+        """How many pods exist when measuring begins."""
         pods: dict[str, int] = {}
         for step in self.set_up:
             if isinstance(step, CreatePods):
@@ -110,7 +110,7 @@ class Workload:
 
     @property
     def namespaces(self) -> dict[str, Mapping[str, str]]:
-        """All that it needs, with their labels."""
+        """All namespaces that the operations need, with their labels."""
         found: dict[str, Mapping[str, str]] = {}
         for step in self.operations:
             match step:
@@ -125,23 +125,23 @@ class Workload:
         return found
 
     def node_groups(self) -> list[NodeGroup]:
-        """The nodes of each CreateNodes. They are named `node-1` and so on, unless the template says how."""
+        """Return the nodes of each CreateNodes, named `node-1` and so on unless the template has a name."""
         groups = []
         number = 0
         for step in self.operations:
             if isinstance(step, CreateNodes):
-                given = (step.template.get("metadata") or {}).get("name")
-                names = (given,) if given else tuple(f"node-{number + n}" for n in range(1, step.count + 1))
+                fixed = (step.template.get("metadata") or {}).get("name")
+                names = (fixed,) if fixed else tuple(f"node-{number + n}" for n in range(1, step.count + 1))
                 number += step.count
                 groups.append(NodeGroup(names, step.template, {**step.labels, _HOSTNAME: names}))
         return groups
 
     @property
     def spends_set_up(self) -> bool:
-        """Whether measuring may use up the set-up, by preemption: then each round needs it made anew.
+        """Whether measured pods may preempt initial pods, which must then be created again for each round.
 
-        That is so where something of a higher priority than a pod of the set-up would have room once that pod
-        is gone. What fits on no node preempts no pod.
+        That is the case if a measured or churned pod has a higher priority than an initial pod and fits on an empty
+        node. A pod that fits on no node preempts nothing.
         """
         classes = {
             manifest["metadata"]["name"]: int(manifest["value"])
@@ -164,8 +164,9 @@ class Workload:
         )
 
     def shortage(self) -> tuple[str, float] | None:
-        """The resource that its nodes have least of for all pods that are to be placed, and how often the nodes would
-        be needed; None where all that is needed is there, or pods make room for others.
+        """Return the scarcest resource, and the pods' requests divided by the nodes' allocatable amount.
+
+        None if the nodes have enough of every resource, or if pods are preempted or deleted to make room.
         """
         if self.spends_set_up or any(isinstance(step, DeletePods) for step in self.operations):
             return None
@@ -185,7 +186,7 @@ class Workload:
         return (scarcest, times[scarcest]) if times[scarcest] > 1 else None
 
     def summary(self) -> WorkloadSummary:
-        """What bench.json says about it."""
+        """Return the workload as bench.json has it."""
         return WorkloadSummary(
             name=self.name, description=self.description, source=self.source, nodes=self.nodes,
             initial_pods=self.initial_pods, pods=self.pods,
@@ -196,21 +197,21 @@ class Workload:
 
 
 def disorder(operations: Sequence[Operation]) -> str:
-    """Why these are not the operations of a workload; empty where they are."""
+    """Say why these operations do not form a workload; "" if they do."""
     measured = [n for n, step in enumerate(operations) if isinstance(step, CreatePods) and step.measured]
     if len(measured) != 1:
-        return f"{len(measured) or 'none'} of the operations that create pods have `measured`, expected exactly one"
+        return f"expected exactly one operation that creates pods with `measured`, found {len(measured) or 'none'}"
     if not any(isinstance(step, CreateNodes) and step.count for step in operations):
-        return "there are no nodes"
+        return "expected nodes, but no operation creates any"
     if any(isinstance(step, CreatePods) and step.measured and not step.count for step in operations):
-        return "there are no pods to measure"
+        return "expected pods to measure, but their count is 0"
     if measured[0] != len(operations) - 1:
         kind = type(operations[measured[0] + 1]).__name__
         return f"{kind[:1].lower()}{kind[1:]} comes after the measured pods, which must come last"
     if sum(isinstance(step, ReadingsPattern) for step in operations) > 1:
-        return "readings are given twice"
+        return "expected readings at most once"
     if any(isinstance(step, CreateNodes) and step.count != 1 and _named(step.template) for step in operations):
-        return "the template gives a fixed name, and several nodes are made from it"
+        return "the template has a fixed name, but several nodes are created from it"
     return ""
 
 

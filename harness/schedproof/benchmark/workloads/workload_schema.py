@@ -1,4 +1,4 @@
-"""The JSON Schema of workloads: fixtures/workloads/*.yaml, or the user's."""
+"""Builds the JSON Schema of workloads: fixtures/workloads/*.yaml, or the user's."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ _MOST = 1_000_000
 
 
 def workload_schema() -> Schema:
-    """The schema, with all operations."""
+    """Return the JSON Schema, with all operations."""
     spec = mapping(
         {
-            "description": text("what it stresses, in a sentence"),
-            "parameters": named(integer(0, _MOST), "numbers that the command line may change", default={}),
-            "operations": listed(_operation(), "what is done, in this order; the last one creates the measured pods"),
+            "description": text("what the workload tests, in a sentence"),
+            "parameters": named(integer(0, _MOST), "numbers that the command line can override", default={}),
+            "operations": listed(
+                _operation(), "operations, executed in this order; the last operation creates the measured pods"
+            ),
         },
         required=("description", "operations"),
     )
     return document(
         "Workload", spec, description="What is scheduled in a benchmark.",
-        name=text("its name in reports", title="lower-case letters, digits, dashes; at most 53"),
+        name=text("the name in reports", title="lower-case letters, digits, dashes; at most 53"),
     )  # fmt: skip
 
 
@@ -49,14 +51,14 @@ def _operation() -> Schema:
             required=("manifests",),
         ),
         "churn": _churn(),
-        "barrier": anything("waits until all pods so far are bound", maxProperties=0),
+        "barrier": anything("waits until all pods created so far are bound", maxProperties=0),
         "deletePods": mapping(
-            {"namespace": _namespace("whose pods")}, "deletes all pods of a namespace", required=("namespace",)
+            {"namespace": _namespace("the namespace")}, "deletes all pods of a namespace", required=("namespace",)
         ),
         "readings": mapping(
             {
-                "all": number("bytes per second that every node has"),
-                "distinct": number("bytes per second of one node; another has twice as many, and so on"),
+                "all": number("bytes per second of every node"),
+                "distinct": number("bytes per second of the quietest node; the next node has twice as many, and so on"),
             },
             "the nodes' readings in Prometheus: one of `all` and `distinct`",
         ),
@@ -69,7 +71,7 @@ def _create_nodes() -> Schema:
         {
             "count": _count("how many"),
             "template": _manifest("Node"),
-            "labels": named(listed(text()), "each node gets the next value", default={}),
+            "labels": named(listed(text()), "by key: the values that the nodes take in turn", default={}),
         },
         "nodes `node-1` and so on",
         required=("count", "template"),
@@ -79,11 +81,11 @@ def _create_nodes() -> Schema:
 def _create_namespaces() -> Schema:
     return mapping(
         {
-            "prefix": _namespace("how their names begin"),
+            "prefix": _namespace("the prefix of their names"),
             "count": _count("how many"),
-            "labels": named(text(empty=True), "labels of each", default={}),
+            "labels": named(text(empty=True), "labels of each namespace", default={}),
         },
-        "`prefix-0` and so on; a namespace that is only used needs none of this",
+        "namespaces `prefix-0` and so on; namespaces of other operations are created without this",
         required=("prefix", "count"),
     )
 
@@ -93,13 +95,13 @@ def _create_pods() -> Schema:
         {
             "count": _count("how many"),
             "template": _manifest("Pod"),
-            "templates": listed(_manifest("Pod"), "in place of `template`: several, in turn"),
-            "namespace": _namespace("where; `measured` if absent and they are measured, else `initial`"),
-            "measured": flag("whether the candidate schedules them, and is measured"),
-            "wait": flag("whether they are waited for; false leaves that to a `barrier`", default=True),
-            "burst": _count("how many arrive at once, in open-loop mode", least=1),
+            "templates": listed(_manifest("Pod"), "instead of `template`: several templates, used in turn"),
+            "namespace": _namespace("the namespace; by default `measured` for measured pods, else `initial`"),
+            "measured": flag("whether the candidate schedules these pods, and is measured"),
+            "wait": flag("whether to wait until the pods are bound; false leaves that to a `barrier`", default=True),
+            "burst": _count("how many pods arrive at once, in open-loop mode", least=1),
         },
-        "pods without a schedulerName, which the harness gives",
+        "pods without a schedulerName, which the harness sets",
         required=("count",),
     )
 
@@ -107,14 +109,14 @@ def _create_pods() -> Schema:
 def _churn() -> Schema:
     return mapping(
         {
-            "mode": choice(CHURN_MODES, "objects that come, or come and go"),
-            "number": _count("recreate: how many there are at most"),
-            "interval": duration("from one change to the next"),
+            "mode": choice(CHURN_MODES, "create objects, or create and delete them"),
+            "number": _count("in mode recreate: the largest number of objects of each template"),
+            "interval": duration("the time between two changes"),
             "template": _manifest(),
-            "templates": listed(_manifest(), "in place of `template`: several, in turn"),
-            "namespace": _namespace("where; `churn` if absent"),
+            "templates": listed(_manifest(), "instead of `template`: several templates, used in turn"),
+            "namespace": _namespace("the namespace; `churn` by default"),
         },
-        "objects that come and go while pods are measured; pods among them are the candidate's to place",
+        "objects created and deleted while pods are measured; the candidate schedules pods among them",
         required=("mode",),
     )
 
@@ -133,5 +135,5 @@ def _namespace(description: str) -> Schema:
 
 def _manifest(kind: str = "") -> Schema:
     fields = {"apiVersion": {"const": "v1"}, "kind": {"const": kind}} if kind else {"kind": {"type": "string"}}
-    what = f"a {kind} without a name" if kind else "a complete object, as for `kubectl apply`"
-    return anything(what, properties=fields, required=["apiVersion", "kind"])
+    description = f"a {kind} without a name" if kind else "a complete object, as for `kubectl apply`"
+    return anything(description, properties=fields, required=["apiVersion", "kind"])
