@@ -59,7 +59,7 @@ def test_one_number_of_nodes_keeps_the_name(tmp_path) -> None:
     [
         ({"modes": ["drian"]}, "--mode drian: unknown mode"),
         ({"rounds": 4}, "--rounds 4: expected 5 to"),
-        ({"cluster": "existing"}, "--cluster existing: benchmarks do not run there"),
+        ({"cluster": "existing"}, "--cluster existing is not supported in benchmarks"),
         ({"node_image": "x"}, "--node-image is not supported with --cluster embedded"),
         ({"nodes": [5]}, "basic: 5 nodes have too little cpu"),
         ({"workloads": ["bsaic"]}, "bsaic"),

@@ -113,16 +113,16 @@ def test_what_the_apiserver_takes_is_explained():
     )
 
 
+_STARTS_LATER = (
+    "measured 90 ms, the scheduler reports 100 ms, although its measurement starts later: one of the two is wrong"
+)
+
+
 @pytest.mark.parametrize(
     ("own", "measured", "expected"),
     [
         (sli(0.1), 0.2, "measured 200 ms, the scheduler reports 100 ms: 100 ms per pod are unexplained"),
-        (
-            sli(0.1),
-            0.09,
-            "measured 90 ms, the scheduler reports 100 ms, although its measurement starts later: "
-            "one of the two is wrong",
-        ),
+        (sli(0.1), 0.09, _STARTS_LATER),
         (sli(0.1, 99), 0.1, "the scheduler reports that it bound 99 pods, but 100 were seen bound"),
         (NONE, 0.1, "the scheduler reports that it bound no pod"),
     ],

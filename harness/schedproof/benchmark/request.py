@@ -115,7 +115,7 @@ def _check_cluster(request: Request) -> None:
         require_docker()
     elif request.node_image is not None:
         raise UsageError(
-            f"--node-image cannot be used with --cluster {request.cluster}",
+            f"--node-image is not supported with --cluster {request.cluster}",
             remedy="leave out --node-image, or use --cluster kind",
         )
 
