@@ -1,4 +1,4 @@
-"""Watches all that a candidate's process has forked, for as long as it runs."""
+"""Watches the descendants of a candidate's process for as long as it runs."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from schedproof.foundation.processes.process_tree import Ending, SeenProcess
 from schedproof.foundation.processes.sandbox import Process
 
 _LOOK = 0.2
-"""Seconds between two looks: what lives for `descendants.LONG` is seen several times."""
+"""Seconds between two looks: a process that lives for `descendants.LONG` is seen several times."""
 _RARELY = 15
 """Looks: three seconds."""
 _COMMAND = 2
 """The pid of a contained command in its own namespace: process 1 has forked nothing else before."""
 _LOOKS = 6
-"""A program may take some of them to end, once it has said why."""
+"""Number of looks whose log sizes are kept: a program may take several looks to end after its last log line."""
 _LINES, _MOST = 20, 1 << 20
 
 
 class TreeWatch:
-    """Records the ends of descendants, and what took their place, until `close`.
+    """Records exits of descendants, and the processes that replace them, until `close`.
 
     Args:
-        process: a contained one.
-        folders: where the candidate's own files are.
-        port: where it listens, if it does.
+        process: a process that runs contained in the sandbox.
+        folders: the folders of the candidate's own files.
+        port: the port on which the candidate listens; None if it does not.
     """
 
     def __init__(self, process: Process, folders: Iterable[Path], port: int | None, record: Recording) -> None:
@@ -45,13 +45,13 @@ class TreeWatch:
         self._programs: frozenset[tuple[int, float, tuple[str, ...]]] = frozenset()
         """The processes at the last look."""
         self._pause = self._paused = 0.0
-        """For how many looks at the same processes it is not asked what listens, and how many of these have been."""
+        """For how many looks at unchanged processes sockets are not listed, and how many of these have passed."""
         self._endings: dict[tuple[int, float], Ending] = {}
         self._looking = threading.Lock()
         self._closing = threading.Event()
         self._over = False
         self._log_sizes = collections.deque([0], maxlen=_LOOKS)
-        """How much had been printed at the last looks, the oldest first."""
+        """Log sizes in bytes at the last looks, the oldest first."""
         self._holder = process.outside_pid() if process_tree.can_look_below() else 0
         self._command = self._find_command()
         self._thread = threading.Thread(target=self._watch, name=f"tree-{process.pid}", daemon=True)
@@ -77,14 +77,14 @@ class TreeWatch:
             if not self._command or self._over:
                 return
             ended = {identity: ending.code() for identity, ending in self._endings.items() if ending.over}
-            seen = [one for pid in process_tree.below(self._holder) if (one := process_tree.see(pid)) is not None]
-            command = next((one for one in seen if one.pid == self._command), None)
+            seen = [found for pid in process_tree.below(self._holder) if (found := process_tree.see(pid)) is not None]
+            command = next((process for process in seen if process.pid == self._command), None)
             if command is None:
-                # It has ended, and that is told as such: what ended with it has not done so by itself.
+                # Its own exit is reported elsewhere. Descendants that ended with it did not crash by themselves.
                 self._over = True
                 return
             self._log_sizes.append(self._process.command.log.stat().st_size)
-            seen = [one for one in seen if self._holds_end(one)]
+            seen = [process for process in seen if self._holds_end(process)]
             for fields in self._descendants.look(process_tree.seconds_since_boot(), seen, ended):
                 self._tell(fields)
             for identity in ended:
@@ -92,38 +92,38 @@ class TreeWatch:
             if self._port is not None and self._replaced(seen):
                 self._tell({"event": "listener-replaced", "port": self._port})
 
-    def _holds_end(self, one: SeenProcess) -> bool:
-        """Make sure that the end of one of the candidate's own will be known. False: it has ended by now."""
-        if one.identity in self._endings or not self._own.of(one):
+    def _holds_end(self, process: SeenProcess) -> bool:
+        """Start waiting for the exit of a process that is the candidate's own. Return False if it has ended by now."""
+        if process.identity in self._endings or not self._own.of(process):
             return True
         try:
-            ending = Ending(one.pid)
+            ending = Ending(process.pid)
         except OSError:
             return False
-        now = process_tree.see(one.pid)
-        if now is None or now.identity != one.identity:
+        now = process_tree.see(process.pid)
+        if now is None or now.identity != process.identity:
             ending.close()
             return False
-        self._endings[one.identity] = ending
+        self._endings[process.identity] = ending
         return True
 
     def _replaced(self, seen: list[SeenProcess]) -> bool:
         assert self._port is not None
-        programs = frozenset((*one.identity, one.argv) for one in seen)
+        programs = frozenset((*process.identity, process.argv) for process in seen)
         if programs != self._programs:
             self._programs, self._pause, self._paused = programs, 0.0, 0.0
         if self._paused < self._pause:
             self._paused += 1
             return False
-        # The kernel lists every connection of this machine, which takes it milliseconds: while the same processes run,
-        # not again once one of them listens, and ever more rarely where none does.
+        # The kernel lists every connection of this machine, which takes milliseconds. While the same processes run,
+        # this is not repeated once one of them listens, and gets increasingly rare if none does.
         sockets = process_tree.listening(self._port)
         self._pause, self._paused = math.inf if sockets else min(2 * self._pause + 1, _RARELY), 0.0
         if not self._listener.changed(sockets):
             return False
-        pids = process_tree.holders(sockets, [one.pid for one in seen])
-        held_by = frozenset(one.identity for one in seen if one.pid in pids)
-        return self._listener.look(sockets, held_by, {one.identity for one in seen})
+        pids = process_tree.holders(sockets, [process.pid for process in seen])
+        held_by = frozenset(process.identity for process in seen if process.pid in pids)
+        return self._listener.look(sockets, held_by, {process.identity for process in seen})
 
     def _tell(self, fields: Mapping[str, Any]) -> None:
         name = self._process.command.name
@@ -132,14 +132,14 @@ class TreeWatch:
         self._record("process", name=name, descendant=True, log=self._said_since(), **fields)
 
     def _said_since(self) -> list[str]:
-        """What was printed in about the last second; the middle is cut where that is long."""
+        """Return the log lines of about the last second, without the middle if there are many."""
         with self._process.command.log.open("rb") as log:
             log.seek(self._log_sizes[0])
             lines = log.read(_MOST).decode(errors="replace").splitlines()
         return lines if len(lines) <= 2 * _LINES else [*lines[:_LINES], "...", *lines[-_LINES:]]
 
     def close(self) -> None:
-        """A last look, and no more. Safe to call twice."""
+        """Stop watching after a last look. Safe to call twice."""
         self._closing.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -1,4 +1,4 @@
-"""Stimuli for what a plugin claims to decide at its extension points, by its own worked examples."""
+"""Tries the worked examples that a plugin claims for its extension points."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from schedproof.stimulus.sight import Sight
 from schedproof.stimulus.traffic.chance import Chance
 
 _OTHERS = 15
-"""Pods that come after the first one. A scheduler that decides in any order takes the first one three times in a
-row by chance in one of 4,096 tries."""
+"""Pods that rank behind the first pod. A scheduler without an order picks the first pod three times in a row by chance
+in 1 of 4,096 tries."""
 _BATCHES = 4
 """Starts of a scheduler with a pair of pods; see `PointStimulus.try_batch`."""
 _PAIR = "schedproof.dev/pair"
 
 
 class PointStimulus:
-    """Tries what a plugin claims of its points, by its worked examples: those in `claimed`."""
+    """Tries the worked examples in `claimed`."""
 
     def __init__(
         self,
@@ -42,16 +42,16 @@ class PointStimulus:
         self._expect, self._sight, self._chance = expect, sight, chance
 
     def try_filter(self, examples: Sequence[FilterExample]) -> None:
-        """A pod for each example, on the one node that it is for.
+        """Create a pod for each example that selects a node with the example's labels.
 
-        One that does not fit waits; where it fits by another example, the node is changed into that one, and then there
-        is a choice of two nodes, one of each kind. Where another pod fits on that node, which differs in its labels and
-        annotations alone, one that waits is given those.
+        A pod that does not fit waits. If the same pod fits by another example, the node gets that example's labels, and
+        then a pod may choose between a node of each kind. If a pod that differs only in labels and annotations fits on
+        the node, a waiting pod is given these.
         """
         node, *others = self._nodes.names
         for example in examples:
             pod, labels = self._try(node, example), example.node_labels
-            better = next((one for one in examples if one.fits and one.pod == example.pod), None)
+            better = next((other for other in examples if other.fits and other.pod == example.pod), None)
             if not example.fits and better is not None:
                 self._label(node, labels, better.node_labels)
                 labels = better.node_labels
@@ -64,7 +64,7 @@ class PointStimulus:
                 self._try_beside(node, example, others[0], better)
 
     def _try(self, node: str, example: FilterExample) -> Pod:
-        """A pod of an example, on the node that it is for; the node keeps the example's labels."""
+        """Create the example's pod for this node, and expect its outcome. The node keeps the example's labels."""
         self._label(node, {}, example.node_labels)
         self._sight.settle()
         pod = self._for(node, example.pod)
@@ -72,7 +72,7 @@ class PointStimulus:
         return pod
 
     def _try_updates(self, node: str, example: FilterExample, examples: Sequence[FilterExample]) -> None:
-        """A pod waits on a node by an example. Then it is given the labels and annotations of one that fits there."""
+        """Let the example's pod wait for a node, then give it the labels and annotations of a pod that fits there."""
         spec = example.pod.get("spec")
         for other in examples:
             if not other.fits or other.node_labels != example.node_labels or other.pod.get("spec") != spec:
@@ -84,30 +84,31 @@ class PointStimulus:
             self._label(node, example.node_labels, {})
 
     def _try_beside(self, node: str, example: FilterExample, other: str, better: FilterExample) -> None:
-        """A pod that may go to a node where it does not fit by an example, and to another one, where it does.
+        """Create a pod that selects two nodes: by the examples, it does not fit on `node` and fits on `other`.
 
-        A plugin that answers an error for the first keeps the pod off both.
+        A plugin that returns an error for the first keeps the pod off both.
         """
         pair = {
-            one: {**labels, _PAIR: "yes"} for one, labels in ((node, example.node_labels), (other, better.node_labels))
+            name: {**labels, _PAIR: "yes"}
+            for name, labels in ((node, example.node_labels), (other, better.node_labels))
         }
-        for one, labels in pair.items():
-            self._label(one, {}, labels)
+        for name, labels in pair.items():
+            self._label(name, {}, labels)
         self._sight.settle()
         pod = self._where({_PAIR: "yes"}, example.pod)
         self._expect.bound([pod])
         self._pods.delete([pod])
-        for one, labels in pair.items():
-            self._label(one, labels, {})
+        for name, labels in pair.items():
+            self._label(name, labels, {})
 
     def _label(self, node: str, before: Mapping[str, str], after: Mapping[str, str]) -> None:
         if changed := {**dict.fromkeys(before), **after}:
             self._nodes.change(node, labels=changed)
 
     def try_score(self, example: ScoreExample, number: int) -> None:
-        """Each node is the better one in turn, and a pod is asked for a few times.
+        """Make each node the better node in turn, and have a few pods bound each time.
 
-        A chooser at random passes all of it with a chance below `RANDOM_LIMIT`.
+        A random choice passes all of it with a probability below `RANDOM_LIMIT`.
         """
         nodes = self._nodes.names
         each = -(-self._chance.probes(1) // len(nodes))
@@ -121,13 +122,13 @@ class PointStimulus:
                 self._pods.delete([pod])
 
     def try_score_updates(self, examples: Sequence[ScoreExample], pair: tuple[int, int]) -> None:
-        """A pod of one of two examples that prefer the opposite waits, and is made one of the other; and vice versa.
+        """Change a pending pod of an example into that of another example with the opposite preference; and vice versa.
 
-        Then it tolerates what kept it off all nodes. Where the pods differ in more than labels and annotations, nothing
-        is tried: most of a pod's spec cannot be changed.
+        Then the pod tolerates the taint that kept it off all nodes. If the pods differ in more than labels and
+        annotations, nothing is tried: most of a pod's spec is immutable.
         """
-        one, other = (examples[number] for number in pair)
-        if one.pod.get("spec") != other.pod.get("spec"):
+        first, second = (examples[number] for number in pair)
+        if first.pod.get("spec") != second.pod.get("spec"):
             return
         nodes, reserved = self._nodes.names, "schedproof.dev/reserved"
         taint, tolerated = {"key": reserved, "effect": "NoSchedule"}, {"key": reserved, "operator": "Exists"}
@@ -144,18 +145,18 @@ class PointStimulus:
             self._pods.delete([pod])
 
     def try_batch(self, examples: Sequence[ScoreExample], pair: tuple[int, int], first: str) -> None:
-        """Two pods that prefer the opposite wait when the scheduler starts; no node has room for two. Several times.
+        """Let two pods with opposite preferences wait at `_BATCHES` starts of the scheduler; no node has room for both.
 
-        Only then does kube-scheduler take up what it found for the pod before: that one's node is full, and the next of
-        its list is the next best. There are two pods, because in whichever order an informer gives them the second one
-        is taken for the first one; of four, two of each might come before the others, where the list's tail is right.
-        Others wait for good; `first` is a PriorityClass that has these two decided one after the other, before them.
-        There are several turns, because nothing is taken up that is older than half a second (maxBatchAge).
+        Only then does kube-scheduler reuse its result for the previous pod: the node of that pod is full, and the next
+        node in its list is the next best. There are two pods, because in either order of the informer the second is
+        taken for the first; of four, two of a kind might come first, for which the rest of the list is right.
+        Other pods stay pending; `first` is a PriorityClass that has these two decided in a row, before the others.
+        There are several turns, because results older than half a second (maxBatchAge) are not reused.
         """
-        one, other = (examples[number] for number in pair)
+        left, right = (examples[number] for number in pair)
         nodes = self._nodes.names
         for index, node in enumerate(nodes):
-            self._nodes.change(node, labels=one.better if index < len(nodes) // 2 else other.better)
+            self._nodes.change(node, labels=left.better if index < len(nodes) // 2 else right.better)
         self._sight.settle()
         for _ in range(_BATCHES):
             with self._candidate.down():
@@ -168,11 +169,11 @@ class PointStimulus:
         return self._of(example.pod, "scored", phase=number, **more)
 
     def try_order(self, example: OrderExample, *, phase: int, reverse: bool) -> None:
-        """Let a pod that is to come first, and many that are to come after it, wait for the same room on one node.
+        """Let a pod that ranks first, and many pods that rank behind it, wait for the same room on a node.
 
-        The candidate is down meanwhile, so that it knows all of them before it decides. There are many, because one
-        without an order of its own decides in the order of its informer's map: of two pods, half the time as claimed.
-        `reverse`: the one that is to come first is the youngest one, instead of the oldest one.
+        The candidate is down meanwhile, so that it knows all pods before it decides. There are many, because a
+        candidate without an order decides in the order of its informer's map: of two pods, half the time as claimed.
+        `reverse`: the pod that ranks first is created last instead of first.
         """
         node = self._nodes.names[phase % len(self._nodes.names)]
         filler = self._pods.fill(node, cpu=self._nodes.share("cpu", 1 / 8))
@@ -201,7 +202,7 @@ class PointStimulus:
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
-    """A merge patch of a pod's metadata, which makes its labels and annotations those of another one."""
+    """Return a merge patch of a pod's metadata that replaces its labels and annotations by those of `after`."""
     old, new = before.get("metadata") or {}, after.get("metadata") or {}
     return {
         field: {**dict.fromkeys(old.get(field) or {}), **(new.get(field) or {})} for field in ("labels", "annotations")
