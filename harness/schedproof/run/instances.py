@@ -1,4 +1,4 @@
-"""Merges the results of several instances of a run's candidates, each in a process and a cluster of its own."""
+"""Merges the results of several instances of a run, each in a process and a cluster of its own, into one result."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from schedproof.run.result import CandidateResult, RunResult
 
 
 def dump_result(result: RunResult) -> str:
-    """The results of a process that tries clauses, except its verdicts."""
-    errors = {name: _error(one.error) for name, one in result.candidates.items() if one.error is not None}
+    """Return as JSON what a worker process found besides its verdicts: versions, timings and errors."""
+    errors = {name: _error(found.error) for name, found in result.candidates.items() if found.error is not None}
     return json.dumps(
         {
             "versions": result.versions, "timings": result.timings, "candidates": errors,
@@ -33,25 +33,25 @@ def _error(error: SchedproofError) -> dict[str, str]:
 
 
 class Instances:
-    """Collects, and at the end completes the result of the run."""
+    """Collects verdicts and results of instances, and completes the result of the run at its end."""
 
     def __init__(self, result: RunResult) -> None:
         self._result = result
         self._verdicts: dict[tuple[str, str], dict[int, Verdict]] = collections.defaultdict(dict)
 
     def add(self, candidate: str, verdict: Verdict) -> None:
-        """One instance's verdict."""
+        """Add the verdict of an instance."""
         self._verdicts[candidate, verdict.clause][verdict.instance] = verdict
 
     def add_result(self, text: str) -> None:
-        """Add the output of `dump_result`. Instances start side by side: the slowest start counts."""
-        told: Mapping[str, Any] = json.loads(text)
-        self._result.versions |= told["versions"]
-        for name, seconds in told["timings"].items():
+        """Add the output of `dump_result`. Instances start concurrently, so the longest timing counts."""
+        dumped: Mapping[str, Any] = json.loads(text)
+        self._result.versions |= dumped["versions"]
+        for name, seconds in dumped["timings"].items():
             self._result.timings[name] = max(seconds, self._result.timings.get(name, 0.0))
-        for name, error in told["candidates"].items():
+        for name, error in dumped["candidates"].items():
             self._result.candidates[name].error = CandidateError(error["message"], remedy=error["remedy"])
-        if (error := told["error"]) is not None:
+        if (error := dumped["error"]) is not None:
             self.fail(HostError(error["message"], remedy=error["remedy"]))
 
     def fail(self, error: SchedproofError) -> None:

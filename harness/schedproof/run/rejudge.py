@@ -18,7 +18,7 @@ from schedproof.run.result import CandidateResult, RunResult
 
 
 def rejudge(folder: Path) -> RunResult:
-    """Verdicts on the histories below a folder, from their records alone.
+    """Judge the histories below a folder from their records alone.
 
     Raises:
         UsageError: there is no history, or it was changed after the run.
@@ -38,9 +38,9 @@ def rejudge(folder: Path) -> RunResult:
         history = next(iter(histories.values()))
         _check_clauses(history, home)
         result = result or _run_of(history, folder)
-        one = _candidate_of(histories, home)
-        result.candidates[one.candidate.name] = one
-        # Runs of before there was a choice let everything be skipped.
+        candidate_result = _candidate_of(histories, home)
+        result.candidates[candidate_result.candidate.name] = candidate_result
+        # Records of versions without --allow-skipped read as if it was given.
         result.allow_skipped = all(record.allow_skipped for record in history.of(Selected))
     assert result is not None
     return result
@@ -56,18 +56,18 @@ def _run_of(history: History, folder: Path) -> RunResult:
 def _candidate_of(histories: Mapping[int, History], home: Path) -> CandidateResult:
     history = next(iter(histories.values()))
     saved = history.run.candidate
-    # Only what names it: its processes are not to be started again.
+    # Only the fields that identify it: its processes are not started again.
     candidate = Candidate(
         saved.name, saved.scheduler_name, AttachedSpec(), Path(saved.path), claims=history.claims,
         claimed_window=saved.claimed_window,
     )  # fmt: skip
     verdicts = judge_all(histories)
-    one = CandidateResult(candidate, tuple(v.clause for v in verdicts), verdicts)
+    result = CandidateResult(candidate, tuple(v.clause for v in verdicts), verdicts)
     if not verdicts:
-        one.error = CandidateError(
+        result.error = CandidateError(
             f"the run of {candidate.name} ended before anything was tried", remedy=f"see the logs in {home}"
         )
-    return one
+    return result
 
 
 def _check_clauses(history: History, home: Path) -> None:
@@ -81,7 +81,7 @@ def _check_clauses(history: History, home: Path) -> None:
 
 
 def instance_folders(home: Path) -> dict[int, Path]:
-    """The folders of a candidate's instances that have a history, by number; 0 where there was but one."""
+    """Return number to folder of a candidate's instances that have a history; a single instance has number 0."""
     further = sorted(int(path.parent.name) for path in home.glob(f"*/{FILE}") if path.parent.name.isdecimal())
     first = {1 if further else 0: home} if (home / FILE).exists() else {}
     return {**first, **{number: home / str(number) for number in further}}
