@@ -9,9 +9,9 @@ from typing import Any
 
 from schedproof.benchmark.stage import Stage
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.deploy.attachment import Attachment, discard
+from schedproof.deploy.attachment import Attachment
 from schedproof.deploy.component import Component
-from schedproof.deploy.record import Recording
+from schedproof.deploy.record import Recording, discard
 
 
 class Contestant:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import dataclasses
-import re
-import ssl
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -36,10 +34,11 @@ from schedproof.deploy.accounts import Accounts
 from schedproof.deploy.choice import choose_deployer
 from schedproof.deploy.component import Client, Component
 from schedproof.deploy.deployer import DeployMode, Served
+from schedproof.deploy.extender_tls import ExtenderTls
 from schedproof.deploy.install import install
 from schedproof.deploy.plugin_build.plugin_build import scheduler_binary
-from schedproof.deploy.record import Recording
-from schedproof.foundation.deadlines import CANDIDATE_STOP
+from schedproof.deploy.record import Recording, discard
+from schedproof.deploy.running import RunningComponents
 from schedproof.foundation.errors import CandidateError, DeadlineExceededError
 from schedproof.foundation.progress import SilentProgress
 from schedproof.proxies.api_line import ApiLine
@@ -50,7 +49,7 @@ from schedproof.proxies.exchanges import (
     describe_query,
     only_asks,
 )
-from schedproof.proxies.tap_tls import made_certificates, own_certificate, trust_of, unverified
+from schedproof.proxies.tap_tls import made_certificates, own_certificate
 from schedproof.proxies.taps import Tap
 
 
@@ -86,12 +85,9 @@ class Attachment:
         """How often it was started."""
         self._cluster = cluster
         self._logs = logs
-        self._components: list[Component] = []
-        self._deposed: tuple[Component, ...] = ()
-        """Those that were halted while another instance took over: they may end once they see that."""
-        self._reported: list[Component] = []
+        self.running = RunningComponents(watched=watched)
+        """Its components, and what becomes of them."""
         self._cleanup = contextlib.ExitStack()
-        self._record: Recording = discard
         rbac = candidate.rbac
         self.apiserver: ApiLine | None = None
         """The line of all its components to the apiserver, where it can be cut and there are taps."""
@@ -123,13 +119,12 @@ class Attachment:
         )
         self._cleanup.callback(self._deployer.close)
         self._tapped = tapped
-        self._watched = watched
         prometheus_url = cluster.prometheus_url
         self._prometheus: Tap | None = None
         if tapped and prometheus_url:
             self._prometheus = self._tap(
                 prometheus_url,
-                lambda exchange: self._record("query", **describe_query(exchange)),
+                lambda exchange: self.running.record("query", **describe_query(exchange)),
                 permits=only_asks,
                 elsewhere=self._targets_server,
             )
@@ -199,13 +194,12 @@ class Attachment:
 
     @property
     def components(self) -> tuple[Component, ...]:
-        return tuple(self._components)
+        return self.running.all
 
     @property
     def ended(self) -> bool:
         """Whether any of its components has ended, or could not be started again."""
-        needed = [component for component in self._components if component not in self._deposed]
-        return not needed or any(component.exit_code is not None for component in needed)
+        return self.running.ended
 
     def _identity(self, name: str, rbac: Rbac, *, tapped: bool) -> Identity:
         """An identity; where it can be cut, its kubeconfig leads through our line to the apiserver."""
@@ -229,7 +223,7 @@ class Attachment:
             CandidateError: it cannot be started, or does not get ready; with its last log lines. Where a program of it
                 ends at once, `start_error` is set instead: that is judged.
         """
-        self._record = record
+        self.running.record = record
         self.starts += 1
         spec = self.candidate.spec
         self.start_error = None
@@ -253,7 +247,7 @@ class Attachment:
         except DeadlineExceededError as error:
             tails = "\n".join(
                 f"  last log lines of {component.name}:\n{_indent(component.log_tail())}"
-                for component in self._components
+                for component in self.running.all
             )
             raise CandidateError(
                 f"candidate {self.candidate.name} did not get ready: {error.message}\n{tails}",
@@ -265,20 +259,20 @@ class Attachment:
         except CandidateError as error:
             compiled = isinstance(spec, PluginSpec)
             # The kube-scheduler that the harness runs for an extender is no program of the candidate.
-            own = [component for component in self._components if compiled or component.scheduler_port is None]
+            own = [component for component in self.running.all if compiled or component.scheduler_port is None]
             ended = [component for component in own if component.exit_code is not None]
             if not ended:
                 raise
             # A compiled scheduler that refuses its configuration is what its first clauses are about.
             self.start_error = explain_start(ended[0].log_tail(60), error) if compiled else error
             self.report_exits()
-            self._record("start-failed", text=self.start_error.message, fix=self.start_error.remedy)
+            self.running.record("start-failed", text=self.start_error.message, fix=self.start_error.remedy)
 
     def _start_process(self, process: ProcessSpec) -> None:
         identity = self._processes[process.name]
         values = {**self._values, **self._deployer.own_values(process, identity)}
         served = self._deployer.start_command(process, identity, values, fill(dict(process.files), values))
-        self._started(served.component)
+        self.running.started(served.component)
         served.component.wait_ready()
         self._values[process.address_placeholder] = served.inside
 
@@ -290,45 +284,11 @@ class Attachment:
         )
         return {**fill(dict(self.candidate.files), self._values), **made}
 
-    def _tls_config(self, spec: ExtenderSpec) -> dict[str, Any]:
-        """That by which kube-scheduler speaks to the extender; of certificates that we made, their content."""
-        config = dict(spec.config.tls_config or {})
-        if self._certificates is None:
-            return fill(config, self._values)
-        named = {name: f"{{{name}}}" for name in CERTIFICATES}
-        if not any(name.startswith(("ca", "cert", "key", "insecure")) for name in config):
-            config |= named
-        if config.get("caFile") == named["caFile"]:
-            config.setdefault("serverName", "localhost")  # its address in a cluster is not known beforehand
-        for name, written in named.items():
-            if config.get(name) == written:
-                del config[name]
-                pem = self._certificates[name].encode()
-                config[name.replace("File", "Data")] = base64.b64encode(pem).decode()
-        return fill(config, self._values)
-
-    def _trust(self, spec: ExtenderSpec, name: str) -> tuple[ssl.SSLContext, str]:
-        """How kube-scheduler would speak to the extender, and by which name it would ask for it, where it has `name`.
-
-        Raises:
-            CandidateError: it could not.
-        """
-        config = self._tls_config(spec)
-        try:
-            return trust_of(config), str(config.get("serverName") or name)
-        except (OSError, ValueError) as error:
-            raise CandidateError(
-                f"{self.candidate.path}: extender.config.tlsConfig: {error}",
-                remedy="kube-scheduler would refuse it too: certificates and keys are PEM",
-            ) from error
-
-    def _as_client(self, spec: ExtenderSpec) -> tuple[ssl.SSLContext, str]:
-        """How it is asked whether it is ready: by the same certificate and name, whatever its own certificate is."""
-        trust, name = self._trust(spec, "")
-        return unverified(trust), name
+    def _tls(self, spec: ExtenderSpec) -> ExtenderTls:
+        return ExtenderTls(spec, self.candidate.path, self._values, self._certificates)
 
     def _start_extender(self, spec: ExtenderSpec) -> None:
-        served = self._start_command(spec, (lambda: self._as_client(spec)) if spec.tls else None)
+        served = self._start_command(spec, self._tls(spec).as_client if spec.tls else None)
         scheme = "https" if spec.tls else "http"
         assert self._scheduler is not None
         if self._tapped:
@@ -336,7 +296,7 @@ class Attachment:
             extender = {**fill(spec.config.document(tap.url), self._values), **self._tap_trust}
         else:
             extender = fill(spec.config.document(f"{scheme}://{served.inside}"), self._values)
-            if spec.tls and (tls := self._tls_config(spec)):
+            if spec.tls and (tls := self._tls(spec).config()):
                 extender["tlsConfig"] = tls
         self._start_scheduler(self._scheduler, binary="kube-scheduler", extenders=[extender])
 
@@ -360,10 +320,10 @@ class Attachment:
                 self._tap_trust = {"tlsConfig": {"caData": authority}}
             described = spec.config.as_dict()
             self.extender = self._tap(
-                upstream, lambda call: self._record("extender", **describe_extender_call(call, described)), **tls
+                upstream, lambda call: self.running.record("extender", **describe_extender_call(call, described)), **tls
             )
         if spec.tls:
-            self.extender.set_trust(*self._trust(spec, name))
+            self.extender.set_trust(*self._tls(spec).trust(name))
         self.extender.upstream = upstream
         return self.extender
 
@@ -421,24 +381,18 @@ class Attachment:
         if self.profiles_turned:
             configuration["profiles"] = configuration["profiles"][::-1]
         self.configuration = configuration
-        self._record("configuration", document=configuration)
+        self.running.record("configuration", document=configuration)
         files = self._files if isinstance(self.candidate.spec, PluginSpec) else {}
         component = self._deployer.start_scheduler(configuration, identity, binary, files)
-        self._started(component)
+        self.running.started(component)
         self.scheduler_log = component.log
         component.wait_ready()
 
     def _start_command(self, spec: CommandSpec, client: Client | None = None) -> Served:
         served = self._deployer.start_command(spec, self._own, self._values, self._files, client)
-        self._started(served.component)
+        self.running.started(served.component)
         served.component.wait_ready()
         return served
-
-    def _started(self, component: Component) -> None:
-        self._components.append(component)
-        self._record("process", name=component.name, event="started")
-        if self._watched:
-            component.watch(self._record)
 
     @property
     def second_user(self) -> str:
@@ -451,46 +405,27 @@ class Attachment:
         identity = self._processes[self._second.name]
         values = {**self._values, **self._deployer.own_values(self._second, identity)}
         served = self._deployer.start_command(self._second, identity, values, fill(dict(self._second.files), values))
-        self._started(served.component)
+        self.running.started(served.component)
 
-    @contextlib.contextmanager
-    def first_frozen(self) -> Iterator[None]:
+    def first_frozen(self) -> AbstractContextManager[None]:
         """A context in which all that ran before the second instance was started is halted as it is."""
-        self._deposed = tuple(self._components[:-1])
-        for component in self._deposed:
-            component.freeze()
-        try:
-            yield
-        finally:
-            for component in self._deposed:
-                component.thaw()
+        return self.running.first_frozen()
 
     def report_exits(self) -> None:
         """Record the components that ended since the last call."""
-        for component in self._components:
-            if component.exit_code is not None and component not in self._reported:
-                self._reported.append(component)
-                event = "stood-down" if component in self._deposed else "exited"
-                self._record(
-                    "process", name=component.name, event=event, code=component.exit_code, cause=component.cause(),
-                    log=component.log_tail(20).splitlines(),
-                )  # fmt: skip
+        self.running.report_exits()
 
     def pids(self) -> dict[str, Sequence[int]]:
         """Of each component the processes that it is now, where this machine sees them."""
-        return {component.name: component.pids() for component in self._components}
+        return self.running.pids()
 
     def catch_up(self) -> None:
         """Have in the logs what its components have printed up to now."""
-        for component in self._components:
-            component.catch_up()
+        self.running.catch_up()
 
     def log_tails(self) -> dict[str, list[str]]:
         """The last lines of each component's log, less what says nothing."""
-        return {
-            component.name: [line for line in component.log_tail(60).splitlines() if not _NOISE.search(line)][-8:]
-            for component in self._components
-        }
+        return self.running.log_tails()
 
     def restart_if_ended(self) -> None:
         """Start over where a component has ended, as a kubelet would.
@@ -506,24 +441,16 @@ class Attachment:
 
     def halt(self) -> None:
         """End its components, as when its node is drained. Its taps and identities stay."""
-        self.report_exits()
-        self._deposed = ()
-        # The kube-scheduler was started last and goes first: its extender must not fail under it.
-        while self._components:
-            component = self._components.pop()
-            lives = component.exit_code is None
-            component.stop(CANDIDATE_STOP.seconds)
-            if lives:
-                self._record("process", name=component.name, event="stopped")
+        self.running.halt()
 
     def resume(self) -> None:
         """Start it again after `halt`."""
-        self.start(self._record)
+        self.start(self.running.record)
 
     def stop(self) -> None:
         """Take everything down; what ends from here on is our doing."""
         self.report_exits()
-        self._record = discard
+        self.running.record = discard
         with self._cleanup:
             self.halt()
 
@@ -542,16 +469,8 @@ def _second_instance(candidate: Candidate) -> ProcessSpec | None:
     )  # fmt: skip
 
 
-_NOISE = re.compile(r" score=|missing content for CA bundle")
-"""Scores are recorded by themselves; of CA bundles every kube-scheduler complains that authenticates by tokens."""
-
-
 def _declared(rbac: dict[str, Any], more: Rbac) -> Rbac:
     return Rbac((*rbac["clusterRoles"], *more.cluster_roles), (*rbac["rules"], *more.rules), more.system_roles)
-
-
-def discard(kind: str, **fields: Any) -> None:
-    """A `Recording` that keeps nothing."""
 
 
 def _indent(text: str) -> str:

@@ -1,0 +1,48 @@
+"""How kube-scheduler is told to speak to an extender over HTTPS, and that what it would refuse is an error."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from schedproof.candidate.placeholders import CERTIFICATES
+from schedproof.deploy.extender_tls import ExtenderTls
+from schedproof.foundation.errors import CandidateError
+
+MADE = {name: f"pem of {name}" for name in CERTIFICATES}
+VALUES = {name: f"/files/{file}" for name, file in CERTIFICATES.items()}
+
+
+def tls(config: dict[str, Any], certificates: dict[str, str] | None) -> ExtenderTls:
+    spec: Any = SimpleNamespace(config=SimpleNamespace(tls_config=config))
+    return ExtenderTls(spec, Path("candidate.yaml"), {**VALUES, "address": "here"}, certificates)
+
+
+def test_certificates_of_its_own_are_files_of_its_configuration() -> None:
+    assert tls({"caFile": "/own/ca.pem", "serverName": "{address}"}, None).config() == {
+        "caFile": "/own/ca.pem", "serverName": "here",
+    }  # fmt: skip
+
+
+def test_of_certificates_that_were_made_kube_scheduler_gets_the_content() -> None:
+    found = tls({}, MADE).config()
+    assert found.pop("serverName") == "localhost"
+    assert found == {
+        name.replace("File", "Data"): base64.b64encode(pem.encode()).decode() for name, pem in MADE.items()
+    }
+
+
+def test_only_those_that_are_named_are_filled_in_where_any_are() -> None:
+    found = tls({"caFile": "{caFile}", "serverName": "other"}, MADE).config()
+    assert found == {"caData": base64.b64encode(MADE["caFile"].encode()).decode(), "serverName": "other"}
+
+
+def test_a_file_that_is_no_certificate_is_an_error_of_the_candidate(tmp_path: Path) -> None:
+    wrong = tmp_path / "ca.pem"
+    wrong.write_text("no certificate")
+    with pytest.raises(CandidateError, match=r"candidate\.yaml: extender\.config\.tlsConfig"):
+        tls({"caFile": str(wrong)}, None).trust("name")
