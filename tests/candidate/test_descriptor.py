@@ -206,7 +206,7 @@ claims: {profiles: core}         | .claims.profiles   | wrong-type          | `p
 claims: {profiles: [core, core]} | .claims.profiles[1] | duplicate           | keep one
 claims: {profiles: [plugin]}     | .claims.profiles[0] | contradiction       | leave it out
 claims: {features: [scale-fre]}  | .claims.features[0] | unknown-feature     | mean scale-free?
-claims: {features: [telepathy]}  | .claims.features[0] | unknown-feature     | What is judged: both-cache-modes, dra
+claims: {features: [telepathy]}  | .claims.features[0] | unknown-feature     | clauses: both-cache-modes, dra
 claims: {features: [strict]}     | .claims.features[0] | claim-without-clause | add normalization
 claims: {examples: [{readings: {a: 1}, scores: {a: 1}}]} | .claims.examples | claim-without-clause | add
 claims: {profiles: [network-aware]} | .claims.network | missing-field       | metric: node_network
@@ -245,7 +245,7 @@ processes: [{name: a, command: ["{b_address}"]}] | .processes[0].command[0] | ma
 processes: [{name: a, command: [x], rbac: {rules: [{verbs: [get]}]}}] | .processes[0].rbac.rules[0] | missing-field | s
 world: {node: {}} | .world.node | unknown-field       | did you mean nodes
 world: {nodes: {resources: {example.com/gpu: lots}}} | .world.nodes.resources["example.com/gpu"] | malformed | such as
-world: {pods: {spec: {nodeName: a}}} | .world.pods.spec | not-supported       | leave nodeName out
+world: {pods: {spec: {nodeName: a}}} | .world.pods.spec | not-supported       | remove nodeName
 world: {namespace: {objects: [nowhere.yaml]}} | .world.namespace.objects[0] | no-such-file        | relative to
 world: {nodes: {labels: {a: 1}}} | .world.nodes.labels.a | wrong-type          | quote it
 
@@ -644,7 +644,7 @@ def test_a_feature_that_contradicts_the_rest_of_the_descriptor_is_refused(folder
     [(line, path, code, fix)] = problems(folder, text)
     assert (line, path) == (text.count("\n"), f"spec.claims.features[{features.count(',')}]")
     assert code in ("contradiction", "claim-without-clause")
-    assert f"or leave {features.rsplit(', ', maxsplit=1)[-1]} out" in fix
+    assert f"or remove {features.rsplit(', ', maxsplit=1)[-1]}" in fix
 
 
 @pytest.mark.parametrize("feature", [feature for feature, needs in FEATURES.items() if needs.kind])
@@ -830,7 +830,7 @@ def test_a_filled_value_is_not_filled_again() -> None:
 
 
 def test_a_placeholder_without_a_value_is_an_error() -> None:
-    with pytest.raises(UsageError, match=r"\{device\} has no value on this cluster; those with one: \{port\}"):
+    with pytest.raises(UsageError, match=r"\{device\} has no value on this cluster; available placeholders: \{port\}"):
         fill(["{device}"], {"port": "80"})
 
 

@@ -74,7 +74,7 @@ def test_a_problem_is_placed_in_the_file_that_it_stands_in(tmp_path: Path, text:
 def test_files_that_extend_each_other_are_refused(tmp_path: Path) -> None:
     file = derived(tmp_path, "")
     (tmp_path / "base" / "candidate.yaml").write_text("extends: ../own\n")
-    with pytest.raises(DescriptorError, match="extends this file in turn"):
+    with pytest.raises(DescriptorError, match="extends this file too"):
         load_candidate(file)
 
 

@@ -31,17 +31,17 @@ KNOWN = {
             'no kind "KubeSchedulerConfiguration" is registered for version "kubescheduler.config.k8s.io/v1beta3" '
             'in scheme "pkg/runtime/scheme.go:111"'
         ),
-        "this Kubernetes serves no KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1beta3",
+        "this version of Kubernetes does not support KubeSchedulerConfiguration kubescheduler.config.k8s.io/v1beta3",
         "kubescheduler.config.k8s.io/v1`",
     ),
     "not registered, everywhere": (
         said(PROFILE + 'PreFilterPlugin "Quiet_Nodes" does not exist'),
-        "the configuration enables a plugin Quiet_Nodes, and none is registered under that name",
+        "the configuration enables the plugin Quiet_Nodes, but no plugin is registered under that name",
         "app.WithPlugin",
     ),
     "not registered, at a point": (
         said(PROFILE + 'ScorePlugin "quietNodes" does not exist'),
-        "the configuration enables a plugin quietNodes, and none is registered under that name",
+        "the configuration enables the plugin quietNodes, but no plugin is registered under that name",
         "app.WithPlugin",
     ),
     "a flag": (
@@ -51,7 +51,7 @@ KNOWN = {
     ),
     "another name than its own": (
         said(PROFILE + 'score plugin "NetworkTraffic" is not configured with weight'),
-        "a plugin calls itself NetworkTraffic",
+        "a plugin's method Name() returns NetworkTraffic",
         "Name() returns",
     ),
     "args twice": (
@@ -64,19 +64,19 @@ KNOWN = {
             'profiles[1].plugins.queueSort: Invalid value: {"Enabled":[{"Name":"Own","Weight":0}],'
             '"Disabled":[{"Name":"*","Weight":0}]}: must be the same for all profiles'
         ),
-        "all profiles must have the same queueSort plugin",
+        "all profiles must have the same single queueSort plugin",
         "enable the same queueSort plugin in every profile",
     ),
     # pkg/scheduler/profile/profile.go, where it comes by multiPoint
     "another queue sort plugin by multiPoint": (
         said('initializing profiles: different queue sort plugins for profile "y": "Own", first: "PrioritySort"'),
-        "all profiles must have the same queueSort plugin",
+        "all profiles must have the same single queueSort plugin",
         "enable the same queueSort plugin in every profile",
     ),
     # pkg/scheduler/framework/runtime/framework.go
     "a queue sort plugin beside PrioritySort": (
         said('creating profile: only one queue sort plugin required for profile with scheduler name "x", but got 2'),
-        "all profiles must have the same queueSort plugin",
+        "all profiles must have the same single queueSort plugin",
         "disable PrioritySort",
     ),
     "other args for the queue sort plugin": (
@@ -89,7 +89,7 @@ KNOWN = {
             "strict decoding error: decoding .profiles[0].pluginConfig[0]: strict decoding error: decoding args for "
             'plugin NodeResourcesFit: strict decoding error: unknown field "scoringStrategi"'
         ),
-        "there is no field scoringStrategi in its args or configuration",
+        "unknown field scoringStrategi in the plugin's args or the configuration",
         "check the spelling",
     ),
     "an ill-typed arg of Kubernetes' own": (
@@ -97,7 +97,7 @@ KNOWN = {
             "decoding .profiles[0].pluginConfig[0]: decoding args for plugin InterPodAffinity: json: cannot unmarshal "
             "string into Go struct field InterPodAffinityArgs.hardPodAffinityWeight of type int32"
         ),
-        "its plugin cannot read its args: decoding .profiles[0].pluginConfig[0]",
+        "the plugin cannot decode its args: decoding .profiles[0].pluginConfig[0]",
         "compare the args",
     ),
     # The plugin's own words are its own; json's are Go's.
@@ -106,13 +106,13 @@ KNOWN = {
             f'{PROFILE}initializing plugin "NetworkTraffic": args of NetworkTraffic: json: cannot unmarshal object '
             "into Go struct field Args.timeRange of type string"
         ),
-        "its plugin cannot read its args: args of NetworkTraffic: json: cannot unmarshal object into Go struct",
+        "the plugin cannot decode its args: args of NetworkTraffic: json: cannot unmarshal object into Go struct",
         "compare the args",
     ),
     # pkg/scheduler/framework/runtime/registry.go, DecodeInto, whose error a plugin passes on as it is
     "an ill-typed arg, barely told": (
         said(PROFILE + 'initializing plugin "Quiet": json: cannot unmarshal string into Go value of type quiet.Args'),
-        "its plugin cannot read its args: unmarshal string into Go value",
+        "the plugin cannot decode its args: unmarshal string into Go value",
         "compare the args",
     ),
 }

@@ -90,7 +90,7 @@ def test_a_run_that_is_killed_leaves_nothing_but_evidence(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("typed", "said"),
     [
-        ("run no-such-candidate", "no candidate 'no-such-candidate'"),
+        ("run no-such-candidate", "candidate 'no-such-candidate' not found"),
         ("run stock --clause core/bind", "did you mean core/binds, "),
         ("judge .", "no history in ."),
     ],

@@ -296,7 +296,7 @@ def test_a_plugin_that_cannot_read_its_args_is_explained(surface: Any, name: str
 
 def test_an_unknown_name_is_told_as_kube_scheduler_would(surface: Any) -> None:
     corrected = load_candidate(content("fixtures", "candidates", D1, "corrected"))
-    with pytest.raises(CandidateError, match="none is registered under that name"):
+    with pytest.raises(CandidateError, match="no plugin is registered under that name"):
         surface(dataclasses.replace(corrected, spec=dataclasses.replace(corrected.spec, name="Other")))
 
 

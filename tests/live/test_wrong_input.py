@@ -40,7 +40,7 @@ def test_a_typo_in_candidate_yaml(shell: Shell) -> None:
 
 
 WRONG = {
-    "no-such-candidate": ("no candidate 'no-such-candidate'", "schedproof candidates"),
+    "no-such-candidate": ("candidate 'no-such-candidate' not found", "schedproof candidates"),
     "stock --clause core/bind": ("no clause 'core/bind'", "did you mean core/binds, "),
     "stock --profile network": ("no clauses of a profile 'network'", "network-aware"),
     "stock --clause network/flip": ("stock is not judged by network/flip", "claim it in spec.claims"),

@@ -1,1 +1,1 @@
-"""What a candidate is and claims, as its descriptor says. Nothing here runs."""
+"""Candidates and their claims, as candidate.yaml describes them. Nothing here starts a process."""

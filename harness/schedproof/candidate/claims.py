@@ -22,17 +22,17 @@ ON_OUTAGE: tuple[OnOutage, ...] = get_args(OnOutage)
 OWN_PLACEMENTS: tuple[OwnPlacements, ...] = get_args(OwnPlacements)
 PREEMPTION_CHOICES: tuple[PreemptionChoice, ...] = get_args(PreemptionChoice)
 ANY_CHOICE: PreemptionChoice = "any"
-"""The claim of a scheduler that has an order of its own between nodes on which pods can be evicted."""
+"""The claim of a scheduler that ranks the nodes on which it can preempt by rules of its own."""
 PRIORITIES: tuple[Priority, ...] = get_args(Priority)
 
 LEADER_ELECTION = "leader-election"
-"""The feature of a scheduler of which a second instance stands by."""
+"""The feature of a scheduler that runs with a standby replica."""
 
 GANG = "gang"
-"""The feature of a scheduler that binds groups of pods whole or not at all."""
+"""The feature of a scheduler that binds all pods of a group, or none."""
 
 PREEMPTION = "preemption"
-"""The feature of a scheduler that evicts pods for one of a higher priority."""
+"""The feature of a scheduler that evicts pods in favor of a pod with a higher priority."""
 
 PROFILES = ("core", "network-aware", "normalization", "extender", "plugin", "controller")
 
@@ -49,7 +49,7 @@ CLAUSE_PROFILES: Mapping[str, str] = MappingProxyType(
 """The first part of a clause's id, and the profile that it belongs to."""
 
 OWN = "own"
-"""The profile of tests of the user's own, which applies to every candidate."""
+"""The profile of the user's own tests, which apply to every candidate."""
 
 BOUND_TO_KIND: Mapping[str, str] = MappingProxyType(
     {"extender": "extender", "plugin": "plugin", "controller": "controller"}
@@ -59,11 +59,11 @@ BOUND_TO_KIND: Mapping[str, str] = MappingProxyType(
 
 @dataclasses.dataclass(frozen=True)
 class Claimable:
-    """What there is to judge a candidate by.
+    """The clauses and features by which a candidate can be judged.
 
     Attributes:
-        clauses: the ids of all that exist.
-        features: what may be claimed beyond profiles, and the clauses that then hold the candidate to that.
+        clauses: the ids of all clauses.
+        features: each feature that can be claimed, and the ids of the clauses that judge it.
     """
 
     clauses: tuple[str, ...]
@@ -71,7 +71,7 @@ class Claimable:
 
     @property
     def profiles(self) -> tuple[str, ...]:
-        """Those of which there are clauses, in the order of `PROFILES`."""
+        """The profiles that have clauses, in the order of `PROFILES`."""
         judged = {profile_of(clause) for clause in self.clauses}
         return tuple(profile for profile in PROFILES if profile in judged)
 
@@ -83,7 +83,7 @@ def profile_of(clause: str) -> str:
 
 
 RULE_INTERVAL = 0.5
-"""Seconds between two evaluations of a candidate's recording rules, whatever their groups say."""
+"""Seconds between two evaluations of a candidate's recording rules; the `interval` of their groups is ignored."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,13 +91,13 @@ class NetworkClaims:
     """Which traffic counts, at which resolution, and what happens without readings.
 
     `window`, `refresh` and `recovers_within` are seconds; `resolution` is the smallest relative difference in
-    load that it promises to see. A policy that is None is not promised: its clauses are `not-claimed`.
+    load that affects placement. A policy that is None is not claimed, and neither are its clauses.
 
-    `own_placements`: whether pods that it has just placed count as load of their nodes until readings can show them.
-    None: that is not said, and either is right.
+    `own_placements`: whether pods that the candidate has just placed count as load of their nodes until readings can
+    show them. None: not claimed, both behaviors are correct.
 
-    `priority`: whether traffic decides also against what else tells nodes apart (`first`), or only among nodes that
-    are alike otherwise (`tie-breaker`).
+    `priority`: whether traffic outweighs all other preferences (`first`), or decides only among nodes that are
+    otherwise equal (`tie-breaker`).
     """
 
     metric: str
@@ -110,37 +110,38 @@ class NetworkClaims:
     on_outage: OnOutage | None = None
     recovers_within: float | None = None
     rules: tuple[Mapping[str, Any], ...] = ()
-    """Recording rules that it asks the results of: `record`, `expr` (with placeholders) and `labels` of each."""
+    """Recording rules whose results the candidate queries: each with `record`, `expr` (with placeholders), `labels`."""
     own_placements: OwnPlacements | None = None
     priority: Priority = "first"
 
     @property
     def without_readings(self) -> OnOutage | None:
-        """What becomes of pods while Prometheus answers, but has no reading of any node: that is an outage as well.
+        """The claimed policy while Prometheus answers, but has no reading of any node, which is an outage as well.
 
-        None: nothing is promised, or two things: by `schedule` a pod goes to any node, by `reject` to none.
+        None: no policy is claimed, or the two claims conflict: `on_outage: schedule` allows every node,
+        `on_missing: reject` none.
         """
         return None if (self.on_outage, self.on_missing) == ("schedule", "reject") else self.on_outage
 
     @property
     def look_back(self) -> float:
-        """Seconds after which a change of the load is the only thing that counts: window plus refresh."""
+        """Seconds after a change of the load from which only the new load counts: window plus refresh."""
         return self.window + self.staleness
 
     @property
     def counting(self) -> float:
-        """Seconds after which a placement counts no longer as load, where the candidate counts its own.
+        """Seconds after which a placement no longer counts as load, for a candidate that counts its own placements.
 
-        It counts from when it sees a pod bound, and a watch may be slow: a second is added.
+        The time starts when the candidate sees the pod bound; a second is added for a slow watch.
         """
         return self.look_back + 1.0
 
     @property
     def staleness(self) -> float:
-        """Seconds after which its readings are news, by its claim.
+        """The greatest age in seconds of the readings that the candidate uses, derived from the claimed `refresh`.
 
-        A candidate that polls claims a period, which no clock keeps exactly on a busy machine: how close it comes to
-        that period is not judged.
+        Half a period and 0.5 s are added, because polling is late on a busy machine: how closely a candidate keeps
+        its period is not judged.
         """
         polled = 1.5 * self.refresh + 0.5 if self.refresh else 0.0
         return polled + (2 * RULE_INTERVAL if self.rules else 0.0)
@@ -157,7 +158,7 @@ class NetworkClaims:
 
 @dataclasses.dataclass(frozen=True)
 class Example:
-    """A worked example of the candidate's documentation: these readings are said to give these scores."""
+    """A worked example from the candidate's documentation: node to reading, and node to the score that it must get."""
 
     readings: Mapping[str, float]
     scores: Mapping[str, float]
@@ -167,9 +168,9 @@ class Example:
 class GangClaims:
     """What makes pods a group, in texts with the placeholders {group} and {size}.
 
-    `pods` is merged into each member: labels and annotations of its metadata, and its spec; `objects` are there before
-    the first member. `timeout`: seconds for which a member may be bound, or hold room that another group
-    lacks, while its group is not.
+    `pods` is merged into each member: labels and annotations of its metadata, and its spec; `objects` are created
+    before the first member. `timeout`: seconds for which a member of an incomplete group may be bound, or reserve
+    resources that another group needs.
     """
 
     pods: Mapping[str, Any]
@@ -177,7 +178,11 @@ class GangClaims:
     objects: tuple[Mapping[str, Any], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        return {"pods": dict(self.pods), "timeout": self.timeout, "objects": [dict(one) for one in self.objects]}
+        return {
+            "pods": dict(self.pods),
+            "timeout": self.timeout,
+            "objects": [dict(manifest) for manifest in self.objects],
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> GangClaims:
@@ -186,7 +191,7 @@ class GangClaims:
 
 @dataclasses.dataclass(frozen=True)
 class Claims:
-    """What the candidate claims, and is judged by."""
+    """The claims by which a candidate is judged."""
 
     profiles: tuple[str, ...] = ("core",)
     features: tuple[str, ...] = ()
@@ -196,7 +201,7 @@ class Claims:
     points: PointClaims = dataclasses.field(default_factory=PointClaims)
     gang: GangClaims | None = None
     preemption_choice: PreemptionChoice = "upstream"
-    """By whose order it takes one of several nodes on which pods can be evicted: kube-scheduler's documented one."""
+    """How it chooses among nodes on which it can preempt: `upstream` is kube-scheduler's documented order."""
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-able; `from_dict` is its inverse."""
@@ -213,7 +218,7 @@ class Claims:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Claims:
-        """The claims that a saved history's header carries."""
+        """The inverse of `as_dict`: the claims in the header of a saved history."""
         return cls(
             profiles=tuple(data["profiles"]),
             features=tuple(data["features"]),
@@ -228,7 +233,7 @@ class Claims:
 
 @dataclasses.dataclass(frozen=True)
 class Exclusion:
-    """A clause that is known to fail. One that passes all the same is stale, and fails the run."""
+    """A clause that is known to fail. If the clause passes, the exclusion is stale, and the run fails."""
 
     clause: str
     reason: str

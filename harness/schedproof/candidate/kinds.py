@@ -1,4 +1,4 @@
-"""The four kinds of candidates: what the harness starts, and how a scheduler is wired to it."""
+"""The four kinds of candidates: what the harness starts, and how it connects a scheduler to that."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ class ManagedResource:
 
 
 def weighed_beyond_int64(weight: int) -> bool:
-    """Whether an extender's highest score, 10, times its weight, times 10, is no int64.
+    """Whether an extender's highest score (10), times its weight, times 10, overflows int64.
 
-    Source: prioritizeNodes in pkg/scheduler/schedule_one.go. Nothing checks it: what wraps around is negative, or any
-    other number.
+    Source: prioritizeNodes in pkg/scheduler/schedule_one.go, which does not check for overflow.
     """
     return 10 * weight * 10 > 2**63 - 1
 
 
 @dataclasses.dataclass(frozen=True)
 class ExtenderConfig:
-    """`Extender` of kubescheduler.config.k8s.io/v1, without the URL: only its path is the candidate's.
+    """`Extender` of kubescheduler.config.k8s.io/v1; of its URL only the path, because the harness chooses the rest.
 
-    An empty verb is not offered. `http_timeout` is in seconds; None leaves kube-scheduler's own default.
+    kube-scheduler does not call an empty verb. `http_timeout` is in seconds; None leaves kube-scheduler's own default.
     """
 
     filter_verb: str = ""
@@ -52,16 +51,16 @@ class ExtenderConfig:
 
     @property
     def overflows(self) -> bool:
-        """Whether a score of 10 is beyond 64 bits once kube-scheduler has weighed it: see there."""
+        """Whether kube-scheduler's weighted score overflows int64; see `weighed_beyond_int64`."""
         return bool(self.prioritize_verb) and weighed_beyond_int64(self.weight)
 
     @property
     def verbs(self) -> tuple[str, ...]:
-        """The verbs that are called, in the order of a scheduling cycle."""
+        """The verbs that kube-scheduler calls, in the order of a scheduling cycle."""
         return tuple(filter(None, (self.filter_verb, self.preempt_verb, self.prioritize_verb, self.bind_verb)))
 
     def document(self, base_url: str) -> dict[str, Any]:
-        """The upstream document, for an extender at `base_url` (scheme, host, port). Placeholders stay in."""
+        """The upstream document, for an extender at `base_url` (scheme, host, port). Placeholders are not replaced."""
         fields: dict[str, Any] = {
             "filterVerb": self.filter_verb,
             "prioritizeVerb": self.prioritize_verb,
@@ -93,10 +92,10 @@ class ExtenderConfig:
 
 @dataclasses.dataclass(frozen=True)
 class CommandSpec:
-    """A process that the harness starts in `workdir`. Placeholders are filled in `command` and `env`.
+    """A process that the harness starts in `workdir`. Placeholders in `command` and `env` are replaced.
 
-    `ready` is the path that answers 2xx once it is ready. None: for an extender a TCP connection is enough, a
-    controller counts as ready once it runs. `port` None: the harness chooses, and says so by `{port}`.
+    `ready` is the HTTP path of its readiness probe, which succeeds with 2xx. None: an extender is ready when it accepts
+    a TCP connection, a controller when it runs. `port` None: the harness chooses a port and passes it as `{port}`.
     """
 
     command: tuple[str, ...]
@@ -107,12 +106,12 @@ class CommandSpec:
 
     @property
     def listens(self) -> bool:
-        """Whether it is ready only when its port answers."""
+        """Whether readiness is probed at its port."""
         return self.ready is not None
 
     @property
     def tls(self) -> bool:
-        """Whether its port speaks HTTPS."""
+        """Whether its port serves HTTPS."""
         return False
 
     def as_dict(self) -> dict[str, Any]:
@@ -152,8 +151,8 @@ class PluginSpec:
     """A compiled kube-scheduler: exactly one of `package`, `main` and `binary` is set.
 
     `package` and `main` are an absolute folder or a Go import path with its version; `binary` is an absolute file, or
-    the bare name of a binary of the harness's lock. `name` is what the plugin is registered as; empty only with `main`
-    and `binary`, where the scheduler's configuration may be left as it is.
+    the bare name of a binary of the harness's lock. `name` is the name that the plugin is registered under; it may be
+    empty only with `main` and `binary`, whose configuration may stay unchanged.
     """
 
     kind: ClassVar[CandidateKind] = "plugin"
@@ -166,12 +165,12 @@ class PluginSpec:
 
     @property
     def stock(self) -> bool:
-        """Whether it is a pinned binary of the harness itself."""
+        """Whether `binary` names a pinned binary of the harness."""
         return self.binary is not None and "/" not in self.binary
 
     @property
     def folder(self) -> Path | None:
-        """The sources, where they are local."""
+        """The folder of the sources; None if they are not local."""
         source = self.package or self.main or ""
         return Path(source) if source.startswith("/") else None
 
@@ -181,7 +180,7 @@ class PluginSpec:
 
 @dataclasses.dataclass(frozen=True)
 class AttachedSpec:
-    """It runs already, in an existing cluster."""
+    """A scheduler that already runs in an existing cluster."""
 
     kind: ClassVar[CandidateKind] = "attached"
 
@@ -216,7 +215,7 @@ class PolicyRule:
 
 @dataclasses.dataclass(frozen=True)
 class RbacSpec:
-    """All that the candidate's identity may do: nothing, unless it says so."""
+    """The permissions of the candidate's identity; none by default."""
 
     cluster_roles: tuple[str, ...] = ()
     rules: tuple[PolicyRule, ...] = ()
@@ -227,10 +226,10 @@ class RbacSpec:
 
 @dataclasses.dataclass(frozen=True)
 class ProcessSpec(CommandSpec):
-    """A program that belongs to a candidate besides its scheduler.
+    """A program of a candidate that runs beside its scheduler.
 
-    `rbac` None: it acts as the candidate does, else as a ServiceAccount of its own. `files` are those that it is given:
-    name to text, placeholders stay in.
+    `rbac` None: it uses the candidate's identity, else a ServiceAccount of its own. `files` maps the name of each file
+    that it gets to the text, in which placeholders are not yet replaced.
     """
 
     name: str = ""
@@ -239,7 +238,7 @@ class ProcessSpec(CommandSpec):
 
     @property
     def address_placeholder(self) -> str:
-        """The placeholder by which what starts after it learns where it listens."""
+        """The placeholder for its address, for programs that start after it."""
         return f"{self.name.replace('-', '_')}_address"
 
     def as_dict(self) -> dict[str, Any]:
@@ -249,11 +248,11 @@ class ProcessSpec(CommandSpec):
 
 @dataclasses.dataclass(frozen=True)
 class WorldSpec:
-    """What pods, nodes and namespaces of the suites have besides their own, so that the candidate takes effect.
+    """Fields added to the pods, nodes and namespaces of the suites, which the candidate needs to take effect.
 
     `node_labels`, `node_annotations` and `node_resources` (resource name to quantity) are on every node; `pod` is
-    merged into every pod that is for the candidate; `namespace_labels` and `namespace_annotations` are on every
-    namespace that has such pods, and `objects` (files of manifests) are in it.
+    merged into every pod that the candidate is to schedule; `namespace_labels` and `namespace_annotations` are on every
+    namespace of such pods, and `objects` (files of manifests) are created in it.
     """
 
     node_labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -270,12 +269,12 @@ class WorldSpec:
 
 @dataclasses.dataclass(frozen=True)
 class ImageSpec:
-    """What its pods run. All empty: the harness builds an image.
+    """The image of a candidate's pods. With all fields empty, the harness builds it.
 
-    `dockerfile` is built in `context` (None: its folder), and tagged `ref` if that is given; `ref` alone is taken as
-    it is. Where the harness builds it, `context` is the folder whose files the command needs (None: its workdir), and
-    `requirements` names the Python packages to install. `command` is the program in the image, where that is another
-    than the one of the kind.
+    `dockerfile` is built in `context` (None: its folder), and tagged `ref` if that is set; `ref` alone names an
+    existing image. If the harness builds the image, `context` is the folder whose files the command needs (None: its
+    workdir), and `requirements` names the Python packages to install. `command` is the program in the image, if it
+    differs from the command of the kind.
     """
 
     dockerfile: Path | None = None
@@ -286,7 +285,7 @@ class ImageSpec:
 
     @property
     def own(self) -> bool:
-        """Whether it is the user's."""
+        """Whether the user provides the image or its Dockerfile."""
         return self.dockerfile is not None or self.ref is not None
 
     def as_dict(self) -> dict[str, Any]:
@@ -306,7 +305,7 @@ class Scoring:
     module: str
     function: str
     folder: Path
-    """From where the module can be imported: that of the file that names it."""
+    """The folder to import the module from: that of the file that names it."""
 
     def as_dict(self) -> dict[str, Any]:
         return {"python": f"{self.module}:{self.function}"}

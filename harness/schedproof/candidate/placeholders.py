@@ -1,6 +1,6 @@
-"""Values in braces, such as `{prometheus}`, which are filled in when a candidate is attached.
+"""Placeholders in braces, such as `{prometheus}`, which are replaced when a candidate is attached.
 
-Only `{identifier}` is a placeholder: JSON, PromQL selectors and Go templates pass as they are.
+Only `{identifier}` is a placeholder: JSON, PromQL selectors and Go templates stay unchanged.
 `{{identifier}}` stands for the literal text `{identifier}`.
 """
 
@@ -37,15 +37,16 @@ PLACEHOLDERS: Mapping[str, str] = MappingProxyType(
 CERTIFICATES: Mapping[str, str] = MappingProxyType(
     {"caFile": "tls/ca.crt", "certFile": "tls/tls.crt", "keyFile": "tls/tls.key"}
 )
-"""The placeholders of what an extender that serves HTTPS is given, and where it lies among its files."""
+"""The placeholders of the certificates for an extender that serves HTTPS, and the path of each below `{files}`."""
 
 _PATTERN = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def fill(value: T, values: Mapping[str, str]) -> T:
-    """`value` with every placeholder in its texts replaced, in lists and in the values of mappings too.
+    """Replace every placeholder in the texts of `value`, in lists and in the values of mappings too.
 
-    A placeholder that has no value here is a `UsageError`.
+    Raises:
+        UsageError: a placeholder has no value.
     """
 
     def replacement(found: re.Match[str]) -> str:
@@ -54,7 +55,7 @@ def fill(value: T, values: Mapping[str, str]) -> T:
             return f"{{{literal}}}"
         if name not in values:
             raise UsageError(
-                f"the placeholder {{{name}}} has no value on this cluster; those with one: {_braced(values)}",
+                f"the placeholder {{{name}}} has no value on this cluster; available placeholders: {_braced(values)}",
                 remedy=f"write the value itself, or {{{{{name}}}}} for the literal text {{{name}}}",
             )
         return values[name]
@@ -72,7 +73,7 @@ def fill(value: T, values: Mapping[str, str]) -> T:
 
 
 def fill_known(text: str, values: Mapping[str, str]) -> str:
-    """`text` with the placeholders of `values` replaced; all others, and doubled braces, stay for a later `fill`."""
+    """Replace the placeholders of `values` in `text`; other placeholders and doubled braces stay for a later `fill`."""
     return _PATTERN.sub(lambda found: values.get(found[2], found[0]), text)
 
 
@@ -88,9 +89,9 @@ def placeholders_in(value: object) -> frozenset[str]:
 
 
 def complaints(text: str, *, unavailable: Mapping[str, str], known: Collection[str]) -> Iterator[tuple[str, str]]:
-    """What is wrong with the placeholders in `text`: message and fix of each.
+    """Yield a message and a fix for each wrong placeholder in `text`.
 
-    `known` ones may be used; `unavailable` ones exist but have no value here, and map to the reason.
+    Placeholders in `known` are allowed; `unavailable` maps placeholders that have no value here to the fix.
     """
     for name in sorted(placeholders_in(text)):
         if name in unavailable:

@@ -1,4 +1,4 @@
-"""Worked examples of what a plugin decides at its extension points."""
+"""Worked examples of a plugin's decisions at its extension points."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class FilterExample:
-    """Whether a pod fits on a node with these labels. `pod` has what matters of `metadata` and `spec`."""
+    """Whether a pod fits on a node with these labels. `pod` has the relevant fields of `metadata` and `spec`."""
 
     fits: bool
     pod: Mapping[str, Any] = dataclasses.field(default_factory=dict)
@@ -22,7 +22,7 @@ class FilterExample:
 
 @dataclasses.dataclass(frozen=True)
 class ScoreExample:
-    """To which labels of nodes, that are alike otherwise, a pod goes where there are others."""
+    """The labels of the node that a pod prefers (`better`) to a node that differs only in its labels (`worse`)."""
 
     pod: Mapping[str, Any]
     better: Mapping[str, str]
@@ -32,13 +32,13 @@ class ScoreExample:
         return {"pod": dict(self.pod), "better": dict(self.better), "worse": dict(self.worse)}
 
     def opposes(self, other: ScoreExample) -> bool:
-        """Whether another pod prefers the one where this one prefers the other."""
+        """Whether the other example is of a different pod with the opposite preference."""
         return self.pod != other.pod and (self.better, self.worse) == (other.worse, other.better)
 
 
 @dataclasses.dataclass(frozen=True)
 class OrderExample:
-    """Of two pods that wait, which is decided on first."""
+    """The order in which two pending pods leave the queue."""
 
     first: Mapping[str, Any]
     then: Mapping[str, Any]
@@ -49,7 +49,7 @@ class OrderExample:
 
 @dataclasses.dataclass(frozen=True)
 class PointClaims:
-    """What is claimed of each point; empty where nothing is."""
+    """The examples of each extension point; empty if none are claimed."""
 
     filter: tuple[FilterExample, ...] = ()
     prefilter: tuple[FilterExample, ...] = ()
@@ -58,9 +58,9 @@ class PointClaims:
 
     @property
     def opposed(self) -> tuple[int, int] | None:
-        """The numbers of two examples of scores by which one pod prefers what another does not."""
+        """The indices of the first two examples in `score` with opposite preferences; None if there are none."""
         pairs = itertools.combinations(enumerate(self.score), 2)
-        return next(((n, m) for (n, one), (m, other) in pairs if one.opposes(other)), None)
+        return next(((n, m) for (n, example), (m, other) in pairs if example.opposes(other)), None)
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -70,7 +70,7 @@ class PointClaims:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> PointClaims:
-        """The inverse of `as_dict`; of histories that were saved before there were such claims, nothing."""
+        """The inverse of `as_dict`. Histories saved before these claims existed have none."""
         return cls(
             tuple(FilterExample(**example) for example in data.get("filter", ())),
             tuple(FilterExample(**example) for example in data.get("prefilter", ())),

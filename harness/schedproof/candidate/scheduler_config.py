@@ -1,4 +1,4 @@
-"""The KubeSchedulerConfiguration that the harness writes."""
+"""Writes, completes and varies KubeSchedulerConfigurations."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from schedproof.candidate.kinds import PluginSpec
 from schedproof.candidate.placeholders import fill
 
 PREFERENCE_WEIGHT = 2_000
-"""Weight of a plugin that claims to prefer quiet nodes. What it prefers decides; all else only breaks its ties.
+"""Weight of a plugin that claims to prefer nodes with little traffic. All other plugins only break its ties.
 
-One point of the plugin's 0..100 must count more than all default plugins together. Those add at most 100 each, times
-their weights (`score_weights`), which makes 1500 points.
+One point of the plugin's 0..100 must outweigh all default plugins together. Each of these adds at most 100 times its
+weight (`score_weights`): 1500 points in total.
 """
 
 DEFAULT_SCHEDULER = "default-scheduler"
-"""The schedulerName of pods that name none."""
+"""The schedulerName of pods that do not set it."""
 
 NO_LEADER_ELECTION: Mapping[str, Any] = MappingProxyType({"leaderElect": False})
-"""A replica that leads: there is no other one."""
+"""For a single replica, which always leads."""
 
 SERVED_VERSION = "kubescheduler.config.k8s.io/v1"
-"""The one API version of KubeSchedulerConfiguration that Kubernetes has served since 1.29."""
+"""The only API version of KubeSchedulerConfiguration that Kubernetes has served since 1.29."""
 
 DEFAULT_PLUGINS = frozenset(
     {
@@ -38,9 +38,9 @@ DEFAULT_PLUGINS = frozenset(
         "VolumeRestrictions", "VolumeZone",
     }
 )  # fmt: skip
-"""Kubernetes 1.36: pkg/scheduler/framework/plugins/names."""
+"""Kubernetes' own plugins (1.36: pkg/scheduler/framework/plugins/names)."""
 
-# The client's own default, 50 requests a second, would be the only thing that a benchmark measures.
+# The client's default limit of 50 requests a second would determine the result of every benchmark.
 _CLIENT = {"qps": 5_000, "burst": 10_000}
 
 
@@ -51,16 +51,16 @@ def scheduler_configuration(
     extenders: Sequence[Mapping[str, Any]] = (),
     profile: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The stock scheduler's configuration, under other names: all default plugins, all nodes scored.
+    """The configuration of a stock scheduler for `scheduler_names`, with all default plugins; it scores all nodes.
 
-    `profile` is what each profile has besides its name.
+    `profile` has the fields of each profile besides its name.
     """
     configuration: dict[str, Any] = {
         "apiVersion": SERVED_VERSION,
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": str(kubeconfig), **_CLIENT},
         "leaderElection": dict(NO_LEADER_ELECTION),
-        # From 100 nodes on the default scores only some of them, and the quietest may not be among those.
+        # By default, only some of 100 or more nodes are scored, perhaps without the node that has the least traffic.
         "percentageOfNodesToScore": 100,
         "profiles": [{"schedulerName": name, **profile} for name in scheduler_names],
     }
@@ -70,9 +70,9 @@ def scheduler_configuration(
 
 
 def plugin_profile(spec: PluginSpec, claims: Claims, values: Mapping[str, str]) -> dict[str, Any]:
-    """The part of a profile that enables the candidate's plugin, with its args, wherever it implements a point.
+    """The part of a profile that enables the candidate's plugin, with its args, at every extension point it implements.
 
-    All default plugins stay on: those that filter because pods rely on them, those that score to break ties.
+    All default plugins stay enabled: pods rely on those that filter, and those that score break ties.
     """
     if not spec.name:
         return {}
@@ -92,9 +92,9 @@ def own_configuration(
     *,
     extenders: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """The candidate's native configuration, taken as it is, but for what only the harness can know.
+    """The candidate's own configuration, with the fields replaced that only the harness can know.
 
-    That is where the apiserver is, that this replica leads, and where the tapped extender listens.
+    These are the kubeconfig, leader election (off, for a single replica), and the addresses of the tapped extenders.
     """
     assert candidate.scheduler_config is not None
     configuration: dict[str, Any] = fill(copy.deepcopy(dict(candidate.scheduler_config)), values)
@@ -118,11 +118,11 @@ def served_by(candidate: Candidate) -> list[str]:
 
 
 SHARED_LEASE = "kube-system/kube-scheduler"
-"""The Lease by which a cluster's own scheduler elects its leader, and every other one that names none."""
+"""The Lease for leader election of a cluster's own scheduler, and of every scheduler that does not name another."""
 
 
 def elects_by_shared_lease(configuration: Mapping[str, Any]) -> bool:
-    """Whether a KubeSchedulerConfiguration elects by the Lease of a cluster's own scheduler, as is the default.
+    """Whether a KubeSchedulerConfiguration uses the Lease of the cluster's own scheduler, which is the default.
 
     Source: SetDefaults_KubeSchedulerConfiguration and RecommendedDefaultLeaderElectionConfiguration.
     """
@@ -132,9 +132,9 @@ def elects_by_shared_lease(configuration: Mapping[str, Any]) -> bool:
 
 
 def serving_all(configuration: dict[str, Any], scheduler_name: str) -> dict[str, Any]:
-    """The configuration of a scheduler in the control plane's place: pods that name no scheduler are its own as well.
+    """The configuration of a scheduler that replaces the control plane's, and so serves `default-scheduler` as well.
 
-    They get the profile of `scheduler_name`, unless there is one for them.
+    Pods of `default-scheduler` get the profile of `scheduler_name`, unless they have a profile already.
     """
     profiles = configuration.get("profiles") or [{}]
     served = {profile.get("schedulerName", DEFAULT_SCHEDULER): profile for profile in profiles}
@@ -153,19 +153,20 @@ def enabled_names(profile: Mapping[str, Any]) -> frozenset[str]:
 
 
 def profile_of(configuration: Mapping[str, Any], scheduler_name: str) -> Mapping[str, Any]:
-    """The profile that serves a schedulerName; an empty one where none does."""
+    """The profile that serves a schedulerName; empty if none does."""
     profiles = configuration.get("profiles") or ()
-    return next((one for one in profiles if one.get("schedulerName", DEFAULT_SCHEDULER) == scheduler_name), {})
+    serving = (profile for profile in profiles if profile.get("schedulerName", DEFAULT_SCHEDULER) == scheduler_name)
+    return next(serving, {})
 
 
 def own_plugin(profile: Mapping[str, Any]) -> str:
-    """The one plugin that a profile enables and that is not Kubernetes' own; "" where that is not one."""
+    """The only plugin that a profile enables and that is not Kubernetes' own; "" if there are several, or none."""
     own = enabled_names(profile) - DEFAULT_PLUGINS - {"*"}
     return next(iter(own)) if len(own) == 1 else ""
 
 
 def own_args(configuration: Mapping[str, Any]) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    """The args of each plugin that is not Kubernetes' own, with the numbers of its profile and of its pluginConfig."""
+    """The args of each plugin that is not Kubernetes' own, with the indices of its profile and pluginConfig."""
     for number, profile in enumerate(configuration.get("profiles") or ()):
         for index, entry in enumerate(profile.get("pluginConfig") or ()):
             if entry.get("name") not in DEFAULT_PLUGINS:
@@ -173,9 +174,9 @@ def own_args(configuration: Mapping[str, Any]) -> Iterator[tuple[int, int, Mappi
 
 
 def ill_typed(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[str, Any]]]:
-    """Each arg of each plugin that is not Kubernetes' own, a value of another type, and the configuration with that.
+    """For each arg of a plugin that is not Kubernetes' own: its name, an ill-typed value, the configuration with it.
 
-    The profiles get other schedulerNames, so that a scheduler that starts with it has no pods to schedule.
+    The profiles get other schedulerNames, so that a scheduler that starts in spite of it has no pods to schedule.
     """
     return [
         (arg, wrong, _with_arg(configuration, number, index, arg, wrong))
@@ -187,7 +188,7 @@ def ill_typed(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[str
 
 
 def misspelled(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[str, Any]]]:
-    """As `ill_typed`: the args of each plugin that has some, with one more that no plugin knows."""
+    """Like `ill_typed`, with an unknown arg added for each plugin that has args."""
     return [
         (UNKNOWN_ARG, 1, _with_arg(configuration, number, index, UNKNOWN_ARG, 1))
         for number, index, args in own_args(configuration)
@@ -196,7 +197,7 @@ def misspelled(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[st
 
 
 def incomplete(configuration: Mapping[str, Any]) -> list[tuple[str, Any, dict[str, Any]]]:
-    """As `ill_typed`: the configuration without each of these args, then without the whole pluginConfig (arg "")."""
+    """Like `ill_typed`, without the whole pluginConfig (arg ""), then without each arg."""
     return [
         (arg, None, _with_arg(configuration, number, index, arg, None))
         for number, index, args in own_args(configuration)
@@ -218,6 +219,6 @@ def _with_arg(configuration: Mapping[str, Any], number: int, index: int, arg: st
         del entries[index]["args"][arg]
     else:
         entries[index]["args"][arg] = value
-    for other, changed in enumerate(document["profiles"]):
-        changed["schedulerName"] = f"schedproof-tried-{other}"
+    for position, profile in enumerate(document["profiles"]):
+        profile["schedulerName"] = f"schedproof-tried-{position}"
     return document

@@ -1,9 +1,10 @@
-"""How much a candidate's scores count in a kube-scheduler, beside those of the other score plugins.
+"""The weight of a candidate's scores in a kube-scheduler, relative to the other score plugins.
 
 kube-scheduler adds up, for each node, the scores of all plugins at the extension point score (0 to 100) times their
 weights, and those of each extender (0 to 10) times 10 and its weight (prioritizeNodes in pkg/scheduler/schedule_one.go,
-MaxNodeScore, MaxExtenderPriority). Which plugins those are: pkg/scheduler/apis/config/v1/default_plugins.go, in which
-mergePlugins puts a profile's `plugins`, and expandMultiPointPlugins (pkg/scheduler/framework/runtime/framework.go).
+MaxNodeScore, MaxExtenderPriority). The plugins of a profile: mergePlugins in
+pkg/scheduler/apis/config/v1/default_plugins.go, and expandMultiPointPlugins in
+pkg/scheduler/framework/runtime/framework.go.
 """
 
 from __future__ import annotations
@@ -30,43 +31,43 @@ _HIGHEST, _OF_EXTENDERS = 100, 10
 
 @dataclasses.dataclass(frozen=True)
 class Share:
-    """Points that a candidate's own scores add to a node's total, and those that all others can."""
+    """The points that a candidate's scores add to a node's total, and those that the other plugins can add."""
 
     field: str
-    """Where its weight is written."""
+    """The field that sets the weight."""
     weight: int
     step: int
-    """Points of the smallest difference between two of its scores."""
+    """Points of the smallest difference between two scores of the candidate."""
     most: int
-    """Points of the largest one."""
+    """Points of the largest difference."""
     others: Mapping[str, int]
-    """The most points of each other plugin."""
+    """The maximum points of each other plugin."""
 
     @property
     def against(self) -> int:
-        """The most that all others can add together."""
+        """The maximum that all other plugins can add together."""
         return sum(self.others.values())
 
     @property
     def decisive(self) -> int:
-        """The least difference between two of its scores that counts more than all others together."""
+        """The smallest difference between two scores that outweighs all other plugins together."""
         return self.against // self.step + 1
 
     @property
     def enough(self) -> int:
-        """The least weight by which its smallest difference counts more than all others together."""
+        """The smallest weight with which the smallest difference outweighs all other plugins together."""
         return self.against * self.weight // self.step + 1
 
 
 def score_weights(profile: Mapping[str, Any]) -> dict[str, int]:
-    """The plugins that score in a profile, and their weights; of Kubernetes' own those alone that implement Score."""
+    """The score plugins of a profile, and their weights. Of Kubernetes' own plugins, only those with Score."""
     weights = _merged(dict(_DEFAULTS), profile, "multiPoint")
     scoring = _merged(weights, profile, "score")
     return {name: weight for name, weight in scoring.items() if name in _DEFAULTS or name not in DEFAULT_PLUGINS}
 
 
 def _merged(weights: Mapping[str, int], profile: Mapping[str, Any], point: str) -> dict[str, int]:
-    """Weights after what a profile disables and enables at a point. No weight is 1."""
+    """The weights after a profile's changes at an extension point. A missing weight counts as 1."""
     plugins = (profile.get("plugins") or {}).get(point) or {}
     disabled = {str(plugin.get("name")) for plugin in plugins.get("disabled") or ()}
     kept = {name: weight for name, weight in weights.items() if not disabled & {name, "*"}}
@@ -74,9 +75,9 @@ def _merged(weights: Mapping[str, int], profile: Mapping[str, Any], point: str) 
 
 
 def own_share(candidate: Candidate) -> Share | None:
-    """What the scores of an extender or of a plugin count by its configuration; None where that does not tell.
+    """The share of an extender's or plugin's scores; None if the configuration does not determine it.
 
-    A plugin without a configuration of its own is given a weight that outweighs all others.
+    A plugin without a configuration of its own gets a weight that outweighs all others.
     """
     profile = profile_of(candidate.scheduler_config or {}, candidate.scheduler_name)
     weights, own, spec = score_weights(profile), own_plugin(profile), candidate.spec
@@ -86,5 +87,5 @@ def own_share(candidate: Candidate) -> Share | None:
         field, weight, step = f"the weight of {own} in schedulerConfig", weights.pop(own), 1
     else:
         return None
-    others = {name: _HIGHEST * one for name, one in weights.items()}
+    others = {name: _HIGHEST * other_weight for name, other_weight in weights.items()}
     return Share(field, weight, weight * step, weight * _HIGHEST, others)

@@ -1,4 +1,4 @@
-"""Finds a candidate by what the user typed."""
+"""Finds a candidate by its path or name."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def shipped_names() -> list[str]:
 
 
 def find_candidate(text: str, *, known: Claimable | None = None) -> Candidate:
-    """A candidate.yaml, the folder that holds it, or the name of a shipped candidate, in this order.
+    """The candidate that `text` names: a candidate.yaml, its folder, or a shipped candidate, in this order.
 
     Raises:
-        UsageError: none of these; or the file is not right.
+        UsageError: there is no such candidate, or its file is invalid.
     """
     path = Path(text)
     if path.exists():
@@ -29,6 +29,6 @@ def find_candidate(text: str, *, known: Claimable | None = None) -> Candidate:
     if text in shipped_names():
         return load_candidate(content("fixtures", "candidates", text), known=known)
     raise UsageError(
-        f"no candidate {text!r}: there is no such file or folder, and no candidate of that name is shipped",
+        f"candidate {text!r} not found: it is neither a file or folder nor the name of a shipped candidate",
         remedy=did_you_mean_one_of(text, shipped_names(), listed_by="schedproof candidates"),
     )

@@ -1,4 +1,4 @@
-"""Why a compiled scheduler ended at its start, and what to do: known messages of kube-scheduler."""
+"""Explains known messages of a kube-scheduler that ended at its start, and how to fix the cause."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ QUEUE_SORTS = re.compile(
 _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
         REFUSED_VERSION,
-        "this Kubernetes serves no KubeSchedulerConfiguration of {name}",
+        "this version of Kubernetes does not support KubeSchedulerConfiguration {name}",
         "write `apiVersion: kubescheduler.config.k8s.io/v1` (v1beta3, its predecessor, was removed in 1.29)",
     ),
     (
         UNREGISTERED,
-        "the configuration enables a plugin {name}, and none is registered under that name",
-        "make the name in the configuration the same as in app.WithPlugin(NAME, ...); case and underscores count",
+        "the configuration enables the plugin {name}, but no plugin is registered under that name",
+        "use the same name in the configuration and in app.WithPlugin(NAME, ...), including case and underscores",
     ),
     (
         NAME_TAKEN,
-        "a plugin is registered as {name}, and there is one of that name already",
-        "register it under a name of its own: those of Kubernetes' plugins are taken, and each name is registered once",
+        "a plugin is registered as {name}, but a plugin of that name already exists",
+        "register it once, under a name that differs from the names of Kubernetes' own plugins",
     ),
     (
         re.compile(r"unknown flag: (?P<name>--[\w-]+)"),
         "kube-scheduler has no flag {name}",
-        "leave the flag out; Kubernetes 1.23 removed --port and --address: --secure-port serves health and metrics",
+        "remove the flag; Kubernetes 1.23 removed --port and --address: --secure-port serves health and metrics",
     ),
     (
         # pkg/scheduler/apis/config/validation, which comes before NewFramework's "repeated config for plugin"
@@ -48,30 +48,30 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
     ),
     (
         QUEUE_SORTS,
-        "all profiles must have the same queueSort plugin, and only one: {name}",
+        "all profiles must have the same single queueSort plugin: {name}",
         "enable the same queueSort plugin in every profile, and disable PrioritySort there",
     ),
     (
         # pkg/scheduler/framework/runtime/framework.go: NewFramework looks weights up by what plugins call themselves
         re.compile(r'score plugin \\?"(?P<name>[^"\\]+)\\?" is not configured with weight'),
-        "a plugin calls itself {name} (its method Name), and is registered and enabled under another name",
-        "make spec.plugin.name, or the name in app.WithPlugin(NAME, ...), the same as Name() returns",
+        "a plugin's method Name() returns {name}, but the plugin is registered and enabled under another name",
+        "set spec.plugin.name, or the name in app.WithPlugin(NAME, ...), to what Name() returns",
     ),
     (
         re.compile(r'unknown field \\?"(?P<name>[^"\\]+)'),
-        "there is no field {name} in its args or configuration",
-        "check the spelling of that field",
+        "unknown field {name} in the plugin's args or the configuration",
+        "check the spelling of the field",
     ),
     (
         re.compile(r"(?P<name>(?:strict decoding error|[Uu]nmarshal|decoding .*[Aa]rgs|[Aa]rgs .*type)[^\n]*)"),
-        "its plugin cannot read its args: {name}",
+        "the plugin cannot decode its args: {name}",
         "compare the args with the names and types that the plugin decodes; it must decode into a pointer",
     ),
 )
 
 
 def explain_start(log: str, error: CandidateError) -> CandidateError:
-    """The error with what its log means put first, where the log says something known."""
+    """Prefix the error with an explanation, if the log has a known message; else return the error unchanged."""
     for pattern, meaning, fix in _KNOWN:
         if found := pattern.search(log):
             return CandidateError(f"{meaning.format(name=found['name'])}\n{error.message}", remedy=fix)

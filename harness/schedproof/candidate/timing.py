@@ -1,4 +1,4 @@
-"""How long a candidate claims to take: `spec.claims.timing`, and the deadlines that follow from it."""
+"""The durations in `spec.claims.timing`, and the deadlines that they set."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Timing:
     """Seconds. The defaults leave room for client-go's default lease and kube-scheduler's default back-off.
 
     Attributes:
-        bind: from a pod's creation, where it fits, until it is bound.
-        requeue: from the change of the world that makes a pod fit until it is bound, back-off included.
-        takeover: from a start until pods are bound again, where a predecessor's lease must run out first.
-        freshness: how old its view of nodes and pods may be when it decides.
-        reaction: from a decision until the condition or event that tells of it.
+        bind: from the creation of a pod that fits until it is bound.
+        requeue: from the change that makes a pod fit until the pod is bound, back-off included.
+        takeover: from a start until pods are bound again, including the expiry of a predecessor's lease.
+        freshness: the maximum age of the candidate's view of nodes and pods when it decides.
+        reaction: from a decision until the condition or event that reports it.
     """
 
     bind: float = BIND.seconds
@@ -30,7 +30,7 @@ class Timing:
     reaction: float = REACTION.seconds
 
     def is_default(self, name: str) -> bool:
-        """Whether a field is what it is without any claim."""
+        """Whether a field has its default value."""
         return bool(getattr(self, name) == getattr(_DEFAULTS, name))
 
     def as_dict(self) -> dict[str, float]:
@@ -47,7 +47,7 @@ TIMING_CLAIMS: tuple[str, ...] = tuple(field.name for field in dataclasses.field
 
 @dataclasses.dataclass(frozen=True)
 class ClaimedDeadlines:
-    """The deadlines by which a candidate is judged, of the lengths that it claims."""
+    """The deadlines by which a candidate is judged, with the durations that it claims."""
 
     bind: Deadline
     requeue: Deadline

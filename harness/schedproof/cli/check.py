@@ -81,8 +81,8 @@ def check(candidate: Candidate) -> Iterator[str]:
 def _warnings(candidate: Candidate) -> Iterator[str]:
     """Warnings about settings that are valid and probably unintended."""
     written, spec, claims = candidate.scheduler_config, candidate.spec, candidate.claims
-    second = DEFAULT_SCHEDULER not in served_by(candidate)
-    if written is not None and second and elects_by_shared_lease(written):
+    beside_default = DEFAULT_SCHEDULER not in served_by(candidate)
+    if written is not None and beside_default and elects_by_shared_lease(written):
         yield (
             f"schedulerConfig uses the default leader-election lease, {SHARED_LEASE}, which the cluster's own "
             "scheduler holds: the candidate never becomes leader; fix: leaderElection: {leaderElect: false}, or a "
@@ -94,21 +94,21 @@ def _warnings(candidate: Candidate) -> Iterator[str]:
             "int64, and the sum is meaningless; fix: a weight of 200 outweighs all default plugins"
         )
     elif "network-aware" in claims.profiles and claims.network is not None and claims.network.priority == "first":
-        yield from _second(own_share(candidate))
+        yield from _outweighed(own_share(candidate))
 
 
-def _second(share: Share | None) -> Iterator[str]:
-    """Why traffic does not come first, although it is claimed, by the weight of the candidate's scores."""
+def _outweighed(share: Share | None) -> Iterator[str]:
+    """The warning that other scores outweigh traffic, although the candidate claims `priority: first`."""
     if share is None or share.step > share.against:
         return
-    what = f"traffic decides only where its scores differ by {share.decisive} or more"
+    effect = f"traffic decides only where its scores differ by {share.decisive} or more"
     if share.most <= share.against:
-        what = "traffic only breaks ties"
+        effect = "traffic only breaks ties"
     others = ", ".join(f"{name} {points}" for name, points in share.others.items())
     yield (
         f"network.priority is first, but {share.field} is {share.weight}: a difference of 1 between its scores counts "
         f"{share.step} points, the largest {share.most}, and all other scores up to {share.against} ({others}): "
-        f"{what}; fix: a weight of {share.enough} or more, or network.priority: tie-breaker"
+        f"{effect}; fix: a weight of {share.enough} or more, or network.priority: tie-breaker"
     )
 
 
@@ -131,7 +131,7 @@ def _command_problems(candidate: Candidate, spec: CommandSpec) -> Iterator[Probl
 
 
 def _scoring_problems(candidate: Candidate, scoring: Scoring) -> Iterator[Problem]:
-    # Found, not imported: what a candidate's code does is not for this command to try.
+    # Find the module without importing it: this command must not run a candidate's code.
     if PathFinder.find_spec(scoring.module.partition(".")[0], [str(scoring.folder), *sys.path]) is None:
         message = f"the module {scoring.module} does not exist in {scoring.folder}"
         fix = "name a module that can be imported from that folder, as module:function"

@@ -17,15 +17,15 @@ def clean_up(arguments: argparse.Namespace) -> int:
             remedy="add --kubeconfig FILE, or leave out --context",
         )
     removed = 0
-    for what in _left(arguments):
-        say(f"removed {what}")
+    for leftover in _left(arguments):
+        say(f"removed {leftover}")
         removed += 1
     say(f"{counted(removed, 'leftover')} removed" if removed else "nothing to remove")
     return 0
 
 
 def _left(arguments: argparse.Namespace) -> Iterator[object]:
-    """The sentence about a removed item."""
+    """Remove leftovers, and yield a description of each."""
     from schedproof.clusters.kind import leftovers as containers
     from schedproof.foundation.processes.leftovers import remove_leftovers
 

@@ -27,7 +27,7 @@ _DEFECTS = 5
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:
-    """What is known of a clause beyond its own data. Texts are those of docstrings, with their paragraphs."""
+    """Explanations of a clause from docstrings (with their paragraphs) and planted defects."""
 
     clause: Clause
     claimed: str
@@ -123,8 +123,8 @@ def _clause_of(function: ast.FunctionDef) -> str:
 
 def _defects(clause: str) -> list[tuple[str, str]]:
     """Planted candidates that fail it, and their defects; those with a single defect first."""
-    found = [(one["candidate"], one["defect"]) for one in _planted() if clause in one["fails"]]
-    return sorted(found, key=lambda one: one[0].endswith("as-published"))
+    found = [(planted["candidate"], planted["defect"]) for planted in _planted() if clause in planted["fails"]]
+    return sorted(found, key=lambda planted: planted[0].endswith("as-published"))
 
 
 @functools.cache

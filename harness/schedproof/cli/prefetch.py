@@ -41,8 +41,8 @@ def prefetch(
     Raises:
         SchedproofError: something is not available.
     """
-    for there in resolve(list(dict.fromkeys(_BINARIES[cluster])), kubernetes=kubernetes, progress=progress).values():
-        yield f"{there.name} {there.version}: {there.path}"
+    for binary in resolve(list(dict.fromkeys(_BINARIES[cluster])), kubernetes=kubernetes, progress=progress).values():
+        yield f"{binary.name} {binary.version}: {binary.path}"
     if cluster == "kind":
         yield f"node image: {_node_image(kubernetes, progress)}"
     for candidate in candidates:
@@ -53,7 +53,7 @@ def prefetch(
 def _node_image(kubernetes: str, progress: Progress) -> str:
     try:
         require_docker()
-    except HostError:  # as where a CI image is made: the archive is loaded by the first run that has Docker
+    except HostError:  # when building a CI image, for example: the first run with Docker loads the archive
         return str(write_archive(kubernetes, None, progress))
     return obtain_images(None, kubernetes, progress).node
 

@@ -41,8 +41,8 @@ def run_suites(arguments: argparse.Namespace) -> int:
     folder, repeated, code = arguments.report or new_results(), Repeated(arguments.repeat), 0
     for number in range(1, arguments.repeat + 1):
         say(repeated.heading)
-        one = argparse.Namespace(**{**vars(arguments), "report": folder / str(number)})
-        code, result = _run_once(one, since=since)
+        repetition = argparse.Namespace(**{**vars(arguments), "report": folder / str(number)})
+        code, result = _run_once(repetition, since=since)
         repeated.add(code, result)
         if code == EXIT_INTERRUPTED or (code and arguments.fail_fast):
             break
@@ -85,22 +85,23 @@ def _watch(arguments: argparse.Namespace, since: Report | None) -> int:
     try:
         for number in itertools.count(1):
             changes = Changes(folders, but=folder)
-            one = argparse.Namespace(**{**vars(arguments), "report": folder / str(number), "jobs": 1})
+            options = {"report": folder / str(number), "jobs": 1}
+            attempt = argparse.Namespace(**{**vars(arguments), **options})
             try:
-                code, result = _run_once(one, kept, since)
-            except UsageError as error:  # of what was changed: the next change may mend it
+                code, result = _run_once(attempt, kept, since)
+            except UsageError as error:  # in a changed file: the next change may fix it
                 tell(str(error))
                 code, result = EXIT_ERROR, None
             if code == EXIT_INTERRUPTED:
                 break
-            if result is not None and code != EXIT_ERROR:  # else there are no verdicts to go by
+            if result is not None and code != EXIT_ERROR:  # after an error there are no verdicts
                 kept.only = to_try_again(result)
                 since = result.document()
             scope = f"the clauses that did not pass ({', '.join(sorted(kept.only))})" if kept.only else "everything"
             say(f"waiting for a change below {', '.join(map(str, sorted(folders)))} to try {scope} again; Ctrl-C ends")
             say(f"changed: {', '.join(path.name for path in changes.wait())}")
     except KeyboardInterrupt:
-        pass  # that is how it is ended
+        pass  # the user ends --watch by Ctrl-C
     finally:
         kept.close()
     return code
@@ -121,7 +122,7 @@ def _run_once(
         lambda name: getattr(arguments, name.replace("-", "_")), arguments.candidates, Path.cwd()
     )
     options = ["-c", str(content("suites", "pytest.ini")), "--noconftest", "-p", "no:cacheprovider"]
-    # Nothing is captured: the suites print nothing, and the progress of long steps is to be seen.
+    # Without capture, so that the progress of long steps is visible; the suites print nothing.
     options += [f"--ignore={content('suites', 'benchmark')}", "-p", "schedproof.pytest_plugin"]
     options += ["-p", "no:terminal", "-p", "no:faulthandler", "--capture=no"]
     options.append(f"--sched-verbosity={arguments.verbosity}")

@@ -23,7 +23,7 @@ SCHEMAS: Mapping[str, Callable[[], Schema]] = MappingProxyType(
         "report": report_schema, "bench": bench_schema, "history": history_schema,
     }
 )  # fmt: skip
-"""Files that users write, and files of a run; of a history one line."""
+"""The schemas of files that users write, and of files of a run. That of a history describes a line."""
 
 
 def schema_text(name: str) -> str:

@@ -45,8 +45,8 @@ def to_try_again(result: RunResult) -> frozenset[str]:
     """The clauses of a run that did not pass; none if all did."""
     return frozenset(
         verdict.clause
-        for one in result.candidates.values()
-        for verdict in one.verdicts
+        for candidate in result.candidates.values()
+        for verdict in candidate.verdicts
         if verdict.did_not_pass or verdict.depends_on
     )
 
@@ -90,6 +90,6 @@ class Changes:
                 path = os.path.join(parent, name)  # noqa: PTH118 - hundreds of them, five times a second
                 try:
                     found = os.stat(path)  # noqa: PTH116
-                except OSError:  # it has gone meanwhile
+                except OSError:  # it was deleted meanwhile
                     continue
                 yield path, (found.st_mtime_ns, found.st_size)

@@ -1,1 +1,1 @@
-"""Reading candidate.yaml: every field with its place, its default and what to do where it is wrong."""
+"""Reads candidate.yaml: every field with its position, its default, and the fix if it is invalid."""

@@ -36,7 +36,7 @@ from schedproof.candidate.timing import TIMING_CLAIMS, Timing
 from schedproof.documents.fields import Field, matching, shown
 from schedproof.documents.suggestions import did_you_mean, nearest
 
-_MILLISECOND = 0.001  # the finest that Prometheus can tell apart
+_MILLISECOND = 0.001  # the resolution of Prometheus' timestamps
 _METRIC = matching(
     r"[A-Za-z_:][A-Za-z0-9_:]*",
     "expected the name of a counter, not a query",
@@ -45,9 +45,9 @@ _METRIC = matching(
 
 
 def read_claims(claims: Field, kind: str | None, known: Claimable | None) -> Claims:
-    """The claims of a candidate of this kind (None: which kind it is, is not clear).
+    """Read the claims of a candidate of this kind (None: the kind is unclear).
 
-    What can be claimed is `known`; where that is None, no feature is refused.
+    Features must be in `known`; if that is None, all are accepted.
     """
     section = claims.section("profiles", "features", "network", "examples", "timing", "points", "gang", "preemption")
     profiles: tuple[str, ...] = Claims.profiles
@@ -60,19 +60,19 @@ def read_claims(claims: Field, kind: str | None, known: Claimable | None) -> Cla
         section["examples"].complain(
             "claim-without-clause",
             "given, but only the profile normalization has a clause that judges them",
-            "add normalization to spec.claims.profiles, or leave the examples out",
+            "add normalization to spec.claims.profiles, or remove the examples",
         )
     points = read_points(section["points"]) if "points" in section else PointClaims()
     if "points" in section and "plugin" not in profiles:
         section["points"].complain(
             "claim-without-clause",
             "given, but only the profile plugin has clauses that judge them",
-            "add plugin to spec.claims.profiles, or leave them out",
+            "add plugin to spec.claims.profiles, or remove the examples",
         )
     if "network-aware" in profiles and network is None:
         section["network"].complain(
             "missing-field",
-            "missing: the profile network-aware needs the metric that it is about",
+            "missing: the profile network-aware needs the metric that placement depends on",
             "add it, such as `network: {metric: node_network_receive_bytes_total, direction: receive, "
             "window: 30s, resolution: 10%}`",
         )
@@ -87,7 +87,7 @@ def read_claims(claims: Field, kind: str | None, known: Claimable | None) -> Cla
     if GANG in features and gang is None:
         section["gang"].complain(
             "missing-field",
-            "missing: the feature gang is claimed, but not what makes pods a group",
+            "missing: the feature gang needs to know what makes pods a group",
             'add it, such as `gang: {pods: {metadata: {labels: {pod-group: "{group}"}}}, timeout: 30s}`',
         )
     elif gang is not None and section.sound and GANG not in features:
@@ -127,7 +127,7 @@ def _profiles(field: Field, options: tuple[str, ...], kind: str | None) -> tuple
 
 
 def _features(field: Field, profiles: Collection[str], kind: str | None, known: Claimable | None) -> tuple[str, ...]:
-    """Only what some clause of a claimed profile judges: a claim without a judge would be believed unseen."""
+    """Read the features. A feature that no clause of a claimed profile judges is refused: it would never be tested."""
     features: list[str] = []
     for item in field.items("[events]", empty=True):
         feature = item.text("events")
@@ -147,7 +147,7 @@ def _features(field: Field, profiles: Collection[str], kind: str | None, known: 
 
 
 def check_features(field: Field, spec: Spec, files: Mapping[str, str], claims: Claims) -> None:
-    """That the features, in `spec.claims.features`, do not contradict the rest of the descriptor."""
+    """Check that `spec.claims.features` does not contradict the rest of the descriptor."""
     for item in field.items("[events]", empty=True):
         for code, message, fix in contradictions(item.text("events"), spec, files, claims):
             item.complain(code, message, fix)
@@ -158,17 +158,17 @@ def _require_judge(item: Field, feature: str, profiles: Collection[str], known: 
     judging = list(dict.fromkeys(profile_of(clause) for clause in clauses))
     if not clauses:
         near = nearest(feature, known.features)
-        fix = f"did you mean {near}?" if near else "leave it out."
+        fix = f"did you mean {near}?" if near else "remove it."
         item.complain(
             "unknown-feature",
             f"no clause judges the feature {shown(feature)}",
-            f"{fix} What is judged: {', '.join(known.features)}",
+            f"{fix} Features with clauses: {', '.join(known.features)}",
         )
     elif not set(judging) & set(profiles):
         item.complain(
             "claim-without-clause",
-            f"{feature} is judged by {', '.join(clauses)} alone, and the profile {' or '.join(judging)} is not claimed",
-            f"add {judging[0]} to spec.claims.profiles, or leave it out",
+            f"only {', '.join(clauses)} judges {feature}, but the profile {' or '.join(judging)} is not claimed",
+            f"add {judging[0]} to spec.claims.profiles, or remove {feature}",
         )
 
 
@@ -298,7 +298,7 @@ def _example(field: Field) -> Example:
         odd = sorted(example.readings.keys() ^ example.scores.keys())
         section.complain(
             "contradiction",
-            f"readings and scores are of different nodes: {', '.join(odd)[:80]}",
+            f"readings and scores name different nodes: {', '.join(odd)[:80]}",
             "give both for every node",
         )
     elif section.sound and not example.readings:
@@ -307,7 +307,7 @@ def _example(field: Field) -> Example:
 
 
 def read_exclusions(field: Field, known: Claimable | None) -> tuple[Exclusion, ...]:
-    """The known failures, of clauses that are `known`; where that is None, of any."""
+    """Read the known failures. Their clauses must be in `known`; if that is None, all are accepted."""
     clauses = known.clauses if known is not None else ()
     exclusions: list[Exclusion] = []
     lines: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""The candidate: what `candidate.yaml` says, checked. The reference page is docs/candidate.md."""
+"""Reads and validates `candidate.yaml`. The reference page is docs/candidate.md."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ _NAME = matching(
 )
 _SCHEDULER_NAME = matching(
     r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,251}[A-Za-z0-9])?",
-    "expected what pods write into spec.schedulerName",
+    "expected a schedulerName, as in the spec of pods",
     "use letters, digits, dashes and dots, such as least-traffic",
 )
 _FUNCTION = matching(
     r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", "expected module:function", 'such as "least_traffic.scoring:scores"'
 )
 _UNAVAILABLE = {
-    "port": "only an extender and a controller are given a port to listen on",
-    "address": "only an extender and a controller are given an address to listen on",
+    "port": "only an extender and a controller get a port to listen on",
+    "address": "only an extender and a controller get an address to listen on",
     "window": "claim a window in spec.claims.network, or write the value itself",
     "files": "list the files and their contents in spec.files",
     **dict.fromkeys(CERTIFICATES, "the harness makes certificates for an extender with `config: {enableHTTPS: true}`"),
@@ -64,7 +64,7 @@ _UNAVAILABLE = {
 
 @dataclasses.dataclass(frozen=True)
 class Candidate:
-    """A scheduler under test. `spec` is what is particular to its kind."""
+    """A scheduler under test. `spec` has the fields of its kind."""
 
     name: str
     scheduler_name: str
@@ -72,21 +72,21 @@ class Candidate:
     path: Path
     """Its candidate.yaml, absolute."""
     scheduler_config: Mapping[str, Any] | None = None
-    """Its own KubeSchedulerConfiguration, as it is; placeholders stay in."""
+    """Its own KubeSchedulerConfiguration, unchanged; placeholders are not yet replaced."""
     rbac: RbacSpec = dataclasses.field(default_factory=RbacSpec)
     image: ImageSpec = dataclasses.field(default_factory=ImageSpec)
     scoring: Scoring | None = None
     files: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """What its program is given as files: name to text, placeholders stay in."""
+    """The files that its program gets: name to text, in which placeholders are not yet replaced."""
     install: tuple[Path, ...] = ()
-    """Files and folders of manifests that the cluster has before it starts."""
+    """Files and folders of manifests to apply before the candidate starts."""
     processes: tuple[ProcessSpec, ...] = ()
-    """What is started before its scheduler, in this order."""
+    """Programs to start before its scheduler, in this order."""
     world: WorldSpec = dataclasses.field(default_factory=WorldSpec)
     claims: Claims = dataclasses.field(default_factory=Claims)
     exclusions: tuple[Exclusion, ...] = ()
     claimed_window: float | None = None
-    """Seconds that candidate.yaml claims, where the candidate is tried with another window; see `with_window`."""
+    """The window (seconds) in candidate.yaml, if the candidate is tested with another; see `with_window`."""
 
     @property
     def kind(self) -> CandidateKind:
@@ -99,47 +99,47 @@ class Candidate:
 
     @property
     def needs_readings(self) -> bool:
-        """Whether it asks Prometheus, or claims something about traffic: else it runs in a cluster without any."""
+        """Whether it queries Prometheus or has claims about traffic. If not, its cluster may lack Prometheus."""
         return self.claims.network is not None or "prometheus" in placeholders_in(self.as_dict())
 
     @property
     def shows_certificate(self) -> bool:
-        """Whether clients of its extender have a certificate of their own, by `tlsConfig` or made by the harness."""
+        """Whether kube-scheduler presents a client certificate to the extender: of `tlsConfig`, or of the harness."""
         config = self.spec.config.tls_config if isinstance(self.spec, ExtenderSpec) else None
         return self.wants_certificates or not {"certFile", "certData"}.isdisjoint(config or {})
 
     @property
     def wants_certificates(self) -> bool:
-        """Whether the harness makes those by which its scheduler and its extender know each other."""
+        """Whether the harness issues the certificates by which scheduler and extender authenticate each other."""
         spec = self.spec
         return isinstance(spec, ExtenderSpec) and not placeholders_in(
             [*spec.command, *spec.env.values(), *self.files.values(), *dict(spec.config.tls_config or {}).values()]
         ).isdisjoint(CERTIFICATES)
 
     def own_values(self) -> dict[str, str]:
-        """The placeholders' values that the candidate itself determines; the cluster knows the others."""
+        """The values of the placeholders that do not depend on the cluster."""
         values = {"here": str(self.here), "python": sys.executable, "schedulerName": self.scheduler_name}
         if self.claims.network is not None:
             values["window"] = format_duration(round(self.claims.network.window, 3))
         return values
 
     def with_window(self, window: float) -> Candidate:
-        """The candidate with another window (seconds) than it claims, which replaces `{window}`.
+        """The candidate with another window (seconds), which replaces the claimed window and `{window}`.
 
         Raises:
-            UsageError: it claims no window, or does not pass it on.
+            UsageError: the candidate claims no window, or does not use `{window}`.
         """
         network = self.claims.network
         if network is None or "window" not in placeholders_in([self.spec.as_dict(), self.scheduler_config]):
             raise UsageError(
-                f"{self.name} does not use the placeholder {{window}}, so it cannot be tried with another window",
-                remedy=f"write {{window}} in {self.path} where its command, env or configuration says 30s or the like",
+                f"{self.name} does not use the placeholder {{window}}, so it cannot be tested with another window",
+                remedy=f"write {{window}} in {self.path} instead of the window in its command, env or configuration",
             )
         claims = dataclasses.replace(self.claims, network=dataclasses.replace(network, window=window))
         return dataclasses.replace(self, claims=claims, claimed_window=network.window)
 
     def as_dict(self) -> dict[str, Any]:
-        """JSON-able, durations in seconds: what the history's header carries."""
+        """JSON-able, with durations in seconds, for the header of a history."""
         return {
             "name": self.name,
             "kind": self.kind,
@@ -161,15 +161,17 @@ class Candidate:
 
 
 def load_candidate(path: Path, *, known: Claimable | None = None) -> Candidate:
-    """Read and check a candidate.yaml, or that of a folder.
+    """Read and validate a candidate.yaml, or the candidate.yaml in a folder.
 
-    Where it is `known` what there is to judge by, claims and exclusions must be of that.
-    Raises `DescriptorError` with everything that is wrong.
+    Claims and exclusions must be in `known`, unless that is None.
+
+    Raises:
+        DescriptorError: with all problems of the file.
     """
     try:
         file = path / "candidate.yaml" if path.is_dir() else path
     except OSError:
-        file = path  # reading it will say what the matter is
+        file = path  # reading it reports the cause
     problems: list[Problem] = []
     document = read_inherited(file, problems)
     candidate = _candidate(Field(problems, "", document.place, document), file, problems, known)
@@ -180,7 +182,7 @@ def load_candidate(path: Path, *, known: Claimable | None = None) -> Candidate:
 
 
 def learn_secrets(candidate: Candidate) -> None:
-    """Have this process redact what the candidate is given and may show: once for each process that tries it."""
+    """Redact the candidate's secrets in the output of this process. Call it in each process that runs the candidate."""
     SECRETS.learn(os.environ)
     SECRETS.learn_all([candidate.spec.as_dict(), candidate.scheduler_config])
 
@@ -209,8 +211,8 @@ def _candidate(document: Field, file: Path, problems: list[Problem], known: Clai
     if files and section.sound and "files" not in placeholders_in([spec.as_dict(), section["schedulerConfig"].plain()]):
         section["files"].complain(
             "missing-placeholder",
-            "not used: no command, argument or file contains {files}",
-            f"pass on {{files}}/{next(iter(files))} in its command, env, args or schedulerConfig",
+            "not used: no command, argument or configuration contains {files}",
+            f"pass {{files}}/{next(iter(files))} in its command, env, args or schedulerConfig",
         )
     if "schedulerConfig" in section:
         config = _scheduler_config(section["schedulerConfig"], problems, check)
@@ -253,7 +255,7 @@ def _kind(section: Section) -> CandidateKind | None:
     if not kinds and section.sound:
         section.complain(
             "missing-field",
-            "missing: expected the kind of candidate",
+            "missing: expected a kind of candidate",
             f"add one of {', '.join(KINDS)}, such as `extender: {{command: [...], config: {{filterVerb: filter}}}}`",
         )
     for kind in kinds[1:]:
@@ -264,7 +266,7 @@ def _kind(section: Section) -> CandidateKind | None:
 def _placeholder_check(
     section: Section, kind: CandidateKind | None, more: Sequence[str] = (), *, own: bool = False
 ) -> Check:
-    """For a candidate's own texts, or (`own`) those of a process of its own, where `more` placeholders are known."""
+    """The check for the candidate's texts, or (`own`) those of its processes; `more` placeholders are allowed too."""
     claims, extender = section["claims"].value.data, section["extender"].value.data
     unavailable = dict(_UNAVAILABLE)
     if own or kind in ("extender", "controller"):
@@ -304,7 +306,7 @@ def _scheduler_config(field: Field, problems: list[Problem], check: Check) -> di
     config = field.plain_mapping("{kind: KubeSchedulerConfiguration, ...}, or the name of a file", check)
     kind = config.get("kind")
     if isinstance(field.value.data, dict) and kind != "KubeSchedulerConfiguration":
-        # Its apiVersion is left alone: that a removed one no longer works is for a clause to say.
+        # A clause judges the apiVersion, which Kubernetes may have removed.
         field.entries("").get("kind", field).complain(
             "invalid-manifest",
             f"expected a KubeSchedulerConfiguration, found {f'kind {shown(str(kind))}' if kind else 'none'}",

@@ -1,4 +1,4 @@
-"""What each feature needs of the rest of candidate.yaml: one that contradicts it is refused."""
+"""What each feature requires of the rest of candidate.yaml. Contradicting features are refused."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from schedproof.candidate.placeholders import CERTIFICATES, placeholders_in
 
 @dataclasses.dataclass(frozen=True)
 class Needs:
-    """What a feature needs: the kind of candidate (of an attached one it is unknown), its configuration, other claims.
+    """Requirements of a feature: the kind of candidate (unknown if attached), its configuration, and other claims.
 
-    `config` and `claims` are each what is to be written, and whether it is; None: nothing.
+    `config` and `claims` each have a description of what is required, and a test for it; None: no requirement.
     """
 
     kind: CandidateKind | None = None
@@ -24,9 +24,10 @@ class Needs:
 
 
 def _presents_certificate(spec: ExtenderSpec, files: Mapping[str, str]) -> bool:
-    """Whether kube-scheduler shows the extender a certificate: one of tlsConfig, or one that the harness makes.
+    """Whether kube-scheduler presents a client certificate to the extender, from tlsConfig or from the harness.
 
-    It makes one where the extender is given its own, and tlsConfig says nothing else. `files` are the candidate's.
+    The harness issues it if the extender's own certificate is from the harness and tlsConfig does not exclude it.
+    `files` are the candidate's.
     """
     tls = dict(spec.config.tls_config or {})
     if tls.get("certFile") or tls.get("certData"):
@@ -54,8 +55,8 @@ FEATURES: Mapping[str, Needs] = MappingProxyType(
         "dra": _NOTHING,
         "events": _NOTHING,
         "full-scale": _SCORED,
-        GANG: _NOTHING,  # the reader of claims.gang sees to it
-        # Scores that do not come are ignored in any case (prioritizeNodes in pkg/scheduler/schedule_one.go).
+        GANG: _NOTHING,  # the reader of claims.gang checks it
+        # Missing scores are always ignored (prioritizeNodes in pkg/scheduler/schedule_one.go).
         "ignorable": Needs(
             "extender",
             (
@@ -64,7 +65,7 @@ FEATURES: Mapping[str, Needs] = MappingProxyType(
             ),
         ),
         "in-place-resize": _NOTHING,
-        LEADER_ELECTION: Needs("controller"),  # of the others kube-scheduler elects the leader
+        LEADER_ELECTION: Needs("controller"),  # for other kinds, kube-scheduler elects the leader
         "managed-resources": Needs(
             "extender", ("managedResources", lambda spec, _: bool(spec.config.managed_resources))
         ),
@@ -83,7 +84,7 @@ FEATURES: Mapping[str, Needs] = MappingProxyType(
         "signs-pods": Needs(
             "plugin",
             claims=(
-                "two examples in spec.claims.points.score by which one pod prefers what another does not",
+                "two examples in spec.claims.points.score in which two pods have opposite preferences",
                 lambda claims: claims.points.opposed is not None,
             ),
         ),
@@ -94,22 +95,22 @@ FEATURES: Mapping[str, Needs] = MappingProxyType(
         "volumes": _NOTHING,
     }
 )
-"""What each feature of the catalogue needs. That it is complete is tested."""
+"""The requirements of each feature of the catalogue. A test checks that it is complete."""
 
 
 def suits(feature: str, kind: str | None) -> bool:
-    """Whether candidates of this kind can have the feature. None: which kind it is, is not clear."""
+    """Whether candidates of this kind (None: unclear) can have the feature."""
     return kind in (None, "attached") or FEATURES.get(feature, _NOTHING).kind in (None, kind)
 
 
 def contradictions(
     feature: str, spec: Spec, files: Mapping[str, str], claims: Claims
 ) -> Iterator[tuple[str, str, str]]:
-    """Code, message and fix of what is wrong with claiming a feature beside the rest of the descriptor."""
+    """Yield code, message and fix for each contradiction between a feature and the rest of the descriptor."""
     if not suits(feature, spec.kind):
-        return  # that has been said
+        return  # reported already
     needs = FEATURES.get(feature, _NOTHING)
-    fix = f"add that, or leave {feature} out"
+    fix = f"add that, or remove {feature}"
     if isinstance(spec, ExtenderSpec) and needs.config is not None and not needs.config[1](spec, files):
         yield "contradiction", f"{feature} is claimed without {needs.config[0]} in spec.extender.config", fix
     if needs.claims is not None and not needs.claims[1](claims):

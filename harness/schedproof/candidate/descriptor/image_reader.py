@@ -1,4 +1,4 @@
-"""Reads `spec.image`: what a candidate's pods run."""
+"""Reads `spec.image`, the image of a candidate's pods."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _REF = matching(r"[\w./:@-]+", "expected the name of an image", "such as localho
 
 
 def read_image(field: Field, kind: CandidateKind | None, check: Check) -> ImageSpec:
-    """What `spec.image` says; `check` finds wrong placeholders."""
+    """Read `spec.image`; `check` finds invalid placeholders."""
     section = field.section("dockerfile", "context", "ref", "command", "requirements")
     image = ImageSpec(
         dockerfile=_path(section, "dockerfile", "Dockerfile"),
@@ -28,13 +28,13 @@ def read_image(field: Field, kind: CandidateKind | None, check: Check) -> ImageS
         section.complain(
             "missing-field",
             "expected dockerfile or ref",
-            "add dockerfile or ref, or leave image out: the harness builds one",
+            "add dockerfile or ref, or remove image: the harness then builds an image",
         )
     if image.requirements is not None and image.own:
         section["requirements"].complain(
             "contradiction",
             "not used: requirements are only for an image that the harness builds",
-            "install them in your own image, and leave this out",
+            "install them in your own image, and remove this field",
         )
     if image.context is not None and image.ref is not None and image.dockerfile is None:
         section["context"].complain(

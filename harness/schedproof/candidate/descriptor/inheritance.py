@@ -1,4 +1,4 @@
-"""`extends`: a candidate.yaml that differs from another one in a few fields says only those."""
+"""`extends`: a candidate.yaml that inherits another candidate.yaml, and overrides some of its fields."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ _EXTENDS = "extends"
 
 
 def read_inherited(path: Path, problems: list[Problem], above: Sequence[Path] = ()) -> Value:
-    """The document in `path`, merged over the one that its `extends` names (a file, or the folder of one).
+    """Read the document in `path`, merged over the document that its `extends` names (a file, or its folder).
 
-    Mappings are merged field by field; whatever else is written takes the place of what was inherited, and null
-    removes it. Each path starts from the folder of the file that it is written in, and so does `{here}`.
+    Mappings are merged field by field; any other value replaces the inherited value, and null removes an inherited
+    mapping or list. Paths and `{here}` are relative to the folder of the file that contains them.
 
-    Raises `DescriptorError` where there is no document, or where files extend each other in a circle.
+    Raises:
+        DescriptorError: there is no document, or files extend each other in a circle.
     """
     document = read_document(path, problems)
     if not isinstance(document.data, dict) or _EXTENDS not in document.data:
@@ -47,7 +48,7 @@ def read_inherited(path: Path, problems: list[Problem], above: Sequence[Path] = 
                     named.place,
                     _EXTENDS,
                     "endless",
-                    f"{base} extends this file in turn",
+                    f"{base} extends this file too, which is a cycle",
                     "remove `extends` from one of them",
                 )
             ]
@@ -60,7 +61,7 @@ def read_inherited(path: Path, problems: list[Problem], above: Sequence[Path] = 
 
 
 def _settled(value: Value, here: str) -> Value:
-    """A base's values with `{here}` filled in, so that it stays the base's folder."""
+    """Replace `{here}` in a base's values by the base's folder."""
     if isinstance(value.data, str):
         return dataclasses.replace(value, data=fill_known(value.data, {"here": here}))
     if isinstance(value.data, list):

@@ -1,4 +1,4 @@
-"""Reads what is particular to a kind: `spec.extender`, `spec.controller`, `spec.plugin`, `spec.attached`."""
+"""Reads the fields of each kind: `spec.extender`, `spec.controller`, `spec.plugin`, `spec.attached`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from schedproof.documents.durations import GO_UNITS
 from schedproof.documents.fields import Check, Field, Section, matching, shown
 
 STOCK_BINARIES = ("kube-scheduler",)
-"""The bare names that `plugin.binary` may have: schedulers of the harness's own lock."""
+"""The bare names that `plugin.binary` may have: schedulers in the harness's lock file."""
 
 _COMMAND = '[python3, extender.py, --port, "{port}"]'
 _HTTP_PATH = matching(r"/\S*", "expected a path that begins with /", "such as /healthz")
@@ -40,9 +40,9 @@ _INT64 = 2**63 - 1
 
 
 def read_kind(kind: CandidateKind, field: Field, check: Check, files: Mapping[str, str]) -> Spec:
-    """What `field`, named after the kind, says about it.
+    """Read `field`, which is named after the kind.
 
-    `check` finds wrong placeholders. `files` are what its program is given, which may tell it its port.
+    `check` finds invalid placeholders. `files` are the files of the program, which may contain `{port}`.
     """
     match kind:
         case "extender":
@@ -58,7 +58,7 @@ def read_kind(kind: CandidateKind, field: Field, check: Check, files: Mapping[st
 
 
 def existing(field: Field, text: str, *, folder: bool) -> Path:
-    """The absolute path of something that must be there already; relative to the file that names it."""
+    """The absolute path of an existing file or folder, which is relative to the file that names it."""
     path = folder_of(field) / text
     try:
         found = path.is_dir() if folder else path.is_file()
@@ -67,7 +67,9 @@ def existing(field: Field, text: str, *, folder: bool) -> Path:
     if text and not found:
         what = "folder" if folder else "file"
         field.complain(
-            "no-such-file", f"there is no {what} {shown(text)}", "name one, relative to the folder of candidate.yaml"
+            "no-such-file",
+            f"there is no {what} {shown(text)}",
+            f"name an existing {what}, relative to the folder of candidate.yaml",
         )
     return path
 
@@ -88,9 +90,7 @@ def read_command(
     env = {}
     for name, value in section["env"].entries("{LOG_LEVEL: debug}").items() if "env" in section else ():
         if not name or "=" in name or "\0" in name:
-            value.complain(
-                "malformed", "this cannot be the name of an environment variable", "use letters, digits and _"
-            )
+            value.complain("malformed", "not a valid name of an environment variable", "use letters, digits and _")
         env[name] = value.text('"some text"', check, empty=True)
     spec = CommandSpec(
         command=command,
@@ -101,12 +101,12 @@ def read_command(
         ready=section["ready"].text("/healthz", _HTTP_PATH) if "ready" in section else ready,
         port=section["port"].integer(1, 65_535, "8888") if "port" in section else None,
     )
-    told = "port" in placeholders_in([*command, *env.values(), *files.values()])
-    if section.sound and spec.port is None and not told and (needs_port or spec.ready):
+    passes_port = "port" in placeholders_in([*command, *env.values(), *files.values()])
+    if section.sound and spec.port is None and not passes_port and (needs_port or spec.ready):
         section["command"].complain(
             "missing-placeholder",
-            "the harness chooses the port to listen on, and the command does not contain it",
-            'pass "{port}" in an argument, env or files, or write the port that it always takes, such as `port: 8888`',
+            "the harness chooses the port to listen on, but no argument, env or file contains {port}",
+            'pass "{port}" in an argument, env or files, or set the port that it always uses, such as `port: 8888`',
         )
     return {field.name: getattr(spec, field.name) for field in dataclasses.fields(spec)}
 
@@ -215,13 +215,13 @@ def _resource(name: str) -> Iterator[tuple[str, str]]:
     shape = r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
     if not re.fullmatch(shape, name) or "kubernetes.io/" in name:
         yield (
-            f"{shown(name)} is not an extended resource, which kube-scheduler insists on",
-            ("give it a domain of its own, such as example.com/bandwidth"),
+            f"{shown(name)} is not an extended resource, which kube-scheduler requires",
+            "use a domain other than kubernetes.io, such as example.com/bandwidth",
         )
 
 
 _NAME = matching(
-    r"[^\s{}]+", "expected a plugin's name", "write the name that it is registered as, such as NetworkTraffic"
+    r"[^\s{}]+", "expected a plugin's name", "write the name that it is registered under, such as NetworkTraffic"
 )
 _CONSTRUCTOR = matching(r"[A-Z]\w*", "expected the name of an exported Go function", "such as New")
 
@@ -232,20 +232,16 @@ def _plugin(field: Field, check: Check) -> PluginSpec:
     if section.sound and not ways:
         section.complain(
             "missing-field",
-            "missing: expected what to run",
+            "missing: expected package, main or binary",
             "add one of `package: ./folder` (Go sources of the plugin), `main: ./cmd/scheduler` (of a whole "
-            "scheduler), `binary: ./file`, `binary: kube-scheduler` (the stock one)",
+            "scheduler), `binary: ./file`, `binary: kube-scheduler` (the stock scheduler)",
         )
     for way in ways[1:]:
         section[way].complain("contradiction", f"given beside {ways[0]}", "keep one of package, main and binary")
     if "constructor" in section and "package" not in section:
-        section["constructor"].complain(
-            "contradiction", "a constructor is only called where package is given", "leave it out"
-        )
+        section["constructor"].complain("contradiction", "a constructor is only used with package", "leave it out")
     if "args" in section and "name" not in section and ways != ["package"]:
-        section["args"].complain(
-            "missing-field", "args without the name of the plugin that they are for", "add the plugin's `name:`"
-        )
+        section["args"].complain("missing-field", "args need the name of their plugin", "add the plugin's `name:`")
     named = "name" in section or "package" in section
     return PluginSpec(
         package=_sources(section["package"]) if "package" in section else None,
@@ -285,6 +281,6 @@ def _binary(field: Field) -> str:
         field.complain(
             "unknown-value",
             f"the harness does not provide a binary {shown(text)}",
-            f"write a file with a slash, ./{text[:80]}, or {' or '.join(STOCK_BINARIES)} for the stock one",
+            f"write a file with a slash, ./{text[:80]}, or {' or '.join(STOCK_BINARIES)} for the stock scheduler",
         )
     return text

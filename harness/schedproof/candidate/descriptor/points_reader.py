@@ -1,4 +1,4 @@
-"""Reads `spec.claims.points`: worked examples of what a plugin decides."""
+"""Reads `spec.claims.points`: worked examples of a plugin's decisions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _score(field: Field) -> ScoreExample:
     )
     if section.sound and example.better == example.worse:
         section.complain(
-            "contradiction", "better and worse have the same labels", "give the labels in which the nodes differ"
+            "contradiction", "better and worse have the same labels", "write the labels in which the nodes differ"
         )
     return example
 
@@ -53,12 +53,14 @@ def _order(field: Field) -> OrderExample:
     section = field.section("first", "then")
     order = OrderExample(_pod(section["first"]), _pod(section["then"]))
     if section.sound and order.first == order.then:
-        section.complain("contradiction", "both pods are the same", "give the first pod what puts it before the second")
+        section.complain(
+            "contradiction", "both pods are the same", "write the field that puts the first pod before the second"
+        )
     return order
 
 
 def _pod(field: Field) -> dict[str, Any]:
-    """What a pod has of `metadata` and `spec`, as an example names it."""
+    """Read the fields of `metadata` and `spec` in an example."""
     section = field.section("metadata", "spec")
     pod: dict[str, Any] = {}
     if "metadata" in section:

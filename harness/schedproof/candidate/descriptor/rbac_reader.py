@@ -1,4 +1,4 @@
-"""Reads the rights of an identity: `spec.rbac`, and that of a process."""
+"""Reads the permissions of an identity: `spec.rbac`, and `rbac` of a process."""
 
 from __future__ import annotations
 

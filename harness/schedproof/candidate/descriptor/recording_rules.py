@@ -1,4 +1,4 @@
-"""Reads `claims.network.rules`: the recording rules that a candidate asks the results of."""
+"""Reads `claims.network.rules`: the recording rules whose results a candidate queries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RECORD = matching(
 
 
 def read_rules(field: Field) -> tuple[Mapping[str, Any], ...]:
-    """`record`, `expr` and `labels` of each rule: of a file in Prometheus' own format, or written out."""
+    """Read `record`, `expr` and `labels` of each rule, from a Prometheus rules file or from a list."""
     if isinstance(field.value.data, str):
         return _of_file(field, Path(field.value.place.file).absolute().parent / field.text("rules.yaml"))
     rules = []
@@ -35,7 +35,7 @@ def read_rules(field: Field) -> tuple[Mapping[str, Any], ...]:
 
 
 def _of_file(field: Field, file: Path) -> tuple[Mapping[str, Any], ...]:
-    """Alerts are left out, and so is how often a group is evaluated."""
+    """Read the recording rules of a file. Alerting rules, and the intervals of groups, are ignored."""
     try:
         document = yaml.safe_load(file.read_text())
         return tuple(
@@ -46,13 +46,15 @@ def _of_file(field: Field, file: Path) -> tuple[Mapping[str, Any], ...]:
         )
     except OSError as error:
         field.complain(
-            "unreadable-file", f"cannot be read: {error.strerror}", "a path, starting from the folder of this file"
+            "unreadable-file",
+            f"cannot be read: {error.strerror}",
+            "write a path relative to the folder of candidate.yaml",
         )
     except (yaml.YAMLError, KeyError, TypeError, ValueError) as error:
         field.complain(
             "malformed",
             f"{file.name} is not a file of Prometheus rules: {str(error)[:120]}",
-            "promtool check rules FILE",
+            "run `promtool check rules FILE`",
         )
     return ()
 

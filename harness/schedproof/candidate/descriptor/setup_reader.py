@@ -15,7 +15,7 @@ from schedproof.documents.manifests import is_kustomization, read_manifests
 from schedproof.documents.problems import DescriptorError, Problem
 
 _LONGEST_NAME = 52
-"""Of a candidate and a process of it together: what bears both names, and a prefix, has labels of 63 characters."""
+"""Characters of the names of a candidate and its process together: with a prefix, they fit in a label value (63)."""
 
 _PROCESS_NAME = matching(
     r"[a-z]([-a-z0-9]*[a-z0-9])?", "expected lower-case letters, digits and dashes", "such as quota-controller"
@@ -24,7 +24,7 @@ _QUANTITY = matching(r"[0-9]+(\.[0-9]+)?[A-Za-z]{0,2}", "expected a quantity", '
 
 
 def read_files(field: Field, check: Check) -> dict[str, str]:
-    """Name to text; placeholders stay in."""
+    """Read the files: name to text, in which placeholders are not yet replaced."""
     files = {}
     for name, value in field.entries('{config.yaml: "address: {prometheus}"}').items():
         path = Path(name)
@@ -40,7 +40,7 @@ def read_files(field: Field, check: Check) -> dict[str, str]:
             try:
                 text = file.read_text(encoding="utf-8") if file.is_file() else ""
             except (OSError, ValueError):
-                source.complain("unreadable-file", "it cannot be read as text in UTF-8", "name a text file")
+                source.complain("unreadable-file", "cannot be read as UTF-8 text", "name a text file")
                 text = ""
             for message, fix in check(text):
                 source.complain("malformed", message, fix)
@@ -51,7 +51,7 @@ def read_files(field: Field, check: Check) -> dict[str, str]:
 
 
 def read_install(field: Field, problems: list[Problem]) -> tuple[Path, ...]:
-    """Files and folders of manifests, absolute."""
+    """Read the absolute paths of files and folders of manifests."""
     return tuple(path for item in field.items("[crds/, queue.yaml]") if (path := _manifests(item, problems)))
 
 
@@ -76,9 +76,9 @@ def _manifests(field: Field, problems: list[Problem]) -> Path | None:
 
 
 def read_processes(field: Field, candidate: str, check_of: Callable[[Sequence[str]], Check]) -> tuple[ProcessSpec, ...]:
-    """In the order in which they are started.
+    """Read the processes, in the order in which they are started.
 
-    `check_of` gives the check for placeholders, of which some more are known.
+    `check_of` returns the check for placeholders that also allows those in its argument.
     """
     processes: list[ProcessSpec] = []
     for item in field.items("{name: quota-controller, command: [...]}"):
@@ -90,8 +90,8 @@ def read_processes(field: Field, candidate: str, check_of: Callable[[Sequence[st
         if section.sound and name in {earlier.name for earlier in processes}:
             section["name"].complain("duplicate", f"two processes have the name {name}", "give each a different name")
         if section.sound and len(name) + len(candidate) > _LONGEST_NAME:
-            fix = f"shorten it: its name and metadata.name have {_LONGEST_NAME} characters together, at most"
-            section["name"].complain("malformed", "it is part of the names of objects, which would be too long", fix)
+            fix = f"shorten it: its name and metadata.name may have at most {_LONGEST_NAME} characters together"
+            section["name"].complain("malformed", "too long: it is part of the names of objects", fix)
         rbac = read_rbac(section["rbac"]) if "rbac" in section else None
         processes.append(ProcessSpec(**command, name=name, rbac=rbac, files=files))
     return tuple(processes)
@@ -116,7 +116,7 @@ def read_world(field: Field, problems: list[Problem]) -> WorldSpec:
                     parts["spec"].complain(
                         "not-supported",
                         f"{name} restricts where pods may go, which the clauses vary themselves",
-                        f"leave {name} out; this field is for labels, resources, tolerations and the like",
+                        f"remove {name}; this field is for labels, resources, tolerations and similar fields",
                     )
     resources = {}
     if nodes is not None and "resources" in nodes:
@@ -136,7 +136,7 @@ def read_world(field: Field, problems: list[Problem]) -> WorldSpec:
 
 
 def read_texts(field: Field) -> dict[str, str]:
-    """Labels, or annotations."""
+    """Read labels or annotations."""
     return {
         name: value.text('"text"', empty=True) for name, value in field.entries("{example.com/kind: batch}").items()
     }
