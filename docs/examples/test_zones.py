@@ -1,4 +1,4 @@
-"""Clauses of one's own, tried in a world of one's own.
+"""Example clauses of your own, in a world of your own.
 
 pytest test_zones.py --sched-candidate=candidate.yaml --sched-cluster-file=zones.yaml
 """
@@ -14,7 +14,7 @@ APART = {
 
 
 def test_replicas_in_zones_of_their_own(case):
-    """Replicas that must not share a zone get a zone each, and the one too many waits."""
+    """Replicas that must not share a zone are bound to a zone each; an extra replica stays pending."""
     web = {"labels": {"app": "web"}, "affinity": APART, "cpu": "100m"}
     replicas = [case.pod("web", **web) for _ in range(3)]
     case.expect_bound(replicas)
@@ -23,7 +23,7 @@ def test_replicas_in_zones_of_their_own(case):
 
 
 def test_a_full_zone_is_left_alone(case):
-    """A pod that has to be in a zone waits while that is full, and gets its place once there is room."""
+    """A pod that must run in a zone stays pending while the zone is full, and is bound once there is room."""
     here = {"nodeSelector": {ZONE: "local-c"}}
     filler = case.pods.fill("east", cpu="100m")
     case.settle()
