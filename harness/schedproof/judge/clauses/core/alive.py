@@ -44,14 +44,14 @@ def judge_alive(history: History, case: str) -> Finding:
     exits = [event for event in events if event.event == "exited" and not event.descendant]
     crashes = list(_hidden_crashes(events))
     listeners = [
-        event for event in events if event.event == "listener-replaced" and not _was_told_to_end(event, events)
+        event for event in events if event.event == "listener-replaced" and not _was_stopped(event, events)
     ]  # fmt: skip
     ends = sorted([*exits, *(crashes or listeners)], key=lambda event: event.at)
     if ends:
         more = f" (and {len(ends) - 1} more times)" if len(ends) > 1 else ""
         return failed(
             "process-exited" if ends[0] in exits else "process-restarted",
-            f"{_told(ends[0])}, {ends[0].at:.1f} s into the run{more}",
+            f"{_describe_end(ends[0])}, {ends[0].at:.1f} s into the run{more}",
             timeline=[f"{event.at:8.3f}s  {describe_process(event)}" for event in events][-_TIMELINE:],
             logs=log_tails(history, case),
         )
@@ -71,7 +71,7 @@ def _hidden_crashes(events: list[ProcessEvent]) -> Iterator[ProcessEvent]:
             yield end
 
 
-def _was_told_to_end(replaced: ProcessEvent, events: Sequence[ProcessEvent]) -> bool:
+def _was_stopped(replaced: ProcessEvent, events: Sequence[ProcessEvent]) -> bool:
     """Whether the process that listened was replaced on purpose, and did not crash.
 
     The listening process is not known. It was replaced on purpose if, since the last change of the listener, no process
@@ -96,7 +96,7 @@ def _is_crash(end: ProcessEvent) -> bool:
     return dumped or not end.forked
 
 
-def _told(end: ProcessEvent) -> str:
+def _describe_end(end: ProcessEvent) -> str:
     if end.event == "listener-replaced":
         return (
             f"{end.name}: the process that listened on port {end.port} ended and another process took over the port: "

@@ -136,10 +136,10 @@ def judge_lost_race(history: History, case: str) -> Finding:
 
 def judge_gates(history: History, case: str) -> Finding:
     """No pod was tried or reported as Unschedulable before its last scheduling gate was removed; then it was bound."""
-    if called := _called_unschedulable(history):
+    if pod_name := _called_unschedulable(history):
         return failed(
             "gated-pod-called-unschedulable",
-            f"{called} had scheduling gates but its condition PodScheduled had the reason Unschedulable: autoscalers "
+            f"{pod_name} had scheduling gates but its condition PodScheduled had the reason Unschedulable: autoscalers "
             "would add nodes for it",
         )
     lifted = {record.uid: record for record in history.of(Lift, case)}
@@ -166,7 +166,7 @@ def _called_unschedulable(history: History) -> str:
         if event.resource != "pods" or pod["metadata"]["uid"] not in own or not pod["spec"].get("schedulingGates"):
             continue
         conditions = (pod.get("status") or {}).get("conditions") or ()
-        if any(one["type"] == "PodScheduled" and one.get("reason") == "Unschedulable" for one in conditions):
+        if any(c["type"] == "PodScheduled" and c.get("reason") == "Unschedulable" for c in conditions):
             return str(pod["metadata"]["name"])
     return ""
 

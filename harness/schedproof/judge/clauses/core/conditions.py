@@ -44,27 +44,27 @@ def judge_unschedulable_condition(history: History, case: str) -> Finding:
     """A pod that fits on no node stayed Pending with PodScheduled=False and reason Unschedulable; with an event, if
     claimed.
     """
-    return _judge_told(history, case, events="events" in history.claims.features)
+    return _judge_reports(history, case, events="events" in history.claims.features)
 
 
-def _judge_told(history: History, case: str, *, events: bool) -> Finding:
+def _judge_reports(history: History, case: str, *, events: bool) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding
-    untold = _untold(history, case, finding, events=events)
-    if untold.outcome == "failed":
+    reported = _check_reports(history, case, finding, events=events)
+    if reported.outcome == "failed":
         for missed in history.of(Missed, case):
             if busy := too_busy(missed.kept, missed.within):
-                return invalid("machine-too-busy", busy, **untold.evidence)
-    return untold
+                return invalid("machine-too-busy", busy, **reported.evidence)
+    return reported
 
 
-def _untold(history: History, case: str, finding: Finding, *, events: bool) -> Finding:
+def _check_reports(history: History, case: str, finding: Finding, *, events: bool) -> Finding:
     """What is missing from the report about a pod that fits on no node; `finding` with the number of reported pods if
     nothing is.
     """
     missed = missed_deadline(history, case)
-    notes = [*([missed] if missed else []), *refused_requests(history, *history.span(case), _TOLD_BY)]
+    notes = [*([missed] if missed else []), *refused_requests(history, *history.span(case), _REPORTED_IN)]
     late = f" ({'; '.join(notes)})" if notes else ""
     pending = [e for e in history.of(Expect, case) if e.outcome == "pending"]
     if not pending:
@@ -78,7 +78,7 @@ def _untold(history: History, case: str, finding: Finding, *, events: bool) -> F
                 f"{expectation.pod} fits on no node; expected the condition PodScheduled=False with reason "
                 f"Unschedulable, found {condition or 'none'}{late}",
             )
-        if events and not _told(history, expectation.pod, expectation.uid):
+        if events and not _has_event(history, expectation.pod, expectation.uid):
             return failed(
                 "pending-without-event",
                 f"{expectation.pod} fits on no node and has no event (the feature events is claimed){late}",
@@ -90,7 +90,7 @@ def _untold(history: History, case: str, finding: Finding, *, events: bool) -> F
 
 def judge_refused_condition(history: History, case: str) -> Finding:
     """A pod that fits on no node had its condition in the end, although one write of it was refused."""
-    finding = _judge_told(history, case, events=False)
+    finding = _judge_reports(history, case, events=False)
     pods = {pod.name for pod in history.test_pods(case)}
     refused = (
         f"{request.namespace}/{request.name}" in pods
@@ -129,7 +129,7 @@ def judge_foreign_conditions(history: History, case: str) -> Finding:
     return passed(f"{len(pods)} pods kept the conditions of other controllers beside PodScheduled")
 
 
-_TOLD_BY = ("pods", "pods/status", "events")
+_REPORTED_IN = ("pods", "pods/status", "events")
 """The condition that a scheduler writes."""
 _OTHERS = "WrittenByOthers"
 """The reason of the conditions that the harness writes."""
@@ -143,7 +143,7 @@ def _conditions(history: History, uid: str) -> Iterator[dict[str, str]]:
             yield {condition["type"]: condition.get("reason", "") for condition in conditions}
 
 
-def _told(history: History, pod: str, uid: str) -> bool:
+def _has_event(history: History, pod: str, uid: str) -> bool:
     """Whether an event about a pod has a message. Its content is not judged."""
     return any(event.tells_of(pod, uid) and event.object.get("message") for event in history.of(WatchEvent))
 

@@ -17,7 +17,7 @@ _TOO_OFTEN = 2
 
 def judge_freshness(history: History, case: str) -> Finding:
     """Changes of nodes affected decisions within the claimed time, in all rounds except one at most."""
-    late, heeded, busy = [], 0, []
+    late, in_time, busy = [], 0, []
     for aged in history.of(Aged, case):
         pod = next((pod for pod in history.test_pods(case, "probe") if pod.at >= aged.at), None)
         if pod is None:
@@ -28,13 +28,13 @@ def judge_freshness(history: History, case: str) -> Finding:
             else:
                 late.append((pod, aged))
         elif any(fence.at > pod.at for fence in history.of(Fence, case)):
-            heeded += 1
+            in_time += 1
     if len(late) >= _TOO_OFTEN:
         pod, aged = late[0]
         return failed(
             "outdated-view",
             f"{pod.name} was bound to {aged.node}, although it was created {aged.seconds:g} s after the delivery of a "
-            f"change of that node that rules it out ({len(late)} of {len(late) + heeded} changes; the claimed "
+            f"change of that node that rules it out ({len(late)} of {len(late) + in_time} changes; the claimed "
             f"freshness is {aged.seconds:g} s, spec.claims.timing.freshness)",
         )
     if busy and len(late) + len(busy) >= _TOO_OFTEN:
@@ -42,10 +42,10 @@ def judge_freshness(history: History, case: str) -> Finding:
     finding = judge_placement(history, case)
     if finding.outcome == "failed":
         return finding
-    if heeded < _TOO_OFTEN:
-        return invalid("too-few", f"only {heeded} changes were tried to the end")
+    if in_time < _TOO_OFTEN:
+        return invalid("too-few", f"only {in_time} changes were tried to the end")
     missed = f"; {len(late)} was not, once" if late else ""
-    return passed(f"{heeded} changes of nodes were taken into account in time{missed}")
+    return passed(f"{in_time} changes of nodes were taken into account in time{missed}")
 
 
 def _is_late(history: History, pod: TestPod, aged: Aged) -> bool:
@@ -68,8 +68,8 @@ def judge_no_nodes(history: History, case: str) -> Finding:
             if event.resource == "nodes" and event.type == "DELETED" and event.at >= emptied.at
         ]
         last = max(gone, default=emptied.at)
-        astray = [pod for pod in history.test_pods(case, "probe") if _went_nowhere(history, pod)]
-        late = [pod for pod in astray if is_overdue(history, last, pod.at, freshness)]
+        misplaced = [pod for pod in history.test_pods(case, "probe") if _on_missing_node(history, pod)]
+        late = [pod for pod in misplaced if is_overdue(history, last, pod.at, freshness)]
         if len(late) >= _TOO_OFTEN:
             return failed(
                 "outdated-view",
@@ -82,7 +82,7 @@ def judge_no_nodes(history: History, case: str) -> Finding:
     return invalid("not-tried", "the nodes were not removed")
 
 
-def _went_nowhere(history: History, pod: TestPod) -> bool:
+def _on_missing_node(history: History, pod: TestPod) -> bool:
     binding = history.bindings.get(pod.uid)
     return binding is not None and binding.node not in history.world.at(binding.rv - 1).nodes
 

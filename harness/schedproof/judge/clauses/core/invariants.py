@@ -31,7 +31,7 @@ def judge_own_pods(history: History, _case: str) -> Finding:
     foreign = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}" for pod in history.manifests.values()} - own
     if not foreign:
         return invalid("not-tried", "there was no pod of another scheduler")
-    written = [request for request in writes(history) if _is_anothers(request, own, foreign)]
+    written = [request for request in writes(history) if _is_foreign(request, own, foreign)]
     touched = [request for request in written if not is_about_metadata(request)]
     if touched:
         return failed(
@@ -48,7 +48,7 @@ def judge_own_pods(history: History, _case: str) -> Finding:
     return passed(f"{len(foreign)} pods of other schedulers were left alone")
 
 
-def _is_anothers(request: ApiRequest, own: Collection[str], foreign: Collection[str]) -> bool:
+def _is_foreign(request: ApiRequest, own: Collection[str], foreign: Collection[str]) -> bool:
     """Whether a request concerns a pod of another scheduler: a request that was carried out, even if the harness's
     watch did not see the pod.
 
@@ -99,12 +99,12 @@ def judge_accounted(history: History, case: str) -> Finding:
     problems: list[tuple[str, str]] = []
     for uid, pod in own.items():
         name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-        made = [one for one in history.attempts_on(name, uid) if one.succeeded or not _asked_for(history, name, one)]
+        made = [a for a in history.attempts_on(name, uid) if a.succeeded or not _by_harness(history, name, a)]
         successes = [attempt for attempt in made if attempt.succeeded or (attempt.call and attempt.call in effective)]
         # One that was posted before this pod was created was meant for the one before, of the same name.
         own_success = bool(successes) and not successes[0].precedes(created.get(uid, 0.0))
-        told = own_success and not _answer_lost(history, successes[0])
-        if told and (again := _tried_again(history, made, successes[0], lag)) is not None:
+        answered = own_success and not _answer_lost(history, successes[0])
+        if answered and (again := _tried_again(history, made, successes[0], lag)) is not None:
             text = f"{name}: bound to {successes[0].node}, then tried again ({again.node}: {again.code})"
             problems.append(("second-binding", text))
         if uid in history.bindings:
@@ -143,7 +143,7 @@ def _removed(history: History) -> list[str]:
     return found
 
 
-def _asked_for(history: History, pod: str, attempt: Attempt) -> bool:
+def _by_harness(history: History, pod: str, attempt: Attempt) -> bool:
     """Whether the harness itself called an extender's bind for the pod, as extender/bind-again does."""
     return any(
         call.by == "harness" and call.pod == pod and call.node

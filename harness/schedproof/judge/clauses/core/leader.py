@@ -36,19 +36,19 @@ def judge_leader(history: History, case: str) -> Finding:
     tried = [attempt for attempt in history.attempts if begin <= attempt.received < end]
     by_second = [attempt for attempt in tried if attempt.user == second]
     if early := [attempt for attempt in by_second if attempt.received < frozen]:
-        return _at_once(early[0], "the second instance", "the first instance led")
+        return _bound_by(early[0], "the second instance", "the first instance led")
     taken_over = min((attempt.completed for attempt in by_second if attempt.succeeded), default=math.inf)
     for attempt in tried:
-        led_no_more = attempt.received > (taken_over if attempt.succeeded else awake)
-        if led_no_more and attempt.user in history.run.users.candidate and attempt.user != second:
-            return _at_once(attempt, "the first instance", "the second instance had taken over")
+        after_lead = attempt.received > (taken_over if attempt.succeeded else awake)
+        if after_lead and attempt.user in history.run.users.candidate and attempt.user != second:
+            return _bound_by(attempt, "the first instance", "the second instance had taken over")
     finding = judge_placement(history, case)
     if finding.outcome == "passed" and (taken_over == math.inf or awake == math.inf):
         return invalid("no-takeover", "the second instance was not seen to take over")
     return finding
 
 
-def _at_once(attempt: Attempt, instance: str, when: str) -> Finding:
+def _bound_by(attempt: Attempt, instance: str, when: str) -> Finding:
     did = "bound" if attempt.succeeded else "tried to bind"
     return failed(
         "bound-by-non-leader",

@@ -68,14 +68,16 @@ def judge_placement(
         return _misplaced(history, wrong, shown(history, case))
     if gaps := sorted({gap for ruling in guesses for gap in ruling.unmodelled}):
         return invalid("oracle-gap", f"the oracle does not model {', '.join(gaps)}")
-    expectations = [one for one in history.of(Expect, case) if only is None or one.uid in only]
+    expectations = [expect for expect in history.of(Expect, case) if only is None or expect.uid in only]
     if not expectations:
         return invalid("nothing-expected", _nothing_expected(history, case))
     pods = {pod.uid: pod for pod in history.test_pods(case)}
-    findings = [_judge_for_case(history, one, pods[one.uid]) for one in expectations if one.uid not in but_for]
+    findings = [
+        _judge_for_case(history, expect, pods[expect.uid]) for expect in expectations if expect.uid not in but_for
+    ]
     # What could not be shown early in a case does not hide what was shown later.
     for outcome in ("failed", "invalid"):
-        if finding := next((one for one in findings if one.outcome == outcome), None):
+        if finding := next((finding for finding in findings if finding.outcome == outcome), None):
             return finding
     if unseen := next(history.of(Unseen, case), None):
         return invalid(
@@ -95,7 +97,7 @@ def judge_feasible(history: History, _case: str) -> Finding:
     """
     excluded = {exclusion.clause for exclusion in history.exclusions}
     own = history.own_pods().keys() - {pod.uid for pod in history.test_pods() if pod.case in excluded}
-    bindings = sorted((one for uid, one in history.bindings.items() if uid in own), key=lambda one: one.rv)
+    bindings = sorted((b for uid, b in history.bindings.items() if uid in own), key=lambda binding: binding.rv)
     if not bindings:
         return invalid("nothing-bound", "no pod was bound")
     wrong = [ruling for binding in bindings if (ruling := rule_binding(history, binding)).reasons]
@@ -129,18 +131,18 @@ def judge_feasible(history: History, _case: str) -> Finding:
 
 def _outdated(history: History, binding: Binding, pods: Sequence[TestPod]) -> bool:
     """Whether a pod was placed by a Binding in flight when the pod was created, for an earlier pod of the same name."""
-    bearers = [pod for pod in pods if pod.name == binding.pod]
-    created = next((pod.at for pod in bearers if pod.uid == binding.uid), 0.0)
+    namesakes = [pod for pod in pods if pod.name == binding.pod]
+    created = next((pod.at for pod in namesakes if pod.uid == binding.uid), 0.0)
     return any(
         attempt.succeeded
         and attempt.received < created < attempt.completed
-        and any(pod.at < attempt.received for pod in bearers)
+        and any(pod.at < attempt.received for pod in namesakes)
         for attempt in history.attempts_at(binding.pod)
     )
 
 
 def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str, Any]) -> Finding:
-    wrong = _telling(wrong)
+    wrong = _reserved_last(wrong)
     first = wrong[0]
     return failed(
         "infeasible-node",
@@ -153,7 +155,7 @@ def _misplaced(history: History, wrong: Sequence[Ruling], evidence: Mapping[str,
     )  # fmt: skip
 
 
-def _telling(wrong: Sequence[Ruling]) -> list[Ruling]:
+def _reserved_last(wrong: Sequence[Ruling]) -> list[Ruling]:
     """Rulings about nodes of the world first, then those about the node that the harness has reserved."""
     return sorted(wrong, key=lambda ruling: ruling.binding.node == RESERVED)
 
@@ -164,8 +166,8 @@ def _rules(wrong: Sequence[Ruling]) -> list[str]:
     The node that the harness has reserved keeps pods away by every possible rule: there only the taints are named, and
     only if no other rule was broken.
     """
-    telling = [ruling for ruling in wrong if ruling.binding.node != RESERVED]
-    broken = collections.Counter(rule for ruling in telling for rule in {reason.rule for reason in ruling.reasons})
+    elsewhere = [ruling for ruling in wrong if ruling.binding.node != RESERVED]
+    broken = collections.Counter(rule for ruling in elsewhere for rule in {reason.rule for reason in ruling.reasons})
     return [rule for rule, _ in broken.most_common()] or ["taints"]
 
 
@@ -316,7 +318,7 @@ def _beside_holders(
         checked.append(
             _check(history, manifest, state, [as_if_bound(pod) if id(pod) in kept else pod for pod in others])
         )
-    return sorted(node for node in per_node if not any(one[node] for one in checked))
+    return sorted(node for node in per_node if not any(reasons[node] for reasons in checked))
 
 
 def _may_hold(history: History, holder: Manifest, state: State) -> bool:

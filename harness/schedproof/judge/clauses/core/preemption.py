@@ -33,8 +33,8 @@ def judge_preemption(history: History, case: str) -> Finding:
     """
     evicted = all_evicted(history, case)
     preemptors = history.test_pods(case, "preemptor")
-    wanted = {one.uid: one.outcome for one in history.of(Expect, case)}
-    entitled = [pod for pod in preemptors if wanted.get(pod.uid) == "bound"]
+    expected = {expect.uid: expect.outcome for expect in history.of(Expect, case)}
+    entitled = [pod for pod in preemptors if expected.get(pod.uid) == "bound"]
     for victim in evicted:
         if not any(_may_evict(history, pod, victim) for pod in preemptors):
             return failed(
@@ -78,16 +78,16 @@ def judge_disruption_target(history: History, case: str) -> Finding:
     if finding.outcome != "passed":
         return finding if finding.outcome == "invalid" else invalid(finding.code, finding.summary, **finding.evidence)
     evicted = all_evicted(history, case)
-    told = {
+    marked = {
         event.object["metadata"]["uid"]
         for event in history.of(WatchEvent)
         for condition in event.object.get("status", {}).get("conditions") or ()
         if event.resource == "pods" and (condition["type"], condition["status"]) == (_TARGET, "True")
     }
-    if silent := [pod for pod in evicted if pod.uid not in told]:
+    if unmarked := [pod for pod in evicted if pod.uid not in marked]:
         return failed(
             "no-disruption-target",
-            f"{silent[0].name} was evicted without the condition {_TARGET}",
+            f"{unmarked[0].name} was evicted without the condition {_TARGET}",
         )
     return passed(f"{len(evicted)} evicted pods had the condition {_TARGET}")
 
@@ -119,7 +119,7 @@ def _needless(history: History, preemptor: TestPod, evicted: Sequence[TestPod]) 
     binding = history.bindings[preemptor.uid]
     gone, before = evicted_for(history, preemptor, evicted)
     manifest = as_configured(history, history.manifests[preemptor.uid])
-    others = [pod for name, pod in before.pods.items() if name not in {one.name for one in gone}]
+    others = [pod for name, pod in before.pods.items() if name not in {victim.name for victim in gone}]
     for victim in gone:
         kept = before.pods[victim.name]
         node = kept["spec"].get("nodeName")

@@ -98,7 +98,7 @@ def _worse(history: History, preemptor: TestPod, node: str, best: str, losses: M
 
 def _criterion(better: _Loss, worse: _Loss) -> str:
     """The first criterion by which they differ."""
-    return next(name for name, one, other in zip(_CRITERIA, better, worse, strict=True) if one != other)
+    return next(name for name, left, right in zip(_CRITERIA, better, worse, strict=True) if left != right)
 
 
 def _losses(manifest: Mapping[str, object], before: State, budgeted: Collection[str]) -> dict[str, _Loss]:

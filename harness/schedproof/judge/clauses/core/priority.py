@@ -53,7 +53,7 @@ def judge_priority_order(history: History, case: str) -> Finding:
 def _room(history: History, case: str, pods: list[TestPod]) -> int:
     """The number of pods that were expected to be bound."""
     uids = {pod.uid for pod in pods}
-    return sum(one.outcome == "bound" and one.uid in uids for one in history.of(Expect, case))
+    return sum(expect.outcome == "bound" and expect.uid in uids for expect in history.of(Expect, case))
 
 
 CLAUSES = (
