@@ -183,7 +183,7 @@ def merge(verdicts: Sequence[Verdict]) -> Verdict:
     """The verdict on a clause that several instances of a candidate were tried on: the worst, and its instance."""
     if len(verdicts) == 1:
         return verdicts[0]
-    worst = min(verdicts, key=lambda one: (_WORST_FIRST.index(one.outcome), one.stale, one.instance))
+    worst = min(verdicts, key=lambda v: (_WORST_FIRST.index(v.outcome), v.stale, v.instance))
     if worst.outcome not in ("failed", "invalid", "excluded"):
         return dataclasses.replace(worst, instance=0)
     return dataclasses.replace(worst, summary=f"instance {worst.instance} of {len(verdicts)}: {worst.summary}")

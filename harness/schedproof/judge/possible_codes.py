@@ -45,8 +45,8 @@ def _texts(part: object, seen: set[int]) -> Iterator[str]:
         within = _referred(part)
     else:
         within = ()
-    for one in within:
-        yield from _texts(one, seen)
+    for member in within:
+        yield from _texts(member, seen)
 
 
 def _referred(function: types.FunctionType) -> Iterator[object]:

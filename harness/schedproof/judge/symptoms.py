@@ -165,7 +165,7 @@ def _refused(history: History, begin: float, end: float, finding: Finding) -> It
         for request in refusals(history, begin, end)
         if not request.dry_run
     )
-    for (verb, resource, code), count in sorted(times.items(), key=lambda one: (one[0][1] not in BINDINGS, -one[1])):
+    for (verb, resource, code), count in sorted(times.items(), key=lambda item: (item[0][1] not in BINDINGS, -item[1])):
         if verb in READING and count < 2 and finding.code != "forbidden-request":
             continue
         if finding.code in ("pending-without-reason", "pending-without-event") and resource in BINDINGS:
@@ -272,7 +272,7 @@ def _why_again(history: History, pod: TestPod, expectation: Expect) -> str:
     attempts = history.attempts_on(pod.name, pod.uid)
     if attempts and not attempts[-1].succeeded:
         return f"the Binding of {pod.name} got the response {attempts[-1].code}, and no other followed"
-    waited = any(one.uid == pod.uid and one.outcome == "pending" for one in history.of(Expect, pod.case))
+    waited = any(e.uid == pod.uid and e.outcome == "pending" for e in history.of(Expect, pod.case))
     if not attempts and (waited or expectation.deadline == "requeue"):
         return f"{pod.name} fits after a change, but no Binding of it followed"
     return ""
