@@ -18,7 +18,7 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES
 from schedproof.judge.judge import why_unclaimed
 from schedproof.judge.verdict import Verdict
-from schedproof.report.run.asking import Asking, asking
+from schedproof.report.run.asking import SearchSpeed, search_speeds
 from schedproof.report.run.terminal import print_report
 from schedproof.run.result import CandidateResult, RunResult
 
@@ -230,12 +230,13 @@ def test_how_fast_scores_were_asked_for_is_told_with_the_share_of_the_harness() 
         )
         for asked, seconds, waited in counts
     ]  # fmt: skip
-    assert asking(verdicts) == [Asking("extender", 400, 4.0, 1.0)]
+    assert search_speeds(verdicts) == [SearchSpeed("extender", 400, 4.0, 1.0)]
     text = printed(run({"mine": verdicts}))
     assert "mine on surface extender: 400 questions in 4.0 s (100 per second), 75% of the time in the harness" in text
 
 
-def test_where_nothing_was_asked_no_speed_is_told() -> None:
+def test_without_questions_there_is_no_speed() -> None:
     assert (
-        asking([PASSED, Verdict("normalize/order", "required", "passed", "", evidence={"scorings": [SEARCHED]})]) == []
+        search_speeds([PASSED, Verdict("normalize/order", "required", "passed", "", evidence={"scorings": [SEARCHED]})])
+        == []
     )

@@ -1,1 +1,1 @@
-"""Typed results in, files out. What is judged or measured is decided before."""
+"""Writes reports: takes typed results, and writes files and terminal output. Judges and measures nothing."""

@@ -1,4 +1,4 @@
-"""Jinja2 for the HTML reports: whatever is no markup of a template's own is escaped, and a missing name is an error."""
+"""Renders the HTML reports with Jinja2: all values are escaped, and an undefined name is an error."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _TEMPLATES = jinja2.Environment(
 
 
 def render(name: str, **context: object) -> Markup:
-    """The template `templates/NAME`, filled in."""
+    """Render the template `templates/NAME`."""
     return Markup(_TEMPLATES.get_template(name).render(context))  # noqa: S704  # autoescape is on
 
 
 def document(name: str, **context: object) -> str:
-    """A whole page: plain text, because Markup escapes what it is compared and cut with."""
+    """Render a whole page as a plain str: Markup would escape strings that it is combined with."""
     return f"{render(name, **context)!s}\n"
 
 
 def macro(name: str, macro_name: str, *arguments: object) -> Markup:
-    """What a macro of the template `templates/NAME` makes of its arguments."""
+    """Call a macro of the template `templates/NAME`."""
     found: Markup = getattr(_TEMPLATES.get_template(name).module, macro_name)(*arguments)
     return found
 
 
 def digest(script: str) -> str:
-    """For a page's policy: nothing is fetched, and no script runs but ours, whatever a candidate calls itself."""
+    """Return a script's hash for the Content-Security-Policy, so that no script in a candidate's name can run."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"

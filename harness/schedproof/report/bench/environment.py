@@ -11,7 +11,7 @@ from schedproof.report import templating
 from schedproof.report.bench.document import METRICS, candidates, trials, typical
 from schedproof.report.bench.markup import TableRow, number, table
 from schedproof.report.bench.units import data, duration, figures, percent, throughput
-from schedproof.report.run.matrix import matrix, told
+from schedproof.report.run.matrix import has_section, matrix
 
 
 def conformance(document: BenchDocument) -> Markup:
@@ -25,7 +25,7 @@ def conformance(document: BenchDocument) -> Markup:
     }
     if not judged:
         return Markup()
-    broken = [(name, one, _guarantee(one)) for name, verdicts in judged.items() for one in verdicts if told(one)]
+    broken = [(name, one, _guarantee(one)) for name, verdicts in judged.items() for one in verdicts if has_section(one)]
     return templating.render("bench/conformance.html", matrix=matrix(judged, linked=False), broken=broken)
 
 

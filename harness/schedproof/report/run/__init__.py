@@ -1,1 +1,1 @@
-"""Reports of runs: report.json, report.html, junit.xml, the terminal; judging saved histories again."""
+"""Reports of runs: report.json, report.html, junit.xml, GitHub's job summary, the terminal."""

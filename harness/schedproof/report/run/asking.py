@@ -1,4 +1,4 @@
-"""How fast a candidate was asked for its scores, and how much of that time was the harness's own."""
+"""Speed of the searches for scoring defects, and the share of their time that the harness itself takes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from schedproof.judge.verdict import Verdict
 
 
 @dataclasses.dataclass(frozen=True)
-class Asking:
-    """All searches on one surface: `questions`, the `seconds` that they took, and for how many answers were awaited."""
+class SearchSpeed:
+    """All searches on a surface: number of `questions`, total `seconds`, and seconds `waited` for answers."""
 
     surface: str
     questions: int
@@ -24,7 +24,7 @@ class Asking:
 
     @property
     def own_share(self) -> float:
-        """From 0 to 1: the time of the harness, which makes cases, scripts readings, writes, reads and judges."""
+        """The fraction (0 to 1) of the time in the harness: making cases, scripting readings, I/O and judging."""
         return max(0.0, 1 - self.waited / self.seconds)
 
     def __str__(self) -> str:
@@ -32,9 +32,9 @@ class Asking:
         return f"{self.surface}: {speed}, {self.own_share:.0%} of the time in the harness"
 
 
-def asking(verdicts: Iterable[Verdict]) -> list[Asking]:
-    """One for each surface that was searched, in the order in which they were first. Other verdicts are passed over."""
-    found: dict[str, Asking] = {}
+def search_speeds(verdicts: Iterable[Verdict]) -> list[SearchSpeed]:
+    """Return the speed on each surface that was searched, in order of first use; ignores verdicts without a search."""
+    found: dict[str, SearchSpeed] = {}
     for verdict in verdicts:
         for scoring in verdict.evidence.get("scorings", ()):
             if scoring.get("seconds"):
@@ -42,10 +42,13 @@ def asking(verdicts: Iterable[Verdict]) -> list[Asking]:
     return list(found.values())
 
 
-def _added(before: Asking | None, scoring: Mapping[str, Any]) -> Asking:
-    one = Asking(scoring["surface"], scoring["asked"], scoring["seconds"], scoring["waited"])
+def _added(before: SearchSpeed | None, scoring: Mapping[str, Any]) -> SearchSpeed:
+    latest = SearchSpeed(scoring["surface"], scoring["asked"], scoring["seconds"], scoring["waited"])
     if before is None:
-        return one
-    return Asking(
-        one.surface, before.questions + one.questions, before.seconds + one.seconds, before.waited + one.waited
+        return latest
+    return SearchSpeed(
+        latest.surface,
+        before.questions + latest.questions,
+        before.seconds + latest.seconds,
+        before.waited + latest.waited,
     )

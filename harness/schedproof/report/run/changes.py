@@ -1,4 +1,4 @@
-"""What differs between two runs of a candidate: failures that are fixed, new, or still there."""
+"""Compares two runs of a candidate: failures that are fixed, new, or unchanged."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from schedproof.judge.verdict import Verdict
 from schedproof.run.document import CandidateReport, CauseReport, ClauseReport, Report
 
 _LISTED = 12
-"""Clauses that a line names."""
+"""The most clauses that a line names."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Changes:
-    """Of one candidate, from one run to a later one. Clauses that the later run did not try are in none of these."""
+    """The changes of a candidate between two runs. Clauses that the later run did not try are in none of the fields."""
 
     name: str
     mended: tuple[str, ...]
-    """Clauses that did not pass, and do."""
+    """Clauses that pass now and did not pass before."""
     new: tuple[str, ...]
-    """Clauses that passed, or were not tried, and do not pass."""
+    """Clauses that do not pass now, and passed or were not tried before."""
     still: tuple[str, ...]
-    """Clauses that did not pass, and do not."""
+    """Clauses that did not pass in either run."""
     gone: tuple[str, ...]
-    """Titles of causes that are there no more."""
+    """Titles of causes of the earlier run only."""
     causes: tuple[str, ...]
-    """Titles of causes that were not there."""
+    """Titles of causes of the later run only."""
 
 
 def load_report(path: Path) -> Report:
-    """report.json, or that of a run's folder.
+    """Read a report.json, given by its path or a run's folder.
 
     Raises:
-        UsageError: it cannot be read, or is none.
+        UsageError: the file cannot be read, or is not a report.json.
     """
     file = path / "report.json" if path.is_dir() else path
     try:
@@ -51,13 +51,13 @@ def load_report(path: Path) -> Report:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise UsageError(
-            f"{file}: no report.json of a run: {where}: {first['msg']}",
+            f"{file}: expected a report.json of a run: {where}: {first['msg']}",
             remedy="name the folder of a run; `schedproof judge DIR --report DIR` writes a new one",
         ) from error
 
 
 def changes(before: Report, after: Report) -> list[Changes]:
-    """Of each candidate that both runs have; of a single one in each, whatever their names are."""
+    """Compare each candidate that both runs have; if each run has a single candidate, their names may differ."""
     earlier = {candidate.name: candidate for candidate in before.candidates}
     if len(before.candidates) == len(after.candidates) == 1:
         earlier = {after.candidates[0].name: before.candidates[0]}
@@ -82,7 +82,7 @@ def _changes(before: CandidateReport, after: CandidateReport) -> Changes:
 
 
 def _is_failing(clause: ClauseReport) -> bool:
-    """As a run judges it."""
+    """Whether the clause did not pass, by the rules of a run."""
     verdict = Verdict(clause.id, clause.level, clause.outcome, clause.summary, code=clause.code, stale=clause.stale)
     return verdict.did_not_pass
 

@@ -1,4 +1,4 @@
-"""What a run comes to, in one line: the last that a user sees of it."""
+"""The conclusion of a run: the last line of its output."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _KINDS = (
     "not applicable",
 )  # fmt: skip
 _LONGEST = 100
-"""Characters of the first finding: the report has the whole of it."""
+"""The most characters of the first finding; the report has all of it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Conclusion:
-    """`word` says what the exit code says, `text` the rest of the line. `report`: the file to open, if there is one."""
+    """A conclusion. `word` stands for the exit code, `text` is the rest of the line, `report` the file to open."""
 
     word: Word
     text: str
@@ -44,26 +44,26 @@ class Conclusion:
 
 
 def counts(result: RunResult) -> dict[str, int]:
-    """How many claimed clauses there are of each kind of end, of all candidates; kinds without any are left out.
+    """Count the claimed clauses of all candidates by kind of outcome, without kinds that do not occur.
 
-    Together they are as many as were to be judged: one that turned out not to apply, such as a clause about rights of a
-    candidate that sends no request, is counted as well.
+    The counts add up to the number of clauses that were to be judged. Clauses that turned out not to apply count too,
+    such as a clause about the rights of a candidate that sends no requests.
     """
     found: collections.Counter[str] = collections.Counter()
-    for one in result.candidates.values():
-        found["not tried"] += len(one.untried)
-        claims = one.candidate.claims
-        found.update(_kind(v) for v in one.verdicts if not why_unclaimed(CATALOGUE[v.clause], claims))
+    for tested in result.candidates.values():
+        found["not tried"] += len(tested.untried)
+        claims = tested.candidate.claims
+        found.update(_kind(v) for v in tested.verdicts if not why_unclaimed(CATALOGUE[v.clause], claims))
     return {kind: found[kind] for kind in _KINDS if found[kind]}
 
 
 def conclude(result: RunResult, *, report: Path | None = None, interrupted: bool = False) -> Conclusion:
-    """What the verdicts of a run come to.
+    """Sum up the verdicts of a run.
 
     Args:
-        result: of the run, as far as it came.
-        report: report.html, where it was written.
-        interrupted: whether the user ended the run.
+        result: the results, possibly incomplete.
+        report: the path of report.html; None if it was not written.
+        interrupted: whether the user interrupted the run.
     """
     word = word_for(EXIT_INTERRUPTED if interrupted else result.exit_code)
     found = counts(result)
@@ -89,7 +89,7 @@ def conclude(result: RunResult, *, report: Path | None = None, interrupted: bool
 
 
 def word_for(exit_code: int) -> Word:
-    """What an exit code means."""
+    """Return the word for an exit code."""
     return _WORDS[exit_code]
 
 
@@ -106,24 +106,24 @@ def _kind(verdict: Verdict) -> str:
 def _trouble(result: RunResult) -> str:
     if result.error is not None:
         return _shortened(result.error.message)
-    names = [name for name, one in result.candidates.items() if one.error is not None]
+    names = [name for name, tested in result.candidates.items() if tested.error is not None]
     return f"{', '.join(names)} could not be brought up"
 
 
 def _deciding(result: RunResult, word: str) -> Iterator[str]:
-    """What made the run end so, the first first."""
-    for name, one in result.candidates.items():
+    """Yield the findings that decided the run's exit code, in order."""
+    for name, tested in result.candidates.items():
         of = f" of {name}" if len(result.candidates) > 1 else ""
         if word != "UNPROVED":
-            causes = (cause for cause in one.causes if cause.shown_by.fails_run)
+            causes = (cause for cause in tested.causes if cause.shown_by.fails_run)
             yield from (f"{cause.shown_by.clause}{of}: {_shortened(_headline(cause))}" for cause in causes)
             continue
-        yield from (f"{v.clause}{of}: {_shortened(v.summary)}" for v in one.verdicts if _unproved(v))
-        yield from (f"{clause}{of}: not tried" for clause in one.untried)
+        yield from (f"{v.clause}{of}: {_shortened(v.summary)}" for v in tested.verdicts if _unproved(v))
+        yield from (f"{clause}{of}: not tried" for clause in tested.untried)
 
 
 def _headline(cause: Cause) -> str:
-    """What a cause is, where the record shows it; else what was found."""
+    """Return a cause's title if the record shows the cause, and otherwise the summary of the finding."""
     return cause.title if cause.kind in KINDS else cause.shown_by.summary
 
 
@@ -132,5 +132,5 @@ def _unproved(verdict: Verdict) -> bool:
 
 
 def _shortened(text: str) -> str:
-    """Its first statement: findings have more behind semicolons."""
+    """Shorten a finding to its first statement; statements are separated by semicolons."""
     return textwrap.shorten(text.partition("; ")[0], _LONGEST, placeholder=" ...")

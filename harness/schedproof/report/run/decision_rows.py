@@ -1,4 +1,4 @@
-"""A decision as a table at a terminal: a node a row."""
+"""Shows a decision as a table on a terminal, with a row for each node."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _WIDTHS = {"node": 40, "feasible": 100}
-"""Columns of a node's name, and of the reasons why a pod does not fit, at most: more are on further lines."""
+"""Maximum widths of node names, and of the reasons why a pod does not fit; longer text wraps."""
 
 
 def decision_table(decision: Mapping[str, Any], *, rows: int = 0) -> Table:
-    """What `judge.evidence.decision_table` has.
+    """Build the table of a decision.
 
     Args:
-        decision: one of a verdict's.
-        rows: how many nodes to show, without lines between the columns: the chosen one, those expected, then feasible
-            ones; 0: all, with lines.
+        decision: from a verdict's evidence, as `judge.evidence.decision_table` returns it.
+        rows: how many nodes to show, without borders: the chosen node, then expected and feasible nodes; 0: all nodes,
+            with borders.
     """
     from rich.table import Table
     from rich.text import Text
 
     nodes = _shown(decision["nodes"], rows) if rows else list(decision["nodes"])
     shown = scorers(decision).shown
-    # Text, not str: what is in brackets ("zone In [a, b]") would be taken for markup.
+    # Text, not str: rich takes brackets ("zone In [a, b]") for markup.
     if rows:
         table = Table(box=None, pad_edge=False)
     else:
@@ -51,13 +51,13 @@ def decision_table(decision: Mapping[str, Any], *, rows: int = 0) -> Table:
 
 
 def decision_title(decision: Mapping[str, Any]) -> str:
-    """The pod, what it asks for, and where it went."""
+    """Return the pod, its requests, and the chosen node."""
     asks = ", ".join(f"{name} {amount}" for requests in decision["requests"] for name, amount in requests.items())
-    asked = f" (requests {asks})" if asks else ""
-    return f"{decision['pod']}{asked} -> {decision['chosen'] or 'nowhere'}, of {len(decision['nodes'])} nodes"
+    requested = f" (requests {asks})" if asks else ""
+    return f"{decision['pod']}{requested} -> {decision['chosen'] or 'nowhere'}, of {len(decision['nodes'])} nodes"
 
 
 def _shown(nodes: Sequence[Mapping[str, Any]], most: int) -> list[Mapping[str, Any]]:
-    """The nodes that explain a decision, in their order."""
+    """Return the `most` nodes that explain a decision best, in their original order."""
     telling = sorted(nodes, key=lambda row: (not row["chosen"], not row["expected"], not row["feasible"]))[:most]
-    return [row for row in nodes if any(row is one for one in telling)]
+    return [row for row in nodes if any(row is shown for shown in telling)]

@@ -1,4 +1,4 @@
-"""The scores of a decision, in the order in which they explain it."""
+"""Selects and orders the scores of a decision."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STOCK = frozenset({
     "NodeResourcesFit", "NodeResourcesLeastAllocated", "NodeResourcesMostAllocated", "PodTopologySpread",
     "TaintToleration", "VolumeBinding",
 })  # fmt: skip
-"""Kubernetes' own score plugins: whatever else scores is the candidate's."""
+"""Kubernetes' own score plugins; all other scorers are the candidate's."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,8 +20,8 @@ class ScoreColumns:
     """The names in the `scores` of a decision's nodes.
 
     Attributes:
-        shown: a column each: the candidate's own, others that told nodes apart, the total.
-        alike: Kubernetes' own that scored every node alike, and so decided nothing; with that score.
+        shown: scorers with a column: the candidate's, Kubernetes' with different scores for nodes, the total.
+        alike: Kubernetes' scorers that gave every node the same score, and so decided nothing; with that score.
     """
 
     shown: tuple[str, ...]
@@ -29,11 +29,11 @@ class ScoreColumns:
 
 
 def scorers(decision: Mapping[str, Any]) -> ScoreColumns:
-    """Of one decision, as `judge.evidence.decision_table` has it."""
+    """Return the scorers of a decision, as `judge.evidence.decision_table` returns it."""
     scored = [row["scores"] for row in decision["nodes"] if row["scores"]]
     names = sorted({name for scores in scored for name in scores} - {TOTAL})
-    alike = {name: scored[0][name] for name in names if name in _STOCK and len({one.get(name) for one in scored}) == 1}
+    alike = {name: scored[0][name] for name in names if name in _STOCK and len({row.get(name) for row in scored}) == 1}
     own = [name for name in names if name not in _STOCK]
     telling = [name for name in names if name in _STOCK and name not in alike]
-    total = [TOTAL] if any(TOTAL in one for one in scored) else []
+    total = [TOTAL] if any(TOTAL in scores for scores in scored) else []
     return ScoreColumns((*own, *telling, *total), alike)

@@ -1,4 +1,4 @@
-"""report.json, report.html and junit.xml."""
+"""Writes report.json, report.html and junit.xml."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from schedproof.report.run.terminal import explain
 from schedproof.run.result import RunResult
 
 REPORT = "report.html"
-"""In a run's folder: what people open."""
+"""The file in a run's folder that users open."""
 
 
 def write_files(result: RunResult) -> None:
-    """Write all three into the run's folder.
+    """Write all three files into the run's folder.
 
     Raises:
         HostError: the folder cannot be written.
@@ -41,7 +41,7 @@ def write_files(result: RunResult) -> None:
 
 
 def report_of(folder: Path) -> Path | None:
-    """A folder's report.html, if it was written; as short as it can be typed."""
+    """Return the path of a folder's report.html, relative if it is below the working directory; None if missing."""
     file = folder / REPORT
     if not file.exists():
         return None
@@ -50,21 +50,21 @@ def report_of(folder: Path) -> Path | None:
 
 
 def junit(result: RunResult) -> ET.Element:
-    """A testsuite for each candidate, a testcase for each clause, as CI servers read them."""
+    """Build JUnit XML for CI servers: a testsuite for each candidate, a testcase for each clause."""
     root = ET.Element("testsuites", name="schedproof")
-    for one in result.candidates.values():
-        suite = ET.SubElement(root, "testsuite", name=one.candidate.name)
-        counts = {"tests": len(one.verdicts), "failures": 0, "errors": 0, "skipped": 0}
-        titles = {clause: cause.title for cause in reversed(one.causes) for clause in cause.clauses}
-        if one.error is not None:
-            case = ET.SubElement(suite, "testcase", classname=one.candidate.name, name="attach")
-            ET.SubElement(case, "error", message=_text(one.error.message)).text = _text(str(one.error))
+    for tested in result.candidates.values():
+        suite = ET.SubElement(root, "testsuite", name=tested.candidate.name)
+        counts = {"tests": len(tested.verdicts), "failures": 0, "errors": 0, "skipped": 0}
+        titles = {clause: cause.title for cause in reversed(tested.causes) for clause in cause.clauses}
+        if tested.error is not None:
+            case = ET.SubElement(suite, "testcase", classname=tested.candidate.name, name="attach")
+            ET.SubElement(case, "error", message=_text(tested.error.message)).text = _text(str(tested.error))
             counts["tests"] += 1
             counts["errors"] += 1
-        for verdict in one.verdicts:
-            seconds = result.timings.get(f"{one.candidate.name} {verdict.clause}", 0.0)
+        for verdict in tested.verdicts:
+            seconds = result.timings.get(f"{tested.candidate.name} {verdict.clause}", 0.0)
             case = ET.SubElement(
-                suite, "testcase", classname=f"{one.candidate.name}.{verdict.clause.partition('/')[0]}",
+                suite, "testcase", classname=f"{tested.candidate.name}.{verdict.clause.partition('/')[0]}",
                 name=verdict.clause, time=f"{seconds:.3f}",
             )  # fmt: skip
             if verdict.fails_run:
@@ -80,8 +80,8 @@ def junit(result: RunResult) -> ET.Element:
             ET.SubElement(case, kind, type=verdict.code, message=_text(message)).text = _text(
                 explain(
                     verdict,
-                    result.reproduce(one.candidate, verdict.clause),
-                    result.reproduce_among(one.candidate, verdict.clause),
+                    result.reproduce(tested.candidate, verdict.clause),
+                    result.reproduce_among(tested.candidate, verdict.clause),
                 )
             )
         for name, number in counts.items():
@@ -90,7 +90,7 @@ def junit(result: RunResult) -> ET.Element:
 
 
 def _json(value: Any) -> Any:
-    """JSON has no way to write what is no finite number: Prometheus writes "NaN", "+Inf" and "-Inf"."""
+    """Replace NaN and infinities, which JSON cannot represent, by "NaN", "+Inf" and "-Inf", as Prometheus does."""
     if isinstance(value, dict):
         return {key: _json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -104,5 +104,5 @@ _NOT_XML = re.compile(r"[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def _text(text: str) -> str:
-    """XML 1.0 has no way to write most control characters, halves of surrogate pairs, and U+FFFE and U+FFFF."""
+    """Replace characters that XML 1.0 excludes: most control characters, surrogates, U+FFFE and U+FFFF."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -1,4 +1,4 @@
-"""The summary of a job on GitHub Actions: Markdown, appended to the file that the runner names."""
+"""Writes the summary of a job on GitHub Actions: Markdown, appended to the file that the runner names."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from schedproof.report.run.conclusion import conclude
 from schedproof.run.result import CandidateResult, RunResult
 
 _MOST = 20
-"""Causes of a candidate: GitHub shows 1 MiB of all steps together, and the report has them all."""
+"""The most causes of a candidate: GitHub limits the summaries of a job to 1 MiB; the report has all causes."""
 _OUTCOMES = ("passed", "failed", "invalid", "skipped", "excluded")
 
 
 def append_summary(result: RunResult) -> None:
-    """Do so where `$GITHUB_STEP_SUMMARY` names a file. That it cannot be written does not fail the run."""
+    """Append the summary to the file in `$GITHUB_STEP_SUMMARY`, if set. A write error does not fail the run."""
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
         return
@@ -34,18 +34,18 @@ def _lines(result: RunResult) -> Iterator[str]:
     yield ""
     yield f"| candidate | {' | '.join(_OUTCOMES)} |"
     yield f"|---|{'---:|' * len(_OUTCOMES)}"
-    for name, one in result.candidates.items():
-        counts = [sum(verdict.outcome == outcome for verdict in one.verdicts) for outcome in _OUTCOMES]
+    for name, tested in result.candidates.items():
+        counts = [sum(verdict.outcome == outcome for verdict in tested.verdicts) for outcome in _OUTCOMES]
         yield f"| {_text(name)} | {' | '.join(map(str, counts))} |"
     yield ""
-    for name, one in result.candidates.items():
-        yield from _failures(name, one)
+    for name, tested in result.candidates.items():
+        yield from _failures(name, tested)
 
 
-def _failures(name: str, one: CandidateResult) -> Iterator[str]:
-    if one.error is not None:
-        yield f"- {_text(name)} could not be brought up: {_text(one.error.message)}"
-    causes = one.causes
+def _failures(name: str, tested: CandidateResult) -> Iterator[str]:
+    if tested.error is not None:
+        yield f"- {_text(name)} could not be brought up: {_text(tested.error.message)}"
+    causes = tested.causes
     for cause in causes[:_MOST]:
         clauses = ", ".join(f"`{clause}`" for clause in cause.clauses)
         yield f"- {_text(name)}: **{_text(cause.title)}**: {_text(cause.text)} ({clauses})"
@@ -54,5 +54,5 @@ def _failures(name: str, one: CandidateResult) -> Iterator[str]:
 
 
 def _text(text: str) -> str:
-    """Foreign text on one line, escaped for Markdown and HTML."""
+    """Put text from outside on a single line, escaped for Markdown and HTML."""
     return re.sub(r"([\\`*_{}\[\]<>()#|~&!@])", r"\\\1", " ".join(text.split()))

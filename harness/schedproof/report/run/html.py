@@ -1,7 +1,8 @@
-"""report.html: verdict, causes, each failure with its evidence, then the matrix. One file, which fetches nothing.
+"""Renders report.html: conclusion, causes, each failure with its evidence, then the matrix. A single file that loads no
+other resources.
 
-`templates/run/report.html` is the page; here is what it shows, as plain text and numbers. Without its script, which
-filters by text, all of it can be read.
+`templates/run/report.html` is the page; this module provides its content as plain text and numbers. The script only
+filters by text: without it, the page shows everything.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from schedproof.judge.catalogue import CATALOGUE
 from schedproof.judge.codes import CODES
 from schedproof.judge.verdict import Verdict
 from schedproof.report import templating
-from schedproof.report.run.asking import asking
+from schedproof.report.run.asking import search_speeds
 from schedproof.report.run.conclusion import conclude, counts
 from schedproof.report.run.gaps import gaps
 from schedproof.report.run.lane_picture import LanePicture, lane_picture
-from schedproof.report.run.matrix import anchor, kind_of, matrix, told
+from schedproof.report.run.matrix import anchor, has_section, kind_of, matrix
 from schedproof.report.run.pictures import decision_picture, scoring_picture
 from schedproof.report.run.terminal import PASSES_ALONE
 from schedproof.run.causes import Cause
 from schedproof.run.result import RunResult
 
 _KINDS = {"PASSED": "passed", "FAILED": "failed", "UNPROVED": "invalid", "ERROR": "failed", "INTERRUPTED": "invalid"}
-"""The class that a conclusion looks like."""
+"""The CSS class of each conclusion."""
 _IDS = re.compile(f"({'|'.join(sorted(map(re.escape, CATALOGUE), key=len, reverse=True))})")
 
 
 def render(result: RunResult) -> str:
-    """The whole document."""
+    """Render the whole document."""
     conclusion = conclude(result)
     script = templating.render("run/report.js")
-    shown = matrix({name: one.verdicts for name, one in result.candidates.items()}, linked=True)
+    shown = matrix({name: tested.verdicts for name, tested in result.candidates.items()}, linked=True)
     return templating.document(
         "run/report.html",
         result=result,
@@ -56,7 +57,7 @@ def render(result: RunResult) -> str:
         },
         script=script,
         script_digest=templating.digest(script),
-        asked=list(_asked(result)),
+        speeds=list(_search_speeds(result)),
         with_guarantees=_with_guarantees,
         passes_alone=PASSES_ALONE,
     )
@@ -64,14 +65,14 @@ def render(result: RunResult) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class _Failure:
-    """A section of the page, of one verdict."""
+    """The section of a verdict."""
 
     name: str
     verdict: Verdict
     anchor: str
     reproduce: str
     among: str
-    """The command that tries it after others; "" where there is none."""
+    """The command that tries the clause after the others of the run; "" if there is none."""
 
     @property
     def guarantee(self) -> str:
@@ -87,14 +88,14 @@ class _Failure:
 
     @property
     def about(self) -> dict[str, str]:
-        """What is known of the clause and of what was found, as `schedproof explain` has it."""
+        """Explanations of the clause and of the finding's code, as `schedproof explain` shows them."""
         clause, code = CATALOGUE[self.verdict.clause], CODES.get(self.verdict.code)
         promise = (inspect.getdoc(clause.judge) or "").split("\n\nArgs:")[0]
-        told = {
+        texts = {
             "found": code.meaning if code else "", "fix": code.remedy if code else "", "holds if": promise,
             "where to look": clause.hint, "source": clause.source,
         }  # fmt: skip
-        return {name: text for name, text in told.items() if text}
+        return {name: text for name, text in texts.items() if text}
 
     @property
     def lanes(self) -> LanePicture | None:
@@ -149,17 +150,17 @@ def _duration(seconds: float) -> str:
 
 
 def _errors(result: RunResult) -> Iterator[tuple[str, str]]:
-    """Headings with the errors."""
+    """Yield pairs of a heading and an error."""
     if result.error is not None:
         yield "The run was aborted by an error", str(result.error)
-    for name, one in result.candidates.items():
-        if one.error is not None:
-            yield f"{name} could not be brought up", str(one.error)
+    for name, tested in result.candidates.items():
+        if tested.error is not None:
+            yield f"{name} could not be brought up", str(tested.error)
 
 
 @dataclasses.dataclass(frozen=True)
 class _ShownCause:
-    """A section of the page, of one cause of one candidate."""
+    """The section of a candidate's cause."""
 
     name: str
     number: int
@@ -173,42 +174,42 @@ class _ShownCause:
 
     @property
     def links(self) -> list[tuple[str, str]]:
-        """The clauses that follow from it, each with the anchor of its section."""
+        """The clauses that fail for this cause, each with the anchor of its section."""
         return [(verdict.clause, anchor(self.name, verdict)) for verdict in self.cause.verdicts]
 
 
 def _causes(result: RunResult) -> list[_ShownCause]:
     return [
-        _ShownCause(name, number, cause, result.reproduce(one.candidate, cause.shown_by.clause))
-        for name, one in result.candidates.items()
-        for number, cause in enumerate(one.causes, 1)
+        _ShownCause(name, number, cause, result.reproduce(tested.candidate, cause.shown_by.clause))
+        for name, tested in result.candidates.items()
+        for number, cause in enumerate(tested.causes, 1)
     ]
 
 
 def _failures(result: RunResult) -> list[_Failure]:
-    """What decides the run first, then what is only reported."""
+    """Return the failures that decide the run, then those that are only reported."""
     found = [
         _Failure(
             name,
             verdict,
             anchor(name, verdict),
-            result.reproduce(one.candidate, verdict.clause),
-            result.reproduce_among(one.candidate, verdict.clause),
+            result.reproduce(tested.candidate, verdict.clause),
+            result.reproduce_among(tested.candidate, verdict.clause),
         )
-        for name, one in result.candidates.items()
-        for verdict in one.verdicts
-        if told(verdict)
+        for name, tested in result.candidates.items()
+        for verdict in tested.verdicts
+        if has_section(verdict)
     ]
     return sorted(found, key=lambda failure: not failure.verdict.fails_run)
 
 
-def _asked(result: RunResult) -> Iterator[str]:
-    for name, one in result.candidates.items():
-        for asked in asking(one.verdicts):
-            yield f"{name} on surface {asked}"
+def _search_speeds(result: RunResult) -> Iterator[str]:
+    for name, tested in result.candidates.items():
+        for speed in search_speeds(tested.verdicts):
+            yield f"{name} on surface {speed}"
 
 
 def _with_guarantees(text: object) -> Iterator[tuple[str, str]]:
-    """The text in pieces: an id of a clause with its guarantee, what is between with an empty string."""
+    """Split a text at ids of clauses: yield each id with its guarantee, and other pieces with ""."""
     for piece in _IDS.split(str(text)):
         yield piece, CATALOGUE[piece].guarantee if piece in CATALOGUE else ""

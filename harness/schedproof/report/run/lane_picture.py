@@ -1,6 +1,6 @@
-"""The lanes of a case as pictures of report.html: shapes along the time, which can be told apart without colours.
+"""Draws the lanes of a case for report.html: shapes on a time axis, which differ in more than colour.
 
-Each lane is an SVG of its own, 1,000 wide, which is stretched to the room there is; what is written stands beside it.
+Each lane is a separate SVG, 1,000 units wide, which is stretched to the available width; its text stands beside it.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from schedproof.foundation.counted import counted
 
 WIDTH = 1000
 _HEIGHT = 100
-"""Of the load's curves."""
+"""Height of the load's curves."""
 _LEAST = 3
-"""Of a shape that has a length."""
+"""Minimum width of a shape that has a duration."""
 _NODES = 8
 _STEPS = 8
-"""How many values of a load are listed, at most."""
+"""The most values of a load that are listed."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """An event: from `x` on, `width` wide (0: a mark)."""
+    """An event that begins at `x` and is `width` wide (0: a mark)."""
 
     kind: str
     x: int
     width: int
     text: str
-    """What it is about; "" where its lane tells it."""
+    """Its title; "" if the title of its lane describes it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,49 +37,49 @@ class _Lane:
     name: str
     kind: str
     text: str
-    """What it came to."""
-    told: str
-    """The picture in words."""
+    """A summary of its events."""
+    title: str
+    """A description of the picture, for screen readers."""
     shapes: tuple[Shape, ...]
     ticks: str
-    """A path: what was answered."""
+    """The path of short answered requests."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Load:
-    """Of one node, over the time."""
+    """The load of a node over time."""
 
     node: str
     path: str
-    """An area, `_HEIGHT` high at the most that any node has."""
+    """The path of an area; `_HEIGHT` is the largest load of any node."""
     quietest: str
-    """The part of it in which no node receives less."""
+    """The part of the area during which no node has less load."""
     text: str
-    told: str
-    """The picture in words."""
+    title: str
+    """A description of the picture, for screen readers."""
 
 
 @dataclasses.dataclass(frozen=True)
 class LanePicture:
-    """What `templates/run/lanes.html` shows."""
+    """The content of `templates/run/lanes.html`."""
 
     seconds: float
     load: tuple[_Load, ...]
     scale: str
-    """What the whole height of the load stands for."""
+    """The range of values that the height of a load represents."""
     lanes: tuple[_Lane, ...]
     requests: tuple[Mapping[str, Any], ...]
     more: str
-    """What has no lane; "" where all has one."""
+    """How many pods have no lane; "" if all have one."""
 
     @property
     def ticks(self) -> list[str]:
-        """Moments along the time, evenly spread."""
+        """Labels of the time axis, evenly spaced."""
         return [f"{self.seconds * place / 4:.3g} s" for place in range(5)]
 
 
 def lane_picture(lanes: Mapping[str, Any]) -> LanePicture:
-    """Of what `judge.lanes.lanes` has."""
+    """Draw the lanes that `judge.lanes.lanes` returns."""
     seconds = max(lanes["seconds"], 0.001)
     most = max((rate for load in lanes["load"] for rate in load["traffic"].values()), default=0)
     return LanePicture(
@@ -93,7 +93,7 @@ def lane_picture(lanes: Mapping[str, Any]) -> LanePicture:
 
 
 def _load(loads: Sequence[Mapping[str, Any]], most: float, seconds: float) -> Iterator[_Load]:
-    """What each node receives, step by step; the same again where it is the quietest."""
+    """Yield the load of each node as steps, and the steps during which it is the quietest."""
     nodes = sorted({node for load in loads for node in load["traffic"]})
     ends = [*(_x(load["at"], seconds) for load in loads[1:]), WIDTH]
     for node in nodes[:_NODES]:
@@ -108,8 +108,8 @@ def _load(loads: Sequence[Mapping[str, Any]], most: float, seconds: float) -> It
                 quietest += step
         rates = [load["traffic"][node] for load in loads if node in load["traffic"]]
         least, top = (f"{rate:,.0f}" for rate in (min(rates), max(rates)))
-        told = ", then ".join(f"{rate:,.0f}" for rate in rates[:_STEPS]) + (", ..." if len(rates) > _STEPS else "")
-        yield _Load(node, path, quietest, f"{least} B/s" if least == top else f"{least} to {top} B/s", told)
+        title = ", then ".join(f"{rate:,.0f}" for rate in rates[:_STEPS]) + (", ..." if len(rates) > _STEPS else "")
+        yield _Load(node, path, quietest, f"{least} B/s" if least == top else f"{least} to {top} B/s", title)
 
 
 def _lane(lane: Mapping[str, Any], seconds: float) -> _Lane:
@@ -120,16 +120,16 @@ def _lane(lane: Mapping[str, Any], seconds: float) -> _Lane:
             ticks += f"M{x} 5V11"
         else:
             width = max(_LEAST, end - x) if event["until"] > event["at"] else 0
-            told = lane["kind"] == "pod" and event["kind"] in ("waits", "bound")
-            shapes.append(Shape(event["kind"], x, width, "" if told else f"{_when(event)}: {event['text']}"))
+            is_titled = lane["kind"] == "pod" and event["kind"] in ("waits", "bound")
+            shapes.append(Shape(event["kind"], x, width, "" if is_titled else f"{_when(event)}: {event['text']}"))
     text = lane["text"] or _came_to(lane)
     if lane["more"]:
         text += f", {lane['more']} more"
-    return _Lane(lane["name"], lane["kind"], text, _told(lane, text), tuple(shapes), ticks)
+    return _Lane(lane["name"], lane["kind"], text, _title(lane, text), tuple(shapes), ticks)
 
 
 def _came_to(lane: Mapping[str, Any]) -> str:
-    """What the events of a lane come to, beside its picture."""
+    """Summarise the events of a lane, for the text beside its picture."""
     events = lane["events"]
     if lane["kind"] == "harness":
         return str(events[0]["text"]) if len(events) == 1 else counted(len(events), "time")
@@ -138,8 +138,8 @@ def _came_to(lane: Mapping[str, Any]) -> str:
     return ", ".join(f"{count} {word}" for word, count in counts.items() if count)
 
 
-def _told(lane: Mapping[str, Any], text: str) -> str:
-    """For those that do not see it; all of its events are in the timeline below."""
+def _title(lane: Mapping[str, Any], text: str) -> str:
+    """Describe a lane for screen readers; the timeline below it has all events."""
     if lane["kind"] != "pod":
         return f"{lane['name']}: {text}"
     return f"{lane['name']}: " + "; ".join(f"{_when(event)}: {event['text']}" for event in lane["events"][:4])

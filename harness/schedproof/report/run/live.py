@@ -1,4 +1,4 @@
-"""What `schedproof run` shows while it runs: a line for each verdict, then the report."""
+"""Shows the progress of `schedproof run`: a line for each verdict, then the report."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from schedproof.run.result import RunResult
 
 
 class LiveReport:
-    """A pytest plugin in the place of pytest's own terminal reporter.
+    """A pytest plugin that replaces pytest's terminal reporter.
 
     Args:
-        result_of: what a pytest run has found.
+        result_of: returns the result of a pytest run.
         verbosity: -1 (quiet), 0 or 1.
-        since: an earlier run; what is different is said before the conclusion.
+        since: the report of an earlier run; differences are printed before the conclusion.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class LiveReport:
         self._verbosity = verbosity
         self._since = since
         self.result: RunResult | None = None
-        """What was found; None until it is known what is going to be tried."""
+        """The result; None until the clauses to try are known."""
         self._errors: list[str] = []
         self._candidate = ""
         self._shown: set[tuple[str, str]] = set()
@@ -75,7 +75,7 @@ class LiveReport:
         if report.when == "call":
             for verdict in verdicts:
                 self._show(report, verdict)
-        # A verdict says what was found in the call. What fails before or after it is the harness's own trouble.
+        # A verdict covers the call phase. A failure before or after it is an error of the harness.
         if report.failed and (report.when != "call" or not verdicts):
             self._errors.append(f"{report.nodeid} ({report.when}): {report.longreprtext}")
 
@@ -103,9 +103,9 @@ class LiveReport:
             self._errors.append(str(excinfo.value))
 
     def finish(self, code: int) -> int:
-        """Print the report, and the verdict on the last line; the exit code of the whole run."""
+        """Print the report and the conclusion, and return the exit code of the run."""
         if code == pytest.ExitCode.USAGE_ERROR and self.result is None:
-            return EXIT_ERROR  # pytest has said why
+            return EXIT_ERROR  # pytest has printed the error
         result = self.result
         interrupted = code == pytest.ExitCode.INTERRUPTED and not self._errors
         error = None if interrupted else self._error()
@@ -119,7 +119,7 @@ class LiveReport:
             tell(str(error))
         if result is not None:
             result.error = result.error or error
-            # Of a run that was refused there is none: the folder may hold that of another.
+            # A refused run has no report; the folder may hold the report of another run.
             report = None if result.is_empty else report_of(result.folder)
             print_conclusion(conclude(result, report=report, interrupted=interrupted), self._console)
         if interrupted:
@@ -129,30 +129,30 @@ class LiveReport:
         return result.exit_code if result is not None else int(code)
 
     def _remarks(self, result: RunResult) -> Iterator[str]:
-        """What is different since an earlier run, and whether more clusters would have helped."""
-        for one in changes(self._since, result.document()) if self._since is not None else ():
-            yield from describe_changes(one)
+        """Yield the differences from an earlier run, and advice if more clusters would have helped."""
+        for change in changes(self._since, result.document()) if self._since is not None else ():
+            yield from describe_changes(change)
         text = more_jobs(result.jobs, time.monotonic() - self._begin, self._idleness.share())
         if text and result.cluster == "embedded":
             yield text
 
     def _error(self) -> SchedproofError | None:
-        """Why the run broke down, in a way that no verdict tells."""
+        """Return the error that ended the run, unless it belongs to a verdict or a candidate."""
         if self.result is not None and self.result.error is not None:
             return self.result.error
-        known = self.result is not None and any(one.error for one in self.result.candidates.values())
+        known = self.result is not None and any(tested.error for tested in self.result.candidates.values())
         return HostError("\n".join(self._errors)) if self._errors and not known else None
 
 
 def _to_judge(result: RunResult) -> list[tuple[Candidate, str]]:
-    """Candidates, each with a clause that it claims, of all that was selected."""
-    trials = [(one.candidate, clause) for one in result.candidates.values() for clause in one.selected]
-    return [(one, clause) for one, clause in trials if not why_unclaimed(CATALOGUE[clause], one.claims)]
+    """Return pairs of a candidate and a selected clause that it claims."""
+    trials = [(tested.candidate, clause) for tested in result.candidates.values() for clause in tested.selected]
+    return [trial for trial in trials if not why_unclaimed(CATALOGUE[trial[1]], trial[0].claims)]
 
 
 def _always(result: RunResult) -> str:
-    """How many of them were not asked for, where others were; "" where all that is claimed is judged."""
-    if not any(one.not_asked_for for one in result.candidates.values()):
+    """Say how many clauses are judged in every run; "" if the run judges all claimed clauses anyway."""
+    if not any(tested.not_asked_for for tested in result.candidates.values()):
         return ""
     always = sum(CATALOGUE[clause].always for _, clause in _to_judge(result))
     return f" ({always} of them in every run)" if always else ""

@@ -1,4 +1,4 @@
-"""The conformance matrix of the HTML reports: clauses by candidates. `templates/run/matrix.html` shows it."""
+"""Builds the conformance matrix of the HTML reports: clauses by candidates. `templates/run/matrix.html` shows it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schedproof.report.run.symbols import symbol
 
 @dataclasses.dataclass(frozen=True)
 class MatrixCell:
-    """One verdict. `link` is the `anchor` of its section, or "" where there is none."""
+    """The cell of a verdict. `link` is the `anchor` of its section, or "" if it has none."""
 
     word: str
     kind: str
@@ -25,7 +25,7 @@ class MatrixCell:
 
     @property
     def sign(self) -> str:
-        """What is seen of it where there is room for one character."""
+        """The cell as a single character, for narrow layouts."""
         return _SIGNS[self.kind]
 
 
@@ -37,14 +37,14 @@ _SIGNS = {
 
 @dataclasses.dataclass(frozen=True)
 class MatrixRow:
-    """A cell for each candidate, in order; None where the candidate has no verdict on the clause."""
+    """The row of a clause: a cell for each candidate, in order; None if the candidate has no verdict on the clause."""
 
     clause: Clause
     cells: tuple[MatrixCell | None, ...]
 
     @property
     def anchor(self) -> str:
-        """The id of the row: of no section, as these begin with a candidate's name, which is followed by a dash."""
+        """The id of the row. The slash keeps it apart from ids of sections, which begin with a candidate's name."""
         return f"/{self.clause.id}"
 
     @property
@@ -53,13 +53,13 @@ class MatrixRow:
 
     @property
     def outcomes(self) -> str:
-        """The kinds of its cells, for filters."""
+        """The kinds of its cells, separated by blanks, for filters."""
         return " ".join(dict.fromkeys(cell.kind for cell in self.cells if cell is not None))
 
 
 @dataclasses.dataclass(frozen=True)
 class Matrix:
-    """The clauses that a candidate claims, and the others."""
+    """The rows of the clauses that any candidate claims, and the clauses that none claims."""
 
     names: tuple[str, ...]
     rows: tuple[MatrixRow, ...]
@@ -81,16 +81,16 @@ class Matrix:
 
     @property
     def signs(self) -> dict[str, str]:
-        """What the cells that there are mean."""
+        """The signs of the kinds of cells that occur, for the legend."""
         return {kind: _SIGNS[kind] for kind in self.outcomes}
 
     def claims(self, profile: str, place: int) -> list[MatrixCell]:
-        """The cells of what a candidate claims of a profile."""
+        """Return the cells of the clauses of a profile that a candidate claims; `place`: the candidate's column."""
         cells = (row.cells[place] for row in self.profiles[profile])
         return [cell for cell in cells if cell is not None and cell.kind != "not-claimed"]
 
     def passed(self, profile: str, place: int) -> str:
-        """How many of a profile's clauses a candidate passed, of those that it claims."""
+        """Return how many of the claimed clauses of a profile a candidate passed, such as "3 of 4"."""
         if claimed := self.claims(profile, place):
             return f"{sum(cell.kind == 'passed' for cell in claimed)} of {len(claimed)}"
         return "not claimed" if any(row.cells[place] for row in self.profiles[profile]) else "not tried"
@@ -101,7 +101,7 @@ class Matrix:
 
 
 def matrix(candidates: Mapping[str, Iterable[Verdict]], *, linked: bool) -> Matrix:
-    """`linked`: a cell leads to the section `anchor` of what `told` says."""
+    """Build the matrix. `linked`: cells link to the `anchor` of their section, if the verdict has one."""
     verdicts = {(name, v.clause): v for name, judged in candidates.items() for v in judged}
     rows, unclaimed = [], []
     for clause in CATALOGUE.values():
@@ -113,18 +113,18 @@ def matrix(candidates: Mapping[str, Iterable[Verdict]], *, linked: bool) -> Matr
     return Matrix(tuple(candidates), tuple(rows), tuple(unclaimed))
 
 
-def told(verdict: Verdict) -> bool:
-    """Whether a report describes it in more than a word."""
+def has_section(verdict: Verdict) -> bool:
+    """Whether a report has a section about the verdict."""
     return verdict.outcome in ("failed", "invalid", "excluded") or verdict.stale
 
 
 def kind_of(verdict: Verdict) -> str:
-    """What its cell looks like, and filters go by."""
+    """Return the CSS class of a verdict's cell, which filters use too."""
     return "stale" if verdict.stale else verdict.outcome
 
 
 def anchor(name: str, verdict: Verdict) -> str:
-    """The id of the section that describes it."""
+    """Return the id of a verdict's section."""
     return f"{name}-{verdict.clause}".replace("/", "-")
 
 
@@ -133,5 +133,5 @@ def _cell(name: str, verdict: Verdict | None, linked: bool) -> MatrixCell | None
         return None
     word, _ = symbol(verdict)
     return MatrixCell(
-        word, kind_of(verdict), verdict.summary, anchor(name, verdict) if linked and told(verdict) else ""
+        word, kind_of(verdict), verdict.summary, anchor(name, verdict) if linked and has_section(verdict) else ""
     )

@@ -1,7 +1,7 @@
-"""The page that a run ends with at a terminal, whatever failed.
+"""Prints the page at the end of a run on a terminal.
 
-How much of each profile passed; the first causes of what did not, in the order in which to fix them; a line for each
-clause that did not pass; what the run does not show; where the rest is.
+It shows how many clauses of each profile passed; the first causes of failures, in the order in which to fix them; a
+line for each clause that did not pass; gaps of the run; and the folder with the evidence.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from schedproof.candidate.claims import profile_of
 from schedproof.foundation.counted import counted
 from schedproof.judge.verdict import Verdict
-from schedproof.report.run.asking import asking
+from schedproof.report.run.asking import search_speeds
 from schedproof.report.run.decision_rows import decision_table, decision_title
 from schedproof.report.run.gaps import gaps
 from schedproof.report.run.symbols import symbol
@@ -25,30 +25,30 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _Failing = Sequence[tuple[CandidateResult, Sequence[Cause]]]
-"""Candidates of which something did not pass, each with its causes."""
+"""Candidates with clauses that did not pass, each with its causes."""
 
 
 LINES = 98
-"""Of the page at most; the conclusion below it takes one or two more."""
+"""The most lines of the page; the conclusion below it takes one or two more."""
 _WIDTH = 120
-"""Columns at most, also where there is no terminal."""
+"""The most columns, also without a terminal."""
 _CAUSES = 5
 _ROWS = 4
-"""Nodes of a decision that are shown: the chosen one, the expected ones, and others."""
+"""The most nodes of a decision that are shown: the chosen node, the expected nodes, and others."""
 _TEXT = 3
-"""Lines of what was seen."""
+"""The most lines of a cause's text."""
 _ERROR = 40
-"""Lines of the error of a candidate that could not be brought up, such as what a compiler says."""
+"""The most lines of the error of a candidate that could not be brought up, such as a compiler's output."""
 _GAPS = 12
 
 
 def print_page(result: RunResult, console: Console) -> None:
-    """Print the page. Colours are the console's; its width is kept to."""
+    """Print the page, in the console's colours and width."""
     console.width = min(console.width, _WIDTH)
     failing = [
-        (one, one.causes)
-        for one in result.candidates.values()
-        if one.error is not None or any(verdict.did_not_pass for verdict in one.verdicts)
+        (tested, tested.causes)
+        for tested in result.candidates.values()
+        if tested.error is not None or any(verdict.did_not_pass for verdict in tested.verdicts)
     ]
     head = _captured(console, lambda: _print_profiles(result, console))
     foot = _captured(console, lambda: _print_foot(result, console))
@@ -66,12 +66,12 @@ def print_page(result: RunResult, console: Console) -> None:
 
 
 def _causes(result: RunResult, failing: _Failing, console: Console, *, tables: bool) -> list[str]:
-    """The lines about the first causes of each candidate; `tables`: whether not only the first has its decision."""
+    """Return the lines of each candidate's first causes; `tables`: show all decisions, not only the first."""
     most = max(1, _CAUSES // max(1, len(failing)))
 
     def print_all() -> None:
-        for one, causes in failing:
-            _print_candidate(result, one, causes, console, most, tables=tables)
+        for tested, causes in failing:
+            _print_candidate(result, tested, causes, console, most, tables=tables)
 
     return _captured(console, print_all)
 
@@ -83,7 +83,7 @@ def _captured(console: Console, print_it: Callable[[], object]) -> list[str]:
 
 
 def _say(console: Console, text: str, *, indent: int = 0, most: int = 0, style: str = "") -> None:
-    """A paragraph, within the console's width."""
+    """Print a paragraph, wrapped to the console's width."""
     for line in _wrapped(console, text, indent=indent, most=most):
         console.print(line, style=style or None, highlight=False, markup=False, emoji=False)
 
@@ -96,7 +96,7 @@ def _wrapped(console: Console, text: str, *, indent: int = 0, most: int = 0) -> 
 
 
 def _print_profiles(result: RunResult, console: Console) -> None:
-    """How many of the clauses that a candidate claims passed, profile by profile."""
+    """Print how many of each candidate's claimed clauses passed, by profile."""
     from rich.table import Table
     from rich.text import Text
 
@@ -104,7 +104,7 @@ def _print_profiles(result: RunResult, console: Console) -> None:
     table.add_column("")
     for name in result.candidates:
         table.add_column(name, justify="right", overflow="fold")
-    found = {name: _by_profile(one.verdicts) for name, one in result.candidates.items()}
+    found = {name: _by_profile(tested.verdicts) for name, tested in result.candidates.items()}
     for profile in dict.fromkeys(profile for counts in found.values() for profile in counts):
         cells = []
         for counts in found.values():
@@ -115,9 +115,9 @@ def _print_profiles(result: RunResult, console: Console) -> None:
     if table.row_count:
         console.print("clauses that passed, of those that are claimed:")
         console.print(table)
-    for name, one in result.candidates.items():
-        if one.not_asked_for and one.selected:
-            _say(console, f"not selected: {counted(len(one.not_asked_for), 'clause')} that {name} also claims")
+    for name, tested in result.candidates.items():
+        if tested.not_asked_for and tested.selected:
+            _say(console, f"not selected: {counted(len(tested.not_asked_for), 'clause')} that {name} also claims")
 
 
 def _by_profile(verdicts: Iterable[Verdict]) -> dict[str, tuple[int, int]]:
@@ -130,23 +130,23 @@ def _by_profile(verdicts: Iterable[Verdict]) -> dict[str, tuple[int, int]]:
 
 
 def _print_candidate(
-    result: RunResult, one: CandidateResult, causes: Sequence[Cause], console: Console, most: int, *, tables: bool
+    result: RunResult, tested: CandidateResult, causes: Sequence[Cause], console: Console, most: int, *, tables: bool
 ) -> None:
     from rich.rule import Rule
 
     what = counted(len(causes), "cause") + (
         f", the first {most} in the order in which to fix them" if len(causes) > most else ""
     )
-    console.print(Rule(f"{one.candidate.name}: {'could not be brought up' if one.error else what}", style="red"))
-    if one.error is not None:
-        for line in str(one.error).splitlines()[:_ERROR]:  # as it is: a path in it is to be copied
+    console.print(Rule(f"{tested.candidate.name}: {'could not be brought up' if tested.error else what}", style="red"))
+    if tested.error is not None:
+        for line in str(tested.error).splitlines()[:_ERROR]:  # unwrapped, so that paths can be copied
             console.print(line, soft_wrap=True, highlight=False, markup=False, emoji=False)
     for number, cause in enumerate(causes[:most], 1):
-        _print_cause(result, one, cause, console, number=number, table=tables or number == 1)
+        _print_cause(result, tested, cause, console, number=number, table=tables or number == 1)
 
 
 def _print_cause(
-    result: RunResult, one: CandidateResult, cause: Cause, console: Console, *, number: int, table: bool
+    result: RunResult, tested: CandidateResult, cause: Cause, console: Console, *, number: int, table: bool
 ) -> None:
     from rich.padding import Padding
 
@@ -156,21 +156,22 @@ def _print_cause(
     if table and (decision := cause.decision) is not None:
         _say(console, decision_title(decision), indent=3)
         console.print(Padding(decision_table(decision, rows=_ROWS), (0, 0, 0, 3)))
-    for scoring in [one for one in shown.evidence.get("scorings", ()) if one["id"] and not one.get("holds")][:1]:
+    searches = shown.evidence.get("scorings", ())
+    for scoring in [search for search in searches if search["id"] and not search.get("holds")][:1]:
         _say(console, f"surface {scoring['surface']}; repeat this case: schedproof replay {scoring['id']}", indent=3)
     if world := shown.evidence.get("world"):
         _say(console, f"smallest world: {world['words']}", indent=3, most=_TEXT)
         _say(console, f"repeat this world: schedproof replay {world['id']}; for kubectl: {world['file']}", indent=3)
     _say(console, f"guarantee: {cause.guarantee}", indent=3)
     _say(console, f"fix: {cause.remedy}", indent=3)
-    for line in _command(result.reproduce(one.candidate, shown.clause), console.width - 4):
+    for line in _command(result.reproduce(tested.candidate, shown.clause), console.width - 4):
         console.print(f"   {line}", highlight=False, markup=False, emoji=False)
     if len(cause.verdicts) > 1:
         _say(console, f"{counted(len(cause.verdicts), 'clause')}: {', '.join(cause.clauses)}", indent=3, most=2)
 
 
 def _command(command: str, width: int) -> Iterator[str]:
-    """A command in lines that the shell takes for one; a word is never broken."""
+    """Split a command into lines that end in backslashes, between words."""
     line = ""
     for word in map(shlex.quote, shlex.split(command)):
         if line and len(line) + len(word) > width - 2:
@@ -182,14 +183,14 @@ def _command(command: str, width: int) -> Iterator[str]:
 
 
 def _print_clauses(failing: _Failing, console: Console) -> None:
-    """A line for each clause that did not pass: its code, and the numbers of its first causes."""
-    for one, causes in failing:
+    """Print a line for each clause that did not pass: its code, and the numbers of its first causes."""
+    for tested, causes in failing:
         numbers: dict[str, list[str]] = {}
         for number, cause in enumerate(causes, 1):
             for clause in cause.clauses:
                 numbers.setdefault(clause, []).append(str(number))
-        of = f" {one.candidate.name}" if len(failing) > 1 else ""
-        for verdict in (each for each in one.verdicts if each.did_not_pass):
+        of = f" {tested.candidate.name}" if len(failing) > 1 else ""
+        for verdict in (verdict for verdict in tested.verdicts if verdict.did_not_pass):
             word, style = symbol(verdict)
             because = f"  cause {', '.join(numbers[verdict.clause][:3])}" if len(causes) > 1 else ""
             line = f"[{style}]{word:>8}[/]{of}  {verdict.clause}  [dim]{verdict.code}{because}[/]"
@@ -199,9 +200,9 @@ def _print_clauses(failing: _Failing, console: Console) -> None:
 def _print_foot(result: RunResult, console: Console) -> None:
     summary = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in result.timings.items() if "/" not in name)
     _say(console, f"seed {result.seed}; {summary}" if summary else f"seed {result.seed}", most=2)
-    for name, one in result.candidates.items():
-        for asked in asking(one.verdicts):
-            _say(console, f"{name} on surface {asked}")
+    for name, tested in result.candidates.items():
+        for speed in search_speeds(tested.verdicts):
+            _say(console, f"{name} on surface {speed}")
     console.print(f"evidence: {result.folder}", soft_wrap=True, highlight=False, markup=False)
     lines = [line for text in gaps(result) for line in _wrapped(console, text, indent=len(text) - len(text.lstrip()))]
     for line in lines if len(lines) <= _GAPS else [*lines[: _GAPS - 1], "  ... -v shows them all"]:

@@ -1,4 +1,4 @@
-"""Decisions and answers about scores as pictures of report.html: a row for each node, a bar for each number."""
+"""Draws decisions and scores for report.html: a row for each node, a bar for each number."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ Row = Mapping[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Bar:
-    """One number of one node. Shares are percentages of the column's scale, such as `82%`."""
+    """A number of a node. Shares are percentages of the column's scale, such as `82%`."""
 
     text: str
     share: str = ""
-    """How long the bar is; "" where there is none."""
+    """The length of the bar; "" if there is none."""
     needed: str = ""
-    """Where the mark is of what the pod asks for; "" where there is none."""
+    """The position of the mark of the pod's request; "" if there is none."""
     short: bool = False
-    """Whether that is more than there is."""
+    """Whether the request exceeds the free amount."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Column:
-    """One kind of number: a bar for each node, all on one scale."""
+    """A column of numbers: a bar for each node, all on the same scale."""
 
     head: str
     scale: str
-    """What a whole bar stands for, with its unit."""
+    """The range that a full bar represents, with its unit."""
     bars: tuple[Bar, ...]
 
 
 def decision_picture(decision: Mapping[str, Any]) -> dict[str, Any]:
-    """`judge.evidence.decision_table`'s, with `columns`, and its nodes as `rows`, for `templates/run/evidence.html`.
+    """Add `columns`, and the nodes as `rows`, to a decision of `judge.evidence.decision_table`, for
+    `templates/run/evidence.html`.
 
-    What is free is shown where the decision is about it: of what some node lacks; of all that the pod asks for where
-    nothing else tells why it is not, or elsewhere than it should be: it fits, and there is no traffic to decide by.
+    Free amounts are shown if they matter to the decision: of resources that a node lacks; of all requested resources if
+    every node has enough, there is no traffic to decide by, and the chosen node is not infeasible.
     """
     nodes = decision["nodes"]
     scores = scorers(decision)
@@ -67,8 +68,8 @@ def decision_picture(decision: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def scoring_picture(scoring: Mapping[str, Any]) -> dict[str, Any]:
-    """`judge.scored`'s, with what each node was asked about and answered as bars."""
-    # Whether the clause holds there is in no report of earlier versions.
+    """Add bars for each node's reading and scores to a search of `judge.scored`."""
+    # Reports of earlier versions lack `holds`.
     return {
         "holds": False,
         **scoring,
@@ -91,14 +92,14 @@ def _scored(question: Mapping[str, Any], of: str) -> dict[str, Any]:
 
 
 def _is_right(row: Row, nodes: Sequence[Row]) -> bool:
-    """Whether a chosen node is the one to choose, as far as the decision tells: nothing else was expected."""
-    return bool(row["feasible"] and (row["expected"] or not any(one["expected"] for one in nodes)))
+    """Whether a chosen node is feasible, and expected if the decision has expected nodes."""
+    return bool(row["feasible"] and (row["expected"] or not any(other["expected"] for other in nodes)))
 
 
 def _asks(decision: Mapping[str, Any]) -> str:
-    """What the pod asks for, in all, as it is written."""
-    asked = [f"{name} {amount}" for requests in decision["requests"] for name, amount in requests.items()]
-    return ", ".join(asked)
+    """Return all of the pod's requests, as written in its manifest."""
+    requested = [f"{name} {amount}" for requests in decision["requests"] for name, amount in requests.items()]
+    return ", ".join(requested)
 
 
 def _traffic(nodes: Sequence[Row]) -> Iterator[Column]:
@@ -124,7 +125,7 @@ def _column(head: str, lengths: Sequence[float | None], texts: Sequence[str]) ->
 
 
 def _resources(nodes: Sequence[Row]) -> list[str]:
-    """What to show of what is free, in the order of names, `pods` last."""
+    """Return the resources whose free amount to show, ordered by name, `pods` last."""
     rooms = [room for row in nodes if (room := row.get("room"))]
     names = sorted({name for room in rooms for name in room}, key=lambda name: (name == "pods", name))
     lacking = [name for name in names if any(_lacks(room[name]) for room in rooms if name in room)]
@@ -159,7 +160,7 @@ def _room(room: Row | None, most: float, shown: Callable[[int], str]) -> Bar:
 
 
 def _length(value: str | float) -> float:
-    """How long a bar is; none for what is no finite number, or negative."""
+    """Return the length of a value's bar; 0 for negative values, NaN and infinities."""
     try:
         number = float(value)
     except ValueError:

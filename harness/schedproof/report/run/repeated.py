@@ -1,4 +1,4 @@
-"""Several runs of the same: which clauses hold every time."""
+"""Sums up repeated runs: clauses that did not pass in every run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WORST_FIRST = (EXIT_INTERRUPTED, EXIT_ERROR, EXIT_FAILED, EXIT_UNPROVED, EXIT_P
 
 
 class Repeated:
-    """Collects the runs as they end; `times` is how many are meant."""
+    """Collects runs as they end; `times`: how many are planned."""
 
     def __init__(self, times: int) -> None:
         self._times = times
@@ -27,14 +27,14 @@ class Repeated:
 
     @property
     def heading(self) -> str:
-        """Of the run that comes next."""
+        """The heading of the next run."""
         return f"run {len(self._runs) + 1} of {self._times}"
 
     def add(self, code: int, result: RunResult | None) -> None:
         self._runs.append((code, result))
 
     def finish(self, console: Console) -> int:
-        """Print what they come to, on the last line in short; the worst exit code."""
+        """Print the failures and a conclusion, and return the worst exit code."""
         for line in self._flaws():
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         code = min((code for code, _ in self._runs), key=_WORST_FIRST.index)
@@ -42,11 +42,11 @@ class Repeated:
         return code
 
     def _flaws(self) -> Iterator[str]:
-        """A line for each clause that did not pass every time, with the seeds that it takes."""
+        """Yield a line for each clause that did not pass in every run, with the seeds of those runs."""
         seeds: dict[tuple[str, str, str], list[int]] = collections.defaultdict(list)
         for _, result in self._runs:
-            for name, one in result.candidates.items() if result is not None else ():
-                for verdict in one.verdicts:
+            for name, tested in result.candidates.items() if result is not None else ():
+                for verdict in tested.verdicts:
                     if result is not None and verdict.did_not_pass:
                         word = "stale exclusion" if verdict.stale else str(verdict.outcome)
                         seeds[name, verdict.clause, word].append(result.seed)
@@ -55,9 +55,10 @@ class Repeated:
             yield f"{name} {clause}: {word} in {times}, with --seed {', '.join(map(str, found))}"
 
     def _conclusion(self, code: int) -> Conclusion:
-        words = collections.Counter(word_for(each) for each, _ in self._runs)
+        words = collections.Counter(word_for(exit_code) for exit_code, _ in self._runs)
         word = word_for(code)
         runs = f"{words[word]} of {self._times} runs"
         others = ", ".join(f"{number} {other}" for other, number in words.items() if other != word)
-        report = next((report_of(run.folder) for each, run in self._runs if each == code and run is not None), None)
+        decisive = (run for exit_code, run in self._runs if exit_code == code and run is not None)
+        report = next((report_of(run.folder) for run in decisive), None)
         return Conclusion(word, f"{runs} ({others})" if others else runs, report)

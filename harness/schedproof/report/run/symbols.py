@@ -1,4 +1,4 @@
-"""The word for each outcome, and its style on a terminal."""
+"""Words for outcomes, and their styles on a terminal."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ _SYMBOLS = {
 
 
 def symbol(verdict: Verdict) -> tuple[str, str]:
-    """Word and style of a verdict."""
+    """Return the word and the style of a verdict."""
     return ("STALE", "bold red") if verdict.stale else _SYMBOLS[verdict.outcome]

@@ -1,4 +1,4 @@
-"""The report for people at a terminal: the page that a run ends with, and by `-v` all verdicts in full before it."""
+"""Prints the report on a terminal: the page at the end of a run, and with `-v` all verdicts in full before it."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 PASSES_ALONE = "if it passes alone, its outcome depends on the clauses that were tried before it"
-"""Said of the command that tries a clause among the others of a run."""
+"""Introduces the command that tries a clause after the others of a run."""
 _CONCLUSIONS = {
     "PASSED": "bold green", "FAILED": "bold red", "UNPROVED": "bold magenta", "ERROR": "bold red",
     "INTERRUPTED": "bold yellow",
 }  # fmt: skip
 _HEADING = 100
-"""Columns of the line that a failure begins with, at most."""
+"""The most columns of the heading of a failure."""
 
 
 def print_report(result: RunResult, console: Console, *, evidence: bool = True, verbosity: int = 0) -> None:
-    """One page (`page.print_page`), which says where everything is kept.
+    """Print the report: a page (`page.print_page`), with more or less detail by `verbosity`.
 
     Args:
         result: of the run.
-        console: where to print it.
-        evidence: whether that of failures may be shown.
+        console: where to print.
+        evidence: whether to show the evidence of failures.
         verbosity: below 0, only a line for each failure; above, before the page, the matrix of all clauses, and the
             evidence of each failure with all decisions.
     """
@@ -52,22 +52,22 @@ def print_report(result: RunResult, console: Console, *, evidence: bool = True, 
 
 
 def _print_failures(result: RunResult, console: Console) -> None:
-    for one in result.candidates.values():
-        for verdict in one.verdicts:
+    for tested in result.candidates.values():
+        for verdict in tested.verdicts:
             if verdict.did_not_pass:
                 style = "red" if verdict.fails_run else "magenta"
-                _print_heading(f"{one.candidate.name}  {verdict.clause}", console, style)
+                _print_heading(f"{tested.candidate.name}  {verdict.clause}", console, style)
                 _print_verdict(verdict, console, verbose=True)
-                command = result.reproduce(one.candidate, verdict.clause)
-                among = result.reproduce_among(one.candidate, verdict.clause)
+                command = result.reproduce(tested.candidate, verdict.clause)
+                among = result.reproduce_among(tested.candidate, verdict.clause)
                 console.print(_again(command, among), end="", soft_wrap=True, highlight=False, markup=False)
-        if one.error is not None:
-            _print_heading(f"{one.candidate.name}  could not be brought up", console, "red")
-            console.print(str(one.error), markup=False, highlight=False, soft_wrap=True)
+        if tested.error is not None:
+            _print_heading(f"{tested.candidate.name}  could not be brought up", console, "red")
+            console.print(str(tested.error), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_conclusion(conclusion: Conclusion, console: Console) -> None:
-    """The last line."""
+    """Print the conclusion, as the last line."""
     from rich.text import Text
 
     line = Text.assemble((conclusion.word, _CONCLUSIONS[conclusion.word]), str(conclusion)[len(conclusion.word) :])
@@ -75,13 +75,13 @@ def print_conclusion(conclusion: Conclusion, console: Console) -> None:
 
 
 def _print_findings(result: RunResult, console: Console) -> None:
-    for name, one in result.candidates.items():
-        for verdict in one.verdicts:
+    for name, tested in result.candidates.items():
+        for verdict in tested.verdicts:
             if verdict.did_not_pass:
                 line = f"{symbol(verdict)[0]} {name} {verdict.clause}: {verdict.summary}"
                 console.print(line, soft_wrap=True, highlight=False, markup=False)
-        if one.error is not None:
-            console.print(str(one.error), soft_wrap=True, highlight=False, markup=False)
+        if tested.error is not None:
+            console.print(str(tested.error), soft_wrap=True, highlight=False, markup=False)
 
 
 def _print_heading(title: str, console: Console, style: str) -> None:
@@ -95,14 +95,14 @@ def _again(alone: str, among: str) -> str:
 
 
 def explain(verdict: Verdict, reproduce: str, among: str = "") -> str:
-    """A verdict as plain text, with the commands that try its clause again: alone, and after others (`among`)."""
+    """Return a verdict as plain text, with the commands that repeat its clause: alone, and after others (`among`)."""
     text = io.StringIO()
     _print_verdict(verdict, open_console(text))
     return text.getvalue() + _again(reproduce, among)
 
 
 def _matrix(result: RunResult) -> Table:
-    """Of all clauses that were selected."""
+    """Build the table of the outcomes of all selected clauses."""
     from rich.table import Table
     from rich.text import Text
 
@@ -110,7 +110,7 @@ def _matrix(result: RunResult) -> Table:
     table.add_column("clause", no_wrap=True)
     for name in result.candidates:
         table.add_column(name)
-    verdicts = {(name, v.clause): v for name, one in result.candidates.items() for v in one.verdicts}
+    verdicts = {(name, v.clause): v for name, tested in result.candidates.items() for v in tested.verdicts}
     for clause in CATALOGUE:
         row = [verdicts.get((name, clause)) for name in result.candidates]
         if any(row):
@@ -149,7 +149,7 @@ def _print_verdict(verdict: Verdict, console: Console, *, verbose: bool = False)
 
 
 def _print_scoring(scoring: dict[str, Any], line: Callable[[str], None]) -> None:
-    replay = f"; again: schedproof replay {scoring['id']}" if scoring["id"] else ""
+    replay = f"; repeat it: schedproof replay {scoring['id']}" if scoring["id"] else ""
     holds = ", where the clause holds" if scoring.get("holds") else ""  # in no report of earlier versions
     line(f"surface {scoring['surface']}{holds}: one of {scoring['cases']} cases{replay}")
     for question in scoring["questions"]:
