@@ -64,7 +64,7 @@ def test_one_number_of_nodes_keeps_the_name(tmp_path) -> None:
         ({"nodes": [5]}, "basic: 5 nodes have too little cpu"),
         ({"workloads": ["bsaic"]}, "bsaic"),
         ({"candidates": ["no-such"]}, "no-such"),
-        ({"scheduler_perf": Path("x.yaml"), "nodes": [5]}, "--nodes and --pods cannot be used with"),
+        ({"scheduler_perf": Path("x.yaml"), "nodes": [5]}, "--nodes and --pods are not supported with"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_and_nothing_is_written(tmp_path, fields, message) -> None:

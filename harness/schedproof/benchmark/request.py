@@ -127,7 +127,7 @@ def _workloads(name: str, request: Request, families: dict[str, str]) -> list[Wo
     if request.scheduler_perf is not None:
         if request.nodes or request.pods:
             raise UsageError(
-                "--nodes and --pods cannot be used with --scheduler-perf",
+                "--nodes and --pods are not supported with --scheduler-perf",
                 remedy="the case sets these numbers: choose another case",
             )
         found = [import_case(request.scheduler_perf, name)]
