@@ -1,4 +1,4 @@
-"""bench.json, bench.html, summary.md, benchstat.txt and pods.csv."""
+"""Writes bench.json, bench.html, summary.md, benchstat.txt and pods.csv."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ POD_COLUMNS = (
 
 
 def write_bench(document: BenchDocument, folder: Path) -> None:
-    """Write all but pods.csv into a folder, which is made where it is missing.
+    """Write all files but pods.csv into a folder, which is created if it is missing.
 
     Raises:
         HostError: the folder cannot be written.
     """
     try:
         make_private(folder)
-        # The numbers first: they are there even if one of the others should not know what to do with them.
+        # bench.json first: the numbers are kept even if rendering another file fails.
         for name, render in (
             ("bench.json", _as_json),
             ("benchstat.txt", benchstat),
@@ -45,9 +45,9 @@ def write_bench(document: BenchDocument, folder: Path) -> None:
 
 
 def write_pods(rows: Iterable[Sequence[Any]], folder: Path) -> int:
-    """Write pods.csv, a row for each pod, in the order of `POD_COLUMNS`; None is an empty cell. How many there were.
+    """Write pods.csv, a row of `POD_COLUMNS` for each pod; None is an empty cell. Return the number of rows.
 
-    Rows are taken one by one, so that they need not fit into memory.
+    Rows are consumed lazily, so that they need not fit into memory.
 
     Raises:
         HostError: the folder cannot be written.
@@ -71,7 +71,7 @@ def _as_json(document: BenchDocument) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no way to write what is no finite number, and nothing was measured where one came out."""
+    """Replace NaN and infinities, which JSON cannot represent and which measured nothing, by None."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -21,7 +21,7 @@ _LEAST_WIDE = 5.0
 
 @dataclasses.dataclass(frozen=True)
 class RatioAxis:
-    """From `1 / reach` to `reach`."""
+    """A logarithmic axis from `1 / reach` to `reach`."""
 
     reach: float
 
@@ -38,7 +38,7 @@ class RatioAxis:
         return cls(min(_WIDEST, max(_LEAST, reach * 1.06)))
 
     def bar(self, comparison: Comparison) -> Markup:
-        """The interval, and the ratio in it."""
+        """Draw a comparison's interval, and the ratio in it."""
         which = kind(comparison.verdict)
         value = comparison.shown_ratio
         assert value is not None
@@ -56,7 +56,7 @@ class RatioAxis:
         )
 
     def head(self) -> Markup:
-        """The axis itself, for the head of the column."""
+        """Draw the axis, for the head of the column."""
         label = Markup('<text x="{:.1f}" y="14" text-anchor="middle">{}</text>')
         labels = Markup().join(label.format(self._x(tick), ratio_tick(tick)) for tick in self._ticks())
         return Markup(
@@ -75,7 +75,7 @@ class RatioAxis:
         return _EDGE + max(0.0, min(1.0, share)) * (_WIDTH - 2 * _EDGE)
 
     def _ticks(self) -> list[float]:
-        """1, and two or four others that lie symmetrically around it."""
+        """Return 1 and two or four other ticks, which lie symmetrically around it."""
         steps = next((steps for limit, steps in _STEPS if self.reach >= limit), ())
         return [*(1 / step for step in reversed(steps)), 1.0, *steps]
 
@@ -88,7 +88,7 @@ def ratio_tick(tick: float) -> str:
 
 
 def interval(comparison: Comparison) -> str:
-    """Both ends, or the one that is known."""
+    """Format both ends of the interval, or the end that is known."""
     if comparison.bound:
         return f"{comparison.bound} {ratio(comparison.high if comparison.bound == 'at most' else comparison.low)}"
     return f"{ratio(comparison.low)}\N{EN DASH}{ratio(comparison.high)}"

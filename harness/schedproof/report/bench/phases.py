@@ -1,4 +1,4 @@
-"""Where a pod's time goes, from the call that creates it until it is seen bound."""
+"""Shows the phases of a pod's latency, from the create request until the watch shows the binding."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from schedproof.report.bench.units import duration
 
 
 def phases(document: BenchDocument) -> Markup:
-    """Means of a separate pass with taps, of which the timed rounds have none."""
+    """Draw the mean phases of the separate pass with taps; other rounds have no taps."""
     groups: dict[str, list[Phases]] = {}
-    for one in document.phases:
-        if one.phases:
-            groups.setdefault(one.workload, []).append(one)
+    for measured in document.phases:
+        if measured.phases:
+            groups.setdefault(measured.workload, []).append(measured)
     charts = [_figure(f"phases{place}", *group) for place, group in enumerate(groups.items())]
     return chart_groups([ChartGroup(charts)] if charts else [], tapped=True)
 
 
-def _figure(name: str, workload: str, ones: Sequence[Phases]) -> Markup:
+def _figure(name: str, workload: str, group: Sequence[Phases]) -> Markup:
     title = f"{workload}: mean time of a pod by phase"
-    bars = {one.candidate: {phase.name: phase.mean for phase in one.phases} for one in ones}
+    bars = {measured.candidate: {phase.name: phase.mean for phase in measured.phases} for measured in group}
     rows: list[TableRow] = [
-        [one.candidate, phase.name,
+        [measured.candidate, phase.name,
          *(number(value, duration(value)) for value in (phase.mean, phase.p50, phase.p99)),
-         number(one.pods, f"{one.pods:,}")]
-        for one in ones for phase in one.phases
+         number(measured.pods, f"{measured.pods:,}")]
+        for measured in group for phase in measured.phases
     ]  # fmt: skip
     numbers = table(title, ["candidate", "phase", "mean", "p50", "p99", "pods"], rows)
-    return figure(title, stacked_bars(name, title, "mean time of a pod", bars), numbers, _cost(ones))
+    return figure(title, stacked_bars(name, title, "mean time of a pod", bars), numbers, _cost(group))
 
 
-def _cost(ones: Sequence[Phases]) -> str:
-    """What it costs to look so closely, of those where it was measured."""
+def _cost(group: Sequence[Phases]) -> str:
+    """Return the latency with and without taps of each candidate, if both were measured."""
     costs = [
-        f"{one.candidate} {duration(one.latency.tapped)}, {duration(one.latency.untapped)} without"
-        for one in ones
-        if one.latency.tapped and one.latency.untapped
+        f"{measured.candidate} {duration(measured.latency.tapped)}, {duration(measured.latency.untapped)} without"
+        for measured in group
+        if measured.latency.tapped and measured.latency.untapped
     ]
     return f"Mean latency of a pod with taps, one round each: {'; '.join(costs)}." if costs else ""

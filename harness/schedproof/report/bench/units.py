@@ -1,15 +1,15 @@
-"""Numbers as people read them: three significant digits, and a unit."""
+"""Formats numbers for reports: three significant digits, and a unit."""
 
 from __future__ import annotations
 
 import math
 
 NONE = "\N{EN DASH}"
-"""Where nothing was measured."""
+"""Shown for values that were not measured."""
 
 
 def figures(value: float | None) -> str:
-    """Three significant digits; whole numbers from 100 on, with separators."""
+    """Format with three significant digits; from 100 on as a whole number with separators."""
     if value is None or not math.isfinite(value):
         return NONE
     if value == 0:
@@ -22,7 +22,7 @@ def figures(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """In the unit that suits it, from ns to s."""
+    """Format seconds in a suitable unit, from ns to s."""
     if seconds is None or not math.isfinite(seconds):
         return NONE
     if seconds == 0:
@@ -34,7 +34,7 @@ def duration(seconds: float | None) -> str:
 
 
 def data(size: float | None) -> str:
-    """Bytes, in powers of 1,000."""
+    """Format bytes, in powers of 1,000."""
     if size is None or not math.isfinite(size):
         return NONE
     for limit, factor, unit in ((999.5, 1.0, "B"), (999.5e3, 1e3, "kB"), (999.5e6, 1e6, "MB")):
@@ -49,19 +49,19 @@ def throughput(pods_per_second: float | None) -> str:
 
 
 def ratio(value: float | None) -> str:
-    """Two decimals between 0.1 and 10, as a measured ratio is not known better; else three digits."""
+    """Format a ratio: two decimals between 0.1 and 10, which is as exact as measurements are; else three digits."""
     if value is None or not math.isfinite(value):
         return NONE
     return f"{value:.2f}" if 0.1 <= value < 9.995 else figures(value)
 
 
 def times(value: float | None) -> str:
-    """A ratio that stands alone."""
+    """Format a ratio with a multiplication sign, for use outside a column of ratios."""
     text = ratio(value)
     return text if text == NONE else f"{text}\N{MULTIPLICATION SIGN}"
 
 
 def percent(share: float) -> str:
-    """A share of one, in whole per cent; one decimal below 10 %."""
+    """Format a share (0 to 1) in whole per cent; with a decimal below 10 %."""
     value = 100 * share
     return f"{value:.0f} %" if abs(value) >= 9.95 or value == round(value) else f"{value:.1f} %"

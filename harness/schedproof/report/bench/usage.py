@@ -1,4 +1,4 @@
-"""What each process cost: CPU time and memory, for each pod."""
+"""Shows the CPU time and memory of each process, per pod."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ class _Cost:
 
 
 def usage_chart(trial: BenchTrial) -> Markup | None:
-    """CPU time by process as bars, memory in the table; None where nothing was measured."""
+    """Draw CPU time by process as bars, with memory in the table; None if nothing was measured."""
     costs = [cost for measured in trial.measurements for cost in _costs(measured)]
     if not costs:
         return None
     bars: dict[str, dict[str, float]] = {}
-    for one in costs:
-        bars.setdefault(one.candidate, {})[one.process] = one.cpu
-    most_cpu, most_peak = max(one.cpu for one in costs) or 1.0, max(one.peak for one in costs) or 1.0
+    for cost in costs:
+        bars.setdefault(cost.candidate, {})[cost.process] = cost.cpu
+    most_cpu, most_peak = max(cost.cpu for cost in costs) or 1.0, max(cost.peak for cost in costs) or 1.0
     rows: list[TableRow] = [
         [
-            one.candidate,
-            one.process,
-            number(one.cpu, duration(one.cpu), share=one.cpu / most_cpu),
-            number(one.peak, data(one.peak), share=one.peak / most_peak),
-            number(one.peak / one.pods, data(one.peak / one.pods)),
+            cost.candidate,
+            cost.process,
+            number(cost.cpu, duration(cost.cpu), share=cost.cpu / most_cpu),
+            number(cost.peak, data(cost.peak), share=cost.peak / most_peak),
+            number(cost.peak / cost.pods, data(cost.peak / cost.pods)),
         ]
-        for one in costs
+        for cost in costs
     ]
     caption = "CPU time for each pod (median of the valid rounds) and largest resident memory"
     numbers = table(caption, ["candidate", "process", "CPU per pod", "memory", "memory per pod"], rows, sortable=True)
@@ -52,10 +52,10 @@ def usage_chart(trial: BenchTrial) -> Markup | None:
 
 def _costs(measurement: Measurement) -> list[_Cost]:
     found: dict[str, list[tuple[float, float, int]]] = {}
-    for one in valid(measurement):
-        for process, usage in one.usage.items():
-            if (cpu := cpu_per_pod(one, process)) is not None and one.bound:
-                found.setdefault(process, []).append((cpu, usage.peak, one.bound))
+    for round_ in valid(measurement):
+        for process, usage in round_.usage.items():
+            if (cpu := cpu_per_pod(round_, process)) is not None and round_.bound:
+                found.setdefault(process, []).append((cpu, usage.peak, round_.bound))
     return [
         _Cost(
             measurement.candidate, process, statistics.median(cpu for cpu, _, _ in used),
