@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from schedproof.candidate.start_errors import REFUSED_VERSION, UNREGISTERED, explain_start
+from schedproof.candidate.start_errors import REFUSED_VERSION, UNREGISTERED, explain_start, refuses_args
 from schedproof.foundation.errors import CandidateError
 
 BEFORE = """\
@@ -158,3 +158,15 @@ def test_what_a_judge_looks_for_is_found_in_a_log_and_in_an_explained_error(
         assert found["name"] == name
     others = [text for other, (text, *_) in KNOWN.items() if not other.startswith(key.partition(",")[0])]
     assert not any(pattern.search(text) for text in others)
+
+
+@pytest.mark.parametrize(
+    ("log", "refused"),
+    [
+        ("strict decoding error: yaml: line 3", True),
+        ('strict decoding error: unknown field "profiles[0].plugin"', False),
+        ("failed to get delegated authentication kubeconfig", False),
+    ],
+)
+def test_args_that_are_refused_are_told_from_other_errors(log: str, refused: bool) -> None:
+    assert refuses_args(log) is refused

@@ -139,12 +139,17 @@ def test_what_has_the_room_of_the_probe_is_removed_once(make_world: Callable[...
     world.await_shown(lambda: world.pods.was_bound(misplaced), "the Binding")
     world.trial.waiters = {"full": misplaced}
 
-    def make_room(what: str, pod: Manifest) -> None:
-        if what == "DELETED" and pod["metadata"]["name"] == misplaced.name:
-            (probe,) = world.server.names("pods")
-            world.server.bind(NAMESPACE, probe, "node-1")
+    remove_misplaced = world.pods.remove_misplaced
 
-    world.server.controllers["pods"] = [make_room]
+    def make_room() -> bool:
+        removed = remove_misplaced()
+        (name,) = world.server.names("pods")
+        world.server.bind(NAMESPACE, name, "node-1")
+        uid = world.server.read("pods", name, NAMESPACE)["metadata"]["uid"]
+        world.await_shown(lambda: uid in world.recorder.placed, "the Binding of the probe")
+        return removed
+
+    world.pods.remove_misplaced = make_room  # type: ignore[method-assign]
     world.sight.settle()
     assert len(world.of(ShownSeen)) == 1
     assert world.trial.waiters == {}

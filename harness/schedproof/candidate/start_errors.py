@@ -18,6 +18,7 @@ QUEUE_SORTS = re.compile(
     r"(?P<name>different queue sort plugins?.*|plugins\.queueSort: .*must be the same for all profiles"
     r"|only one queue sort plugin .*)"
 )
+_NOT_DECODED = re.compile(r"(?P<name>(?:strict decoding error|[Uu]nmarshal|decoding .*[Aa]rgs|[Aa]rgs .*type)[^\n]*)")
 
 _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
     (
@@ -63,11 +64,16 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
         "check the spelling of the field",
     ),
     (
-        re.compile(r"(?P<name>(?:strict decoding error|[Uu]nmarshal|decoding .*[Aa]rgs|[Aa]rgs .*type)[^\n]*)"),
+        _NOT_DECODED,
         "the plugin cannot decode its args: {name}",
         "compare the args with the names and types that the plugin decodes; it must decode into a pointer",
     ),
 )
+
+
+def refuses_args(log: str) -> bool:
+    """Whether the log says that a plugin cannot decode its args, and nothing that is known to be another cause."""
+    return next((pattern for pattern, _, _ in _KNOWN if pattern.search(log)), None) is _NOT_DECODED
 
 
 def explain_start(log: str, error: CandidateError) -> CandidateError:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from schedproof.candidate.claims import Claims
 from schedproof.candidate.scheduler_config import DEFAULT_PLUGINS, SERVED_VERSION, enabled_names, own_args
-from schedproof.candidate.start_errors import NAME_TAKEN, QUEUE_SORTS, UNREGISTERED
+from schedproof.candidate.start_errors import NAME_TAKEN, QUEUE_SORTS, UNREGISTERED, refuses_args
 from schedproof.history.acts import Tried
 from schedproof.history.history import History
 from schedproof.history.observations import StartFailed
@@ -83,8 +83,7 @@ def judge_args_typed(history: History, case: str) -> Finding:
     if not any(args for _, _, args in own_args(history.configuration)):
         return not_claimed("its configuration has no args for a plugin of its own")
     if failure is not None:
-        blame = "its own args" if "cannot read its args" in failure.text else ""
-        if not blame:
+        if not refuses_args(failure.text):
             return invalid("does-not-start", "the candidate does not start (see core/alive)")
         return failed("args-refused", f"it does not accept its own args: {failure.text}", logs=log_tails(history, case))
     tried = list(history.of(Tried, case))
