@@ -9,6 +9,7 @@ import pytest
 
 from schedproof.candidate.claims import NetworkClaims
 from schedproof.history.acts import LineFault, NodesLoad
+from schedproof.judge.clauses.network.preference import STAGED
 from schedproof.proxies.exchange import Fault
 from schedproof.stimulus.changes.nodes import NodeChanges
 from schedproof.stimulus.traffic.load import LoadChanges
@@ -226,3 +227,7 @@ def test_all_servers_but_the_last_can_be_ended_before(traffic: Traffic) -> None:
 
 def test_reversed_totals_rank_nodes_the_other_way_round(traffic: Traffic) -> None:
     assert traffic.load.reversed_totals(LOAD) == {"node-2": 1e9, "node-1": 1e10}
+
+
+def test_each_fault_has_words_for_findings() -> None:
+    assert {fault.value for fault in Fault} <= STAGED.keys()

@@ -47,7 +47,10 @@ TIMING_CLAIMS: tuple[str, ...] = tuple(field.name for field in dataclasses.field
 
 @dataclasses.dataclass(frozen=True)
 class ClaimedDeadlines:
-    """The deadlines by which a candidate is judged, with the durations that it claims."""
+    """The deadlines that suites wait for, with the durations that a candidate claims.
+
+    `freshness` is not among them: judges compare it with what is on record.
+    """
 
     bind: Deadline
     requeue: Deadline
