@@ -186,7 +186,7 @@ def test_affinity_allows_one_founder_and_then_wants_company() -> None:
     assert judge_placement(ZONES, [(group[0], "a1"), (group[1], "a2"), (group[2], "a1")]).wrong == ()
     assert judge_placement(ZONES, [(group[0], "a1")]).wrong == ()
     alone = judge_placement(ZONES, [(group[0], "a1"), (group[1], "a2"), (group[2], "b1")], initial=[(group[0], "a1")])
-    assert alone.wrong == ("measured/g2 is in zone=b, where no pod is that its required affinity asks for",)
+    assert alone.wrong == ("measured/g2 is in zone=b, which has no pod that its required affinity matches",)
     assert judge_placement(ZONES, [(group[0], "nowhere")], initial=[(group[1], "a1")]).total == 1
 
 
@@ -206,7 +206,7 @@ def test_the_skew_between_zones_is_within_its_maximum(used: str, wrong: int) -> 
 def test_where_there_is_nothing_to_spread_over_no_pod_that_spreads_may_be() -> None:
     spread = pod("p", labels={"app": "a"}, topologySpreadConstraints=[SPREAD])
     findings = judge_placement([zoned("a", "x"), node("b")], [(spread, "b")])
-    assert findings.wrong == ("measured/p is on b, which has no zone to spread over",)
+    assert findings.wrong == ("measured/p is on b, which lacks the topology label zone",)
 
 
 def test_a_spread_over_pods_of_other_kinds_is_not_judged() -> None:

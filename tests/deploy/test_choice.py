@@ -54,7 +54,7 @@ def test_pods_where_there_are_any_unless_told_otherwise(hosting: object, deploy:
     [
         (None, "pod", "controller: {command: [a]}", "candidates cannot run as pods", "--deploy process"),
         (PODS, "control-plane", "plugin: {binary: kube-scheduler}", "cannot be changed", "--deploy pod"),
-        (KIND, "control-plane", "controller: {command: [a]}", "no compiled scheduler", "--deploy pod"),
+        (KIND, "control-plane", "controller: {command: [a]}", "not a compiled scheduler", "--deploy pod"),
         (
             KIND, "control-plane",
             "plugin: {binary: kube-scheduler}, rbac: {clusterRoles: [cluster-admin]}", "spec.rbac", "--deploy pod",

@@ -68,4 +68,4 @@ def test_a_world_is_found_made_smaller_replayed_and_forgotten(shell: Shell) -> N
     # That one, the two large ones, and those that are generated.
     assert verdict(shell, "mended")["summary"].startswith("23 worlds: ")
     gone = shell.schedproof("replay", world["id"])
-    assert (gone.code, "no case of this id is kept" in gone.err) == (2, True), gone.said
+    assert (gone.code, "no saved case has this id" in gone.err) == (2, True), gone.said

@@ -205,7 +205,7 @@ def test_effort_is_a_name_or_a_number():
 
 
 def test_a_saved_case_that_is_not_there(tmp_path):
-    with pytest.raises(UsageError, match="no case of this id is kept"):
+    with pytest.raises(UsageError, match="no saved case has this id"):
         SavedCases(tmp_path).get("abc")
     (tmp_path / "half.json").write_text("{")
     asked = ((("a", None), ("b", float("inf"))),)

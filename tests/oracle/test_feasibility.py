@@ -53,7 +53,7 @@ def test_every_node_is_answered_with_all_its_reasons() -> None:
             "cordoned: spec.unschedulable is set",
             "taint reserved:NoSchedule is not tolerated",
             "node selector disk=ssd: the node has no disk",
-            "host port 80/TCP on 0.0.0.0 is held by default/web",
+            "host port 80/TCP on 0.0.0.0 is used by default/web",
             "cpu: needs 1500m, 1000m free of 4000m",
         ),
     }

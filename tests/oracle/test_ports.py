@@ -53,8 +53,8 @@ def test_the_reason_names_the_holder() -> None:
     """And what it holds, where that is not the same."""
     holders = [pod(port(9090), name="web"), pod(port(8080), name="proxy")]
     assert port_conflicts(pod(port(9090), port(8080, address="10.0.0.1"), port(7070)), holders) == (
-        "host port 9090/TCP on 0.0.0.0 is held by default/web",
-        "host port 8080/TCP on 10.0.0.1 is held by default/proxy as 8080/TCP on 0.0.0.0",
+        "host port 9090/TCP on 0.0.0.0 is used by default/web",
+        "host port 8080/TCP on 10.0.0.1 is used by default/proxy as 8080/TCP on 0.0.0.0",
     )
 
 

@@ -1,1 +1,1 @@
-"""How a candidate runs: processes on this machine, or pods and control planes of kind."""
+"""Runs a candidate: as processes on this machine, as pods, or as the control plane's scheduler of kind."""

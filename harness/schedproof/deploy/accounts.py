@@ -1,4 +1,4 @@
-"""What processes of a candidate find where a pod has the credentials of its ServiceAccount."""
+"""The ServiceAccount credentials of a candidate's processes, as files, as in a pod."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from schedproof.daemons.kubeconfig import IN_CLUSTER, in_cluster, write_account
 
 
 class Accounts:
-    """Of one candidate. A token in these files is another one than that of the identity's kubeconfig.
+    """The credential files of one candidate. Their tokens differ from those of the identities' kubeconfigs.
 
-    The audit log names the token of each request, so that it shows which of the two a program uses.
+    The audit log names the token of each request, so it shows which of the two a program uses.
 
     Args:
-        api: as an identity that may ask for tokens.
-        parent: makes the folder in which each identity's is.
+        api: with an identity that may create tokens.
+        parent: makes the folder for the folders of the identities.
 
     Attributes:
-        bound_to: a Secret in the identities' namespace, with which the tokens of processes that start from here on end.
+        bound_to: a Secret in the identities' namespace; tokens of processes that start from here on expire with it.
     """
 
     def __init__(self, api: Api, parent: Callable[[], Path]) -> None:
         self._api, self._parent = api, parent
         self.bound_to: Manifest | None = None
         self._laid_out: dict[Path, tuple[Identity, str]] = {}
-        """By the folder, whose it is, and the token in it."""
+        """By folder: the identity, and its current token."""
 
     def lay_out(self, identity: Identity) -> tuple[Mapping[str, Path], Mapping[str, str]]:
-        """For a process that starts: its folder by the path where it sees it, and the environment that goes with it.
+        """For a process that starts: its folder by the path at which the process sees it, and the matching environment.
 
-        Both are empty where a pod could not be told what the identity's kubeconfig says.
+        Both are empty if a pod could not use the server of the identity's kubeconfig.
         """
         folder = self._parent() / f"account-{identity.name}"
 
@@ -47,7 +47,7 @@ class Accounts:
         return ({IN_CLUSTER: folder}, environment) if environment else ({}, {})
 
     def replace_tokens(self) -> None:
-        """Put new tokens, which are bound to nothing, in the place of all, as a kubelet does before they expire."""
+        """Replace all tokens by new ones that are bound to nothing, as a kubelet does before they expire."""
         for folder, (identity, _) in self._laid_out.items():
             token = self._api.token(identity.namespace, identity.name)
             write_account(folder, {"token": token.encode()})
@@ -55,17 +55,17 @@ class Accounts:
 
     @property
     def tokens(self) -> Sequence[str]:
-        """Those that are in the files now."""
+        """The tokens that are in the files now."""
         return [token for _, token in self._laid_out.values()]
 
     @property
     def credentials(self) -> Sequence[str]:
-        """How the audit log names these tokens: `authentication.kubernetes.io/credential-id` of a user."""
+        """The ids of these tokens in the audit log: `authentication.kubernetes.io/credential-id` of a user."""
         return [f"JTI={_claims(token)['jti']}" for token in self.tokens]
 
 
 def _claims(token: str) -> Mapping[str, str]:
-    """What a JSON Web Token says, unverified."""
+    """The payload of a JSON Web Token, unverified."""
     payload = token.split(".")[1]
     claims = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
     assert isinstance(claims, dict)

@@ -1,4 +1,4 @@
-"""Brings a candidate up on a cluster, wired through taps, and takes it down again."""
+"""Starts a candidate on a cluster, connected through taps, and stops it."""
 
 from __future__ import annotations
 
@@ -86,11 +86,11 @@ class Attachment:
         self._cluster = cluster
         self._logs = logs
         self.running = RunningComponents(watched=watched)
-        """Its components, and what becomes of them."""
+        """Its running components."""
         self._cleanup = contextlib.ExitStack()
         rbac = candidate.rbac
         self.apiserver: ApiLine | None = None
-        """The line of all its components to the apiserver, where it can be cut and there are taps."""
+        """The line of all its components to the apiserver, if it can be cut and there are taps."""
         self._installed = AppliedObjects(cluster.api, mine=cluster.name != "existing")
         self._cleanup.callback(self._installed.remove)
         install(self._installed, candidate.install, cluster.namespace)
@@ -105,7 +105,7 @@ class Attachment:
             self._scheduler = self._identity(f"scheduler-{candidate.name}", SCHEDULER_RBAC, tapped=tapped)
         self._second = _second_instance(candidate)
         self.programs = (*candidate.processes, *((self._second,) if self._second is not None else ()))
-        """All but its scheduler; among them the second instance of it, where there may be one."""
+        """All components except its scheduler, including a second instance."""
         self._processes = {
             process.name: self._own
             if process.rbac is None
@@ -130,18 +130,18 @@ class Attachment:
             )
             prometheus_url = self._prometheus.url
         self.extender: Tap | None = None
-        """The scheduler's line to the candidate, where that is an extender and there are taps."""
+        """The scheduler's line to the candidate, if that is an extender and there are taps."""
         self._tap_trust: Mapping[str, Any] = {}
         self._certificates = made_certificates() if candidate.wants_certificates else None
         self.scheduler_log: Path | None = None
         self.start_error: CandidateError | None = None
         """Why a program of the candidate ended at its start."""
         self.leader_election: Mapping[str, Any] = NO_LEADER_ELECTION
-        """How its scheduler elects a leader, when it is next started."""
+        """How its scheduler elects a leader at its next start."""
         self.profiles_turned = False
-        """Whether the profiles of its configuration stand in the opposite order, when it is next started."""
+        """Whether the profiles of its configuration are in the opposite order at its next start."""
         self.configuration: Mapping[str, Any] | None = None
-        """The KubeSchedulerConfiguration that a scheduler was last started with."""
+        """The KubeSchedulerConfiguration of the last start of a scheduler."""
         self._values = {
             **candidate.own_values(),
             **({"prometheus": prometheus_url} if prometheus_url else {}),
@@ -156,12 +156,12 @@ class Attachment:
 
     @property
     def asks_prometheus(self) -> bool:
-        """Whether the candidate has a line to Prometheus that is tapped. A run without network claims has none."""
+        """Whether the candidate has a tapped line to Prometheus. A run without network claims has none."""
         return self._prometheus is not None
 
     @property
     def prometheus(self) -> Tap:
-        """The candidate's line to Prometheus, where there is one and it is tapped; its `upstream` may be exchanged."""
+        """The candidate's tapped line to Prometheus, if there is one; its `upstream` may be exchanged."""
         assert self._prometheus is not None
         return self._prometheus
 
@@ -172,12 +172,12 @@ class Attachment:
 
     @property
     def accounts(self) -> Accounts | None:
-        """The ServiceAccounts' credentials that its components find as files; None where kubelets see to that."""
+        """The ServiceAccounts' credentials as files for its components; None if kubelets provide them."""
         return self._deployer.accounts
 
     @property
     def users(self) -> list[str]:
-        """How the audit log names the identities that act for the candidate."""
+        """The user names, in the audit log, of the identities that act for the candidate."""
         if self._deployer.acts_as:
             return [self._deployer.acts_as]
         return list(
@@ -188,7 +188,7 @@ class Attachment:
 
     @property
     def process_users(self) -> Mapping[str, str]:
-        """How the audit log names the identities of the candidate's processes that have one of their own, by name."""
+        """The user names, in the audit log, of the candidate's processes with identities of their own, by process."""
         own = {name: identity.user for name, identity in self._processes.items() if identity is not self._own}
         return {} if self._deployer.acts_as else own
 
@@ -198,11 +198,11 @@ class Attachment:
 
     @property
     def ended(self) -> bool:
-        """Whether any of its components has ended, or could not be started again."""
+        """Whether any of its components has ended, or could not be restarted."""
         return self.running.ended
 
     def _identity(self, name: str, rbac: Rbac, *, tapped: bool) -> Identity:
-        """An identity; where it can be cut, its kubeconfig leads through our line to the apiserver."""
+        """Make an identity; if it can be cut, its kubeconfig leads through the harness's line to the apiserver."""
         identity = self._cluster.identity(name, rbac)
         if not tapped or "cut-apiserver" not in self._cluster.capabilities:
             return identity
@@ -220,8 +220,8 @@ class Attachment:
         """Start everything, and wait until it is ready.
 
         Raises:
-            CandidateError: it cannot be started, or does not get ready; with its last log lines. Where a program of it
-                ends at once, `start_error` is set instead: that is judged.
+            CandidateError: it cannot be started, or does not become ready; with its last log lines. If a program of it
+                ends at once, `start_error` is set instead: a clause judges that.
         """
         self.running.record = record
         self.starts += 1
@@ -250,10 +250,10 @@ class Attachment:
                 for component in self.running.all
             )
             raise CandidateError(
-                f"candidate {self.candidate.name} did not get ready: {error.message}\n{tails}",
+                f"candidate {self.candidate.name} did not become ready: {error.message}\n{tails}",
                 remedy=f"its log is in {self._logs}"
                 if isinstance(spec, PluginSpec)
-                else f"`ready` in {self.candidate.path} names the path that answers 200 once it can work; "
+                else f"`ready` in {self.candidate.path} names the path that responds with 200 when it can work; "
                 f"its log is in {self._logs}",
             ) from error
         except CandidateError as error:
@@ -278,7 +278,7 @@ class Attachment:
 
     @property
     def _files(self) -> dict[str, str]:
-        """What its own program finds as files."""
+        """The files of the candidate's own program."""
         made = (
             {} if self._certificates is None else {CERTIFICATES[name]: pem for name, pem in self._certificates.items()}
         )
@@ -301,7 +301,7 @@ class Attachment:
         self._start_scheduler(self._scheduler, binary="kube-scheduler", extenders=[extender])
 
     def _targets_server(self, url: str, method: str, target: str) -> Callable[[], str] | None:
-        """What a question about targets is answered by where the Prometheus at `url` has scraped nothing; see `Tap`."""
+        """The server for questions about targets, if the Prometheus at `url` has scraped nothing; see `Tap`."""
         server = self._cluster.targets_servers.get(url) if asks_of_targets(method, target) else None
         return server.url if server is not None else None
 
@@ -335,10 +335,10 @@ class Attachment:
     def try_configurations(self, documents: Sequence[Mapping[str, Any]]) -> list[tuple[int | None, Sequence[str]]]:
         """Start the compiled scheduler beside the running one, on other configurations, one after the other.
 
-        They run as processes of this machine, whichever way the candidate runs: only how they start is looked at.
+        They run as processes of this machine, however the candidate runs: only their start matters.
 
-        Returns for each, when it has ended or is ready: its exit code (None: it got ready, and was stopped then), and
-        the end of its log.
+        Returns for each, when it has ended or is ready: its exit code (None: it became ready, and was stopped then),
+        and the end of its log.
         """
         spec = self.candidate.spec
         assert isinstance(spec, PluginSpec)
@@ -396,11 +396,13 @@ class Attachment:
 
     @property
     def second_user(self) -> str:
-        """How the audit log names the second instance of a candidate that elects a leader; "" where there is none."""
+        """The user name, in the audit log, of the second instance of a candidate that elects a leader; "" if there is
+        none.
+        """
         return "" if self._second is None else self._processes[self._second.name].user
 
     def start_second(self) -> None:
-        """Start a second instance of its program, which is to stand by. `halt` ends it as well."""
+        """Start a second instance of its program, which stands by. `halt` ends it as well."""
         assert self._second is not None
         identity = self._processes[self._second.name]
         values = {**self._values, **self._deployer.own_values(self._second, identity)}
@@ -408,7 +410,7 @@ class Attachment:
         self.running.started(served.component)
 
     def first_frozen(self) -> AbstractContextManager[None]:
-        """A context in which all that ran before the second instance was started is halted as it is."""
+        """A context in which all components that ran before the second instance was started are frozen."""
         return self.running.first_frozen()
 
     def report_exits(self) -> None:
@@ -416,22 +418,22 @@ class Attachment:
         self.running.report_exits()
 
     def pids(self) -> dict[str, Sequence[int]]:
-        """Of each component the processes that it is now, where this machine sees them."""
+        """The current processes of each component, if this machine sees them."""
         return self.running.pids()
 
     def catch_up(self) -> None:
-        """Have in the logs what its components have printed up to now."""
+        """Bring the logs up to date with what its components have printed."""
         self.running.catch_up()
 
     def log_tails(self) -> dict[str, list[str]]:
-        """The last lines of each component's log, less what says nothing."""
+        """The last lines of each component's log, without irrelevant ones."""
         return self.running.log_tails()
 
     def restart_if_ended(self) -> None:
-        """Start over where a component has ended, as a kubelet would.
+        """Restart each component that has ended, as a kubelet would.
 
         Raises:
-            CandidateError: it cannot be started again; or it did not even start the first time.
+            CandidateError: it cannot be restarted; or it did not even start the first time.
         """
         if self.start_error is not None:
             raise self.start_error
@@ -448,7 +450,7 @@ class Attachment:
         self.start(self.running.record)
 
     def stop(self) -> None:
-        """Take everything down; what ends from here on is our doing."""
+        """Stop everything; ends of processes from here on are the harness's doing."""
         self.report_exits()
         self.running.record = discard
         with self._cleanup:
@@ -456,9 +458,10 @@ class Attachment:
 
 
 def _second_instance(candidate: Candidate) -> ProcessSpec | None:
-    """The program of a controller that claims to elect a leader, once more, with the same rights as another identity.
+    """The program of a controller that claims to elect a leader, a second time, with the same rights as another
+    identity.
 
-    Its name is no name that a descriptor can give.
+    Its name is one that a descriptor cannot contain.
     """
     spec = candidate.spec
     if not isinstance(spec, ControllerSpec) or LEADER_ELECTION not in candidate.claims.features:

@@ -1,4 +1,4 @@
-"""How a candidate is deployed on a cluster, and how it cannot be."""
+"""Chooses how a candidate is deployed on a cluster, and refuses impossible ways."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def choose_deployer(
     *,
     flags: Mapping[str, str] = LOG_SCORES,
 ) -> Deployer:
-    """The deployer of the mode `deploy`; None: pods where the cluster hosts them, else processes of this machine.
+    """The deployer of the mode `deploy`; None: pods if the cluster hosts them, otherwise processes of this machine.
 
     `flags` are for processes; see `ProcessDeployer`.
 
@@ -80,7 +80,7 @@ def choose_deployer(
 def _require_replaceable(candidate: Candidate) -> None:
     if not isinstance(candidate.spec, PluginSpec):
         raise UsageError(
-            f"--deploy control-plane: {candidate.name} is no compiled scheduler ({candidate.kind})",
+            f"--deploy control-plane: {candidate.name} is not a compiled scheduler ({candidate.kind})",
             remedy="--deploy pod",
         )
     if candidate.files or candidate.processes:

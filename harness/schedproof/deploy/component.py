@@ -1,4 +1,4 @@
-"""A component of a candidate that runs: a process of this machine, or a pod. The caller that started it stops it."""
+"""A running component of a candidate: a process of this machine, or a pod. The caller that started it stops it."""
 
 from __future__ import annotations
 
@@ -17,71 +17,71 @@ from schedproof.foundation.waiting import NotYet
 
 
 class Component(Protocol):
-    """What the rest sees of it. Once it has ended it stays ended, even where a kubelet starts its container again."""
+    """The interface of a component. Once it has ended it stays ended, even if a kubelet restarts its container."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def pid(self) -> int | None:
-        """Where it is processes of this machine: the pid, in the sandbox, of the one that all of them are below."""
+        """For processes of this machine: the pid, in the sandbox, of their common ancestor."""
 
     def pids(self) -> Sequence[int]:
-        """Those of its processes, as this machine has them; empty where they are not to be seen."""
+        """The pids of its processes on this machine; empty if they are not visible."""
 
     @property
     def scheduler_port(self) -> int | None:
-        """Where a kube-scheduler that is a process of this machine serves its metrics, by TLS on loopback."""
+        """The address of the metrics of a kube-scheduler that is a process of this machine, by TLS on loopback."""
 
     @property
     def log(self) -> Path:
-        """What it prints, as it prints it."""
+        """The file with its output, updated as it prints."""
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs. Its log is complete once there is one."""
+        """Its exit code; None while it runs. Its log is complete once there is one."""
 
     def watch(self, record: Recording) -> None:
-        """Record from here on how what it has forked ends. For a pod its kubelet sees to that."""
+        """Record from here on the ends of its descendants. For a pod, its kubelet handles them."""
 
     def catch_up(self) -> None:
-        """Have in its log what it has printed up to now, and on record what it watches."""
+        """Bring its log and its records up to date."""
 
     def log_tail(self, lines: int = 12) -> str:
-        """The last lines that it printed, for people."""
+        """The last lines of its output, for people."""
 
     def cause(self) -> str:
-        """Why it ended, as its log tells it; empty where it does not."""
+        """Why it ended, according to its log; empty if the log does not say."""
 
     def exit_error(self) -> SchedproofError | None:
-        """`waiting.Watched`: why there is no point in waiting for it any more."""
+        """`waiting.Watched`: why waiting for it is pointless."""
 
     def wait_ready(self) -> None:
-        """Until it can work.
+        """Wait until it is ready.
 
         Raises:
             CandidateError: it has ended, or cannot be started at all.
-            DeadlineExceededError: with what was seen last.
+            DeadlineExceededError: with the last observation.
         """
 
     def freeze(self) -> None:
-        """Halt it as it is, until `thaw`. Only where it is processes of this machine."""
+        """Stop it, until `thaw`. Only for processes of this machine."""
 
     def thaw(self) -> None:
-        """Let it go on after `freeze`."""
+        """Continue it after `freeze`."""
 
     def stop(self, grace: float) -> None:
         """SIGTERM, then after `grace` seconds SIGKILL; returns when it is gone."""
 
 
 Client = Callable[[], tuple[ssl.SSLContext, str]]
-"""How a client of a port behind TLS speaks it, and the name by which it asks for the server; "": its address."""
+"""How a client speaks TLS to a port, and the server name that it requests; "": its address."""
 
 
 def probe(address: str, port: int, path: str | None, client: Client | None) -> None:
-    """Ask once whether it answers `path` with 2xx; without one, whether it accepts a connection.
+    """Check once whether it responds to `path` with 2xx; without a path, whether it accepts a connection.
 
-    `client`: how it is spoken to over HTTPS; None: it is over HTTP.
+    `client`: how to speak to it over HTTPS; None: over HTTP.
 
     Raises:
         NotYet: it does not.

@@ -1,4 +1,4 @@
-"""A container's log, copied into a file as it grows."""
+"""Copies a container's log into a file as it grows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONGEST_LINE = 65_536
 
 
 class ContainerLog:
-    """Appends to `file` what the one container of a pod prints, until it ends or `close` is called."""
+    """Appends the output of a pod's only container to `file`, until it ends or `close` is called."""
 
     def __init__(self, api: Api, namespace: str, pod: str, file: Path) -> None:
         self._api = api
@@ -41,7 +41,7 @@ class ContainerLog:
                     file.write(f"\n(schedproof: no more of this log: {error})\n".encode())
 
     def catch_up(self) -> None:
-        """Have in the file what has been printed up to now."""
+        """Bring the file up to date."""
         begin = max(0, self._file.stat().st_size - _LONGEST_LINE)
         try:
             last = b"".join(self._api.log(*self._where, tailLines="1").chunks())
@@ -57,7 +57,7 @@ class ContainerLog:
         wait_for(arrived, LOG_COMPLETE, what=f"the log of pod {self._where[1]} to arrive")
 
     def complete(self, *, restarted: bool) -> None:
-        """Have all of it, once its container has ended; `restarted`: another one has its place already."""
+        """Read all of it, after its container has ended; `restarted`: another container has replaced it already."""
         self._thread.join(LOG_COMPLETE.seconds)
         if restarted and (self._thread.is_alive() or not self._file.stat().st_size):
             self.close()
@@ -71,7 +71,7 @@ class ContainerLog:
 
 
 def _trimmed(chunks: Iterator[bytes], log: GrowingLog) -> Iterator[bytes]:
-    """The chunks; each has been written when the next one is asked for."""
+    """The chunks; each has been written when the next is requested."""
     for chunk in chunks:
         yield chunk
         log.trim()

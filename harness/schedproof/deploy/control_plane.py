@@ -1,6 +1,6 @@
-"""A compiled scheduler in the place of the control plane's own: its static pod is exchanged, and restored.
+"""Runs a compiled scheduler instead of the control plane's own: its static pod is exchanged, and restored.
 
-It acts as `system:kube-scheduler`, by the kubeconfig that lies there for the control plane's scheduler.
+It acts as `system:kube-scheduler`, with the kubeconfig of the control plane's scheduler.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schedproof.foundation.waiting import NotYet, wait_for
 
 _SCHEDULER = "kube-scheduler"
 _BACKUP = ".schedproof-kube-scheduler"
-"""The original manifest, beside where it was: a kubelet does not read files whose names begin with a dot."""
+"""The original manifest, in the same folder: a kubelet does not read files whose names begin with a dot."""
 
 _NAMESPACE = "kube-system"
 _KUBECONFIG = "/etc/kubernetes/scheduler.conf"
@@ -70,7 +70,9 @@ class ControlPlaneDeployer:
         files: Mapping[str, str],  # noqa: ARG002
         client: Client | None = None,  # noqa: ARG002
     ) -> Served:
-        raise UsageError("only a compiled scheduler can take the control plane's place")  # choose_deployer saw to it
+        raise UsageError(
+            "only a compiled scheduler can replace the control plane's scheduler"
+        )  # choose_deployer saw to it
 
     def start_scheduler(
         self,
@@ -105,9 +107,9 @@ class ControlPlaneDeployer:
 
 
 def restore_scheduler(api: Api, static_pods: StaticPods) -> None:
-    """Give the control plane its own scheduler back, also where a run that was killed has left another one.
+    """Restore the control plane's own scheduler, also if a killed run has left another one.
 
-    Returns when it is Ready; at once where nothing had been exchanged.
+    Returns when it is Ready; at once if nothing was exchanged.
     """
     original = static_pods.read(_BACKUP)
     if not original:
@@ -129,5 +131,5 @@ def restore_scheduler(api: Api, static_pods: StaticPods) -> None:
 
 
 def _original(static_pods: StaticPods) -> str:
-    """The manifest of the control plane's own scheduler, whatever stands in its place."""
+    """The manifest of the control plane's own scheduler, even while another one replaces it."""
     return static_pods.read(_BACKUP) or static_pods.read(_SCHEDULER)

@@ -1,4 +1,4 @@
-"""How the components of a candidate run."""
+"""The interface by which the components of a candidate are run."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from schedproof.deploy.component import Client, Component
 
 DeployMode = Literal["process", "pod", "control-plane"]
 DEPLOY_MODES: tuple[DeployMode, ...] = ("process", "pod", "control-plane")
-"""What `--deploy` takes: processes of this machine, pods, in the place of the control plane's own scheduler."""
+"""The values of `--deploy`: processes of this machine, pods, or instead of the control plane's own scheduler."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Served:
-    """A candidate's own program. `outside` is where this machine reaches its port, `inside` where its scheduler does:
-    each `address:port`, empty where it listens on none.
+    """A candidate's own program. `outside` is its address for this machine, `inside` for its scheduler: each
+    `address:port`, empty if it listens on none.
     """
 
     component: Component
@@ -29,14 +29,14 @@ class Served:
 
 
 class Deployer(Protocol):
-    """One candidate's, on one cluster. `close` takes away what stopping its components leaves."""
+    """The deployer of one candidate on one cluster. `close` removes what is left after its components are stopped."""
 
     @property
     def name(self) -> DeployMode: ...
 
     @property
     def acts_as(self) -> str:
-        """The user that the audit log names in the place of its identities; empty where it is theirs."""
+        """The user in the audit log instead of its identities; empty if it is theirs."""
 
     @property
     def values(self) -> Mapping[str, str]:
@@ -44,13 +44,13 @@ class Deployer(Protocol):
 
     @property
     def accounts(self) -> Accounts | None:
-        """The ServiceAccounts' credentials that its components find as files; None where kubelets see to that."""
+        """The ServiceAccounts' credentials as files for its components; None if kubelets provide them."""
 
     def kubeconfig(self, identity: Identity) -> Path:
-        """That of an identity, as a component finds it."""
+        """The path of an identity's kubeconfig, as a component sees it."""
 
     def own_values(self, process: ProcessSpec, identity: Identity) -> Mapping[str, str]:
-        """The placeholders' values that a process of the candidate has instead of those of its scheduler."""
+        """The placeholders' values that differ between a process of the candidate and its scheduler."""
 
     def start_command(
         self,
@@ -60,10 +60,9 @@ class Deployer(Protocol):
         files: Mapping[str, str],
         client: Client | None = None,
     ) -> Served:
-        """Start the candidate's own program, or a process of it; returns at once.
+        """Start the candidate's own program, or one of its processes; returns at once.
 
-        `files` is what it is given as files: name below `{files}`, and text. `client` is how it is asked whether it is
-        ready; None: over HTTP.
+        `files` are its files: name below `{files}`, and text. `client` checks whether it is ready; None: over HTTP.
 
         Raises:
             CandidateError: it cannot be started at all.

@@ -1,4 +1,4 @@
-"""Why the operating system does not start a program that a candidate names, and what to do about it."""
+"""Explains why the operating system does not start a program that a candidate names, and how to fix it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 
 
 def program_problem(program: str, workdir: Path, search: str) -> tuple[str, str]:
-    """What its file shows to be wrong with a program, and the fix; two empty texts if nothing is.
+    """What is wrong with a program's file, and the fix; two empty texts if nothing is.
 
     Args:
         program: the first word of a command.
-        workdir: where it is to be started.
+        workdir: its working directory.
         search: $PATH.
     """
     file = _file_of(program, workdir, search)

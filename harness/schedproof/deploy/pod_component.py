@@ -1,4 +1,4 @@
-"""A component of a candidate that is a pod: watched, and its log followed, as if it were a process here."""
+"""A component of a candidate that is a pod: watched, with its log followed, like a process of this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NEVER_STARTS = frozenset(
         "ImagePullBackOff", "InvalidImageName", "RunContainerError", "StartError", "ContainerCannotRun",
     }
 )  # fmt: skip
-"""Reasons that a kubelet gives for a container that no waiting helps."""
+"""A kubelet's reasons for a container that cannot start however long the wait."""
 
 _RECONNECT_SECONDS = 0.5
 
@@ -90,7 +90,7 @@ class PodComponent:
         return cause_of_end(last_lines(self.log, 10_000, most=1 << 20))
 
     def watch(self, record: Recording) -> None:
-        """Nothing to do: a container whose first process ends is started again, and that shows in its status."""
+        """Nothing to do: a container whose first process ends is restarted, and its status shows that."""
 
     def catch_up(self) -> None:
         if self._log is not None and self.exit_code is None:
@@ -131,7 +131,7 @@ class PodComponent:
             raise NotYet("its readiness probe has not succeeded")
 
     def _events(self) -> str:
-        """What the cluster says of its pod, for people."""
+        """The cluster's information about its pod, for people."""
         if not self._pod:
             return "\n  it has no pod"
         name = self._pod["metadata"]["name"]
@@ -206,14 +206,14 @@ class PodComponent:
 
 
 def _container(pod: Manifest) -> Manifest:
-    """The status of its one container; empty where there is none yet."""
+    """The status of its only container; empty if there is none yet."""
     statuses = pod.get("status", {}).get("containerStatuses") or [{}]
     found: Manifest = statuses[0]
     return found
 
 
 def _over(status: Manifest) -> Manifest | None:
-    """How a container ended, be it that another one has its place by now."""
+    """How a container ended, even if another one has replaced it by now."""
     found: Manifest | None = (status.get("state") or {}).get("terminated") or (status.get("lastState") or {}).get(
         "terminated"
     )
@@ -221,7 +221,7 @@ def _over(status: Manifest) -> Manifest | None:
 
 
 def wait_gone(api: Api, namespace: str, selector: str) -> None:
-    """Until no pod is left that `selector` selects."""
+    """Wait until `selector` selects no pod."""
 
     def gone() -> None:
         if pods := api.list("pods", namespace, labelSelector=selector)["items"]:

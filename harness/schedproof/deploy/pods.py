@@ -1,4 +1,4 @@
-"""A candidate as pods of the cluster: Deployments, with all that an operator would give them."""
+"""A candidate as pods of the cluster: Deployments, with all objects that an operator would create for them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from schedproof.deploy.pod_component import PodComponent, wait_gone
 
 _ANYWHERE = "0.0.0.0"  # noqa: S104 - a pod's addresses are its own
 _PORT = 8888
-"""A container's ports are its own, so any will do."""
+"""A container's ports are its own, so any port works."""
 
 
 class PodDeployer:
@@ -124,7 +124,7 @@ class PodDeployer:
         return self._deploy(plan, plan.name, "scheduler.log")
 
     def _loaded(self, component: str, make: Callable[[], str]) -> str:
-        """An image that every node has: made at the first start, the same at every further one."""
+        """An image that every node has: made at the first start, and used again at later starts."""
         if component not in self._images:
             ref = make()
             self._hosting.load_image(ref)
@@ -147,7 +147,7 @@ class PodDeployer:
         answers: Callable[[], None] = lambda: None,
         service: Manifest | None = None,
     ) -> PodComponent:
-        """Create what it is made of. `service` is given the fields of its Service."""
+        """Create its objects. `service` has the fields of its Service."""
         api, namespace = self._cluster.api, self._hosting.namespace
         made = objects(plan, self._hosting.labels)
 
@@ -173,4 +173,4 @@ class PodDeployer:
             raise
 
     def close(self) -> None:
-        """Nothing is left once its components have been stopped."""
+        """Nothing is left after its components have been stopped."""

@@ -80,7 +80,7 @@ class ProcessDeployer:
 
     @functools.cached_property
     def _own_folder(self) -> Path:
-        """For the files of its processes, and for what they write: of no concern to any other process."""
+        """The folder for the files of its processes and their output, which other processes do not see."""
         folder = tempfile.mkdtemp(prefix="own-", dir=self._host.sandbox.scratch)
         self._removed_at_end.callback(shutil.rmtree, folder, ignore_errors=True)
         return Path(folder)
@@ -184,7 +184,7 @@ class ProcessDeployer:
 
 
 class _ProcessComponent:
-    """A process with all that it forks, and how it is waited for; `port`: where it listens, if it does."""
+    """A process with its descendants, and how to wait for it; `port`: where it listens, if it does."""
 
     def __init__(
         self,
@@ -220,7 +220,7 @@ class _ProcessComponent:
         self._tree = TreeWatch(self._process, self._folders, self._port, record)
 
     def catch_up(self) -> None:
-        """It writes into its log itself."""
+        """Nothing to do: it writes into its log itself."""
         if self._tree is not None:
             self._tree.look()
 
@@ -238,7 +238,7 @@ def _at_once() -> None:
 
 
 def _written(folder: Path, files: Mapping[str, str]) -> tuple[Path, ...]:
-    """The folder with these files in it, as a program is to find them at its start."""
+    """The folder with these files, as a program finds them at its start."""
     for name, text in files.items():
         make_private((folder / name).parent)
         (folder / name).unlink(missing_ok=True)
@@ -253,14 +253,14 @@ _REDIRECTING = re.compile(
 
 
 _ELSEWHERE = "<+0545>-5:45"
-"""As POSIX writes a time zone, which needs no database of them."""
+"""In the POSIX notation of a time zone, which needs no database."""
 
 
 def _environment(temporary: Path, values: Mapping[str, str]) -> dict[str, str]:
-    """The user's own environment, as the command was tried in, less what would lead it elsewhere than here.
+    """The user's own environment, in which the command was tried, without variables that lead it elsewhere.
 
-    Where it names no time zone, candidates get one that is not UTC. Prometheus and the API use UTC: a candidate that
-    takes local time for it would go unnoticed on machines whose zone is UTC, as those of CI are.
+    If it names no time zone, candidates get one that is not UTC. Prometheus and the API use UTC: a candidate that
+    confuses local time with it would pass on machines whose zone is UTC, such as those of CI.
     """
     inherited = {name: value for name, value in os.environ.items() if not _REDIRECTING.fullmatch(name)}
     return {"TZ": _ELSEWHERE, **inherited, "TMPDIR": str(temporary), "KUBECONFIG": values["kubeconfig"]}

@@ -1,4 +1,4 @@
-"""Where a deployed candidate's events are recorded."""
+"""The interface by which a deployed candidate's events are recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The components of a candidate that run: what of them is recorded, how they are frozen, and how they end."""
+"""The running components of a candidate: their records, how they are frozen, and how they end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from schedproof.deploy.record import Recording, discard
 from schedproof.foundation.deadlines import CANDIDATE_STOP
 
 _NOISE = re.compile(r" score=|missing content for CA bundle")
-"""Scores are recorded by themselves; of CA bundles every kube-scheduler complains that authenticates by tokens."""
+"""Log lines that are left out: scores are recorded separately; every kube-scheduler with token authentication complains
+about CA bundles.
+"""
 
 
 class RunningComponents:
@@ -29,22 +31,22 @@ class RunningComponents:
         self._watched = watched
         self._components: list[Component] = []
         self._deposed: tuple[Component, ...] = ()
-        """Those that were halted while another instance took over: they may end once they see that."""
+        """Components that were frozen while another instance took over: they may end when they notice that."""
         self._reported: list[Component] = []
 
     @property
     def all(self) -> tuple[Component, ...]:
-        """What runs, or has ended by itself."""
+        """Components that run, or have ended by themselves."""
         return tuple(self._components)
 
     @property
     def ended(self) -> bool:
-        """Whether any of them has ended, or could not be started again."""
+        """Whether any of them has ended, or could not be restarted."""
         needed = [component for component in self._components if component not in self._deposed]
         return not needed or any(component.exit_code is not None for component in needed)
 
     def started(self, component: Component) -> None:
-        """Take a component that has been started, and record that."""
+        """Add a component that has been started, and record its start."""
         self._components.append(component)
         self.record("process", name=component.name, event="started")
         if self._watched:
@@ -52,7 +54,7 @@ class RunningComponents:
 
     @contextlib.contextmanager
     def first_frozen(self) -> Iterator[None]:
-        """A context in which all but the component that was started last are halted as they are."""
+        """A context in which all components except the last started one are frozen."""
         self._deposed = tuple(self._components[:-1])
         for component in self._deposed:
             component.freeze()
@@ -74,23 +76,23 @@ class RunningComponents:
                 )  # fmt: skip
 
     def pids(self) -> dict[str, Sequence[int]]:
-        """Of each component the processes that it is now, where this machine sees them."""
+        """The current processes of each component, if this machine sees them."""
         return {component.name: component.pids() for component in self._components}
 
     def catch_up(self) -> None:
-        """Have in the logs what the components have printed up to now."""
+        """Bring the logs up to date with the output of the components."""
         for component in self._components:
             component.catch_up()
 
     def log_tails(self) -> dict[str, list[str]]:
-        """The last lines of each component's log, less what says nothing."""
+        """The last lines of each component's log, without irrelevant ones."""
         return {
             component.name: [line for line in component.log_tail(60).splitlines() if not _NOISE.search(line)][-8:]
             for component in self._components
         }
 
     def halt(self) -> None:
-        """End all of them, the last that was started first: a kube-scheduler's extender must not fail under it."""
+        """End all of them, in the reverse order of their starts: a kube-scheduler must not lose its extender first."""
         self.report_exits()
         self._deposed = ()
         while self._components:

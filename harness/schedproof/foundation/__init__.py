@@ -1,1 +1,1 @@
-"""The sandbox, waiting and its deadlines, errors, ports, streams. Nothing here is about Kubernetes."""
+"""The sandbox, waiting and its deadlines, errors, ports, streams. Nothing here is specific to Kubernetes."""

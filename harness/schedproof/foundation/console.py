@@ -1,4 +1,4 @@
-"""Where text for people goes."""
+"""The consoles for human-readable output."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 INTERRUPTED = "interrupted; everything that it started is gone"
 
 _UNCUT = 10_000
-"""Columns of what is no terminal: a log or a pipe has no width, and rich would take it for 80."""
+"""Columns of output that is not a terminal: a log or a pipe has no width, and rich assumes 80 for it."""
 
 
 def open_console(stream: TextIO | None = None) -> Console:
-    """For a stream, standard output by default. Only a terminal's width wraps or cuts what is written."""
+    """A console for a stream, standard output by default. Lines are wrapped or cut only to a terminal's width."""
     from rich.console import Console  # takes a tenth of a second to import
 
     stream = stream if stream is not None else sys.stdout
@@ -24,5 +24,5 @@ def open_console(stream: TextIO | None = None) -> Console:
 
 
 def tell(text: str) -> None:
-    """Say on standard error what keeps the command from its work."""
+    """Print to standard error why the command cannot continue."""
     print(f"schedproof: {text}", file=sys.stderr)  # noqa: T201 - the one place that speaks of errors

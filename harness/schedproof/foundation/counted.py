@@ -2,5 +2,5 @@ from __future__ import annotations
 
 
 def counted(number: int, noun: str) -> str:
-    """A number and what there is so much of: `1 clause`, `2,000 clauses`."""
+    """A number with its noun: `1 clause`, `2,000 clauses`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

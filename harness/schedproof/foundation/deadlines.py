@@ -1,8 +1,8 @@
 """Every deadline of the harness: its name, its length in seconds, and the reason for it.
 
-A deadline only bounds how long a *failure* takes to show: each is several times what a loaded
-two-core machine needs, and nothing is ever judged by how close it came to one. Those that a candidate is judged by
-(bind, reaction, requeue, takeover, freshness) are the defaults of `claims.timing`.
+A deadline only bounds how long a *failure* takes to show: each is several times what a loaded two-core machine needs,
+and no verdict depends on how close a wait came to it. The deadlines of candidates (bind, reaction, requeue, takeover,
+freshness) are the defaults of `claims.timing`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Disks that fill up while evidence is written to them."""
+"""Detects disks that fill up while evidence is written to them."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from pathlib import Path
 from schedproof.foundation.errors import HostError, SchedproofError
 
 FREE_SPACE = "free some space, or choose another folder with --report"
-"""What to do where the disk of the report folder is full."""
+"""The fix if the disk of the report folder is full."""
 
 _LEAST = 1 << 20
-"""Bytes. With less, the next lines of a log may be lost without an error of ours: daemons write some of them."""
+"""Bytes. With less, the next lines of a log may be lost without an error in the harness: daemons write some of them."""
 
 
 class DiskSpace:
     """The free space of a folder's disk, to be watched by waits (`foundation.waiting.Watched`).
 
-    A kube-apiserver that cannot write a line of its audit log goes on without it, so waiting for that line is
+    A kube-apiserver that cannot write a line of its audit log continues without it, so waiting for that line is
     pointless; and a history that lacks it must not be judged.
 
     Args:
-        folder: on the disk in question; the nearest parent that exists is asked.
+        folder: on the disk in question; the nearest existing parent is used.
         least: bytes below which the disk counts as full.
     """
 
@@ -32,7 +32,7 @@ class DiskSpace:
         self._folder, self._least = folder, least
 
     def exit_error(self) -> HostError | None:
-        """None while there is space; else the error that names the folder."""
+        """None while there is space; otherwise the error that names the folder."""
         existing = next(path for path in (self._folder, *self._folder.parents) if path.exists())
         free = shutil.disk_usage(existing).free
         if free >= self._least:
@@ -45,9 +45,9 @@ class DiskSpace:
 
 @contextlib.contextmanager
 def naming_full_disk(folder: Path) -> Iterator[None]:
-    """A context whose errors name the full disk that they follow from, where the disk of `folder` is full.
+    """A context in which an error that a full disk causes names that disk, if it is the disk of `folder`.
 
-    Where another disk is full, the error names the file that could not be written.
+    If another disk is full, the error names the file that could not be written.
 
     Raises:
         HostError: a disk is full; the original error is its cause.

@@ -11,9 +11,9 @@ from schedproof.foundation.visible import visible
 
 
 class SchedproofError(Exception):
-    """Base of the family. `remedy` says what the reader can do about it.
+    """Base of the exceptions. `remedy` says what the reader can do about it.
 
-    What others have said is often part of it: neither has secrets, or characters that a terminal would obey.
+    Both texts may quote other programs: secrets and terminal control characters are removed from them.
     """
 
     def __init__(self, message: str, *, remedy: str = "") -> None:
@@ -26,7 +26,7 @@ class SchedproofError(Exception):
 
 
 class UsageError(SchedproofError):
-    """What the user wrote (an option, a candidate.yaml) cannot be taken."""
+    """The user's input (an option, a candidate.yaml) is invalid."""
 
 
 class HostError(SchedproofError):
@@ -34,8 +34,8 @@ class HostError(SchedproofError):
 
 
 class CandidateError(SchedproofError):
-    """The candidate could not be brought up, so there is nothing to judge."""
+    """The candidate could not be started, so there is nothing to judge."""
 
 
 class DeadlineExceededError(SchedproofError):
-    """A named deadline passed. The message carries the last thing that was seen."""
+    """A named deadline passed. The message has the last observation."""

@@ -1,4 +1,4 @@
-"""Hypothesis as a search that leaves nothing behind: it draws cases by a seed, the same ones in each process."""
+"""Hypothesis as a search that leaves no files behind: it draws cases by a seed, the same in each process."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ def generate(
     seed: int,
     phases: tuple[str, ...] = ("generate",),
 ) -> None:
-    """Call `attempt` with up to `cases` values of a strategy. What it raises is raised.
+    """Call `attempt` with up to `cases` values of a strategy. Its exceptions are raised.
 
     Args:
-        strategy: what is drawn from.
+        strategy: generates the values.
         attempt: called with one value after the other.
         cases: how many.
-        seed: what they are drawn by.
-        phases: those of hypothesis, by name: with `shrink` it calls again, with smaller values, once that has raised;
-            with `target` it is drawn to where `hypothesis.target` is high.
+        seed: of the generated values.
+        phases: those of hypothesis, by name: with `shrink` it calls again, with smaller values, after an exception;
+            with `target` it prefers values for which `hypothesis.target` is high.
 
     Raises:
-        hypothesis.errors.Flaky: `attempt` does not raise again with a value with which it has raised.
+        hypothesis.errors.Flaky: `attempt` does not raise again for a value for which it has raised.
     """
     import hypothesis
 
@@ -66,7 +66,7 @@ def generate(
 
 @contextlib.contextmanager
 def _leaving_nothing() -> Iterator[None]:
-    """What hypothesis reads in sources, it caches in a folder `.hypothesis` wherever the user is: not for us."""
+    """Keep hypothesis from caching sources in a folder `.hypothesis` in the user's current folder."""
     from hypothesis import configuration
 
     before = getattr(configuration, "__hypothesis_home_directory", None)
@@ -79,9 +79,9 @@ def _leaving_nothing() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_constants_of_modules() -> Iterator[None]:
-    """One draw in twenty is a constant that hypothesis has read in the source of some module that happens to be loaded.
+    """Keep constants of loaded modules out of draws: hypothesis takes one draw in twenty from them.
 
-    With those, one seed would ask other cases in another process, and in a checkout than in an installed package.
+    With them, the same seed would draw other cases in another process, or in an installed package.
     """
     providers: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
     if not hasattr(providers, "_get_local_constants"):  # a version of hypothesis that reads no sources

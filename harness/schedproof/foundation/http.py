@@ -1,4 +1,4 @@
-"""One request and its answer, of servers that may sign their own certificates: on loopback, and taps."""
+"""One request and its response, for servers with self-signed certificates too: on loopback, and taps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def insecure_tls() -> ssl.SSLContext:
 def connect(url: str, seconds: float, tls: ssl.SSLContext | None = None) -> http.client.HTTPConnection:
     """A connection to the server of a URL, by its scheme.
 
-    `seconds` is its timeout for each step, `tls` what an https server is verified by: it is not, by default.
+    `seconds` is its timeout for each step, `tls` verifies an https server: by default it is not verified.
     """
     target = urlsplit(url)
     address, port = target.hostname or "", target.port
@@ -33,10 +33,10 @@ def connect(url: str, seconds: float, tls: ssl.SSLContext | None = None) -> http
 def connect_by_name(
     address: str, port: int | None, seconds: float, tls: ssl.SSLContext, server_name: str
 ) -> http.client.HTTPConnection:
-    """A connection over TLS to a server that is asked for by this name, whatever its address; as `connect` otherwise.
+    """A connection over TLS to a server that is requested by this name, whatever its address; otherwise as `connect`.
 
     Raises:
-        OSError: it cannot be reached, or is not to be trusted.
+        OSError: it cannot be reached, or its certificate is not trusted.
     """
     connection = http.client.HTTPConnection(address, port, timeout=seconds)
     with contextlib.ExitStack() as undo:
@@ -55,7 +55,7 @@ def exchange(
     body: bytes | None = None,
     headers: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[int, str]:
-    """The status and the text of the answer; 0 and what went wrong, where there was none. Ends the connection."""
+    """The status and the text of the response; 0 and the error if there was none. Closes the connection."""
     with contextlib.closing(connection):
         try:
             connection.request(method, path, body, dict(headers))

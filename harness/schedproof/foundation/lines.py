@@ -1,7 +1,7 @@
-"""A process of ours that answers lines with lines, and that cannot outlive us.
+"""A child process that answers lines with lines, and that cannot outlive the harness.
 
-Its standard input is a socket, for both directions: when we are gone, however we went, it reads end-of-file and ends.
-Whatever it prints goes to its log. It needs no sandbox and no rights.
+Its standard input is a socket, for both directions: when the harness has ended, however it ended, the child reads
+end-of-file and ends. Its output goes to its log. It needs no sandbox and no privileges.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from schedproof.foundation.private import make_private, open_private
 
 
 class LineProcess:
-    """A program that promises to end when its standard input does, and to read that at all times.
+    """A program that ends when its standard input does, and reads that at all times.
 
     Args:
-        argv: what to start; an absolute path, then arguments.
-        cwd: where.
+        argv: the command; an absolute path, then arguments.
+        cwd: its working directory.
         env: exactly its environment.
-        log: takes what it prints, behind what is there.
-        fds: descriptors of ours that it inherits, under the same numbers.
+        log: gets its output, appended.
+        fds: descriptors of the harness that it inherits, under the same numbers.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class LineProcess:
         """Send whole lines.
 
         Raises:
-            TimeoutError: it did not take them in time.
+            TimeoutError: it did not read them in time.
             ConnectionError: it has ended.
         """
         self._socket.settimeout(deadline.seconds)
         self._socket.sendall(data)
 
     def receive(self, deadline: Deadline) -> bytes:
-        """The next line that it sent, without its end. Raises as `send` does."""
+        """The next line that it sent, without the line end. Raises as `send` does."""
         if not self._lines:
             self._receive(time.monotonic() + deadline.seconds)
         return self._lines.popleft()
@@ -82,23 +82,23 @@ class LineProcess:
             self._lines.extend(complete)
 
     def mark(self) -> int:
-        """The end of its log, now."""
+        """The current end of its log, as a mark."""
         return self.log.stat().st_size
 
     def printed(self, since: int = 0) -> str:
-        """All that it has printed, or what it has since a `mark`."""
+        """All of its output, or its output since a `mark`."""
         with self.log.open("rb") as file:
             file.seek(max(since, self._begun))
             return file.read().decode(errors="replace")
 
     def wait(self) -> int:
-        """Its exit code, after it has closed its socket: that comes a moment before its end."""
+        """Its exit code, after it has closed its socket, which happens shortly before it ends."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(CANDIDATE_STOP.seconds)
         return self.close()
 
     def close(self) -> int:
-        """End it and all that it has started, and return its exit code: it has nothing to save. Safe to call twice."""
+        """End it and its descendants, and return its exit code: it has no state to save. Safe to call twice."""
         self._socket.close()
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Files for this user alone: evidence quotes logs, environments and clusters."""
+"""Files that only this user can read: evidence quotes logs, environments and clusters."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ import os
 from pathlib import Path
 
 RESULTS = "schedproof-results"
-"""The folder of reports, where the user names none."""
+"""The folder of reports, unless the user names another."""
 
 
 def new_results() -> Path:
-    """Where results go unless an option names a place, below the current folder: named for the moment."""
+    """The default place of results, below the current folder: named by the current time."""
     stamp = datetime.datetime.now(datetime.UTC).strftime("%Y%m%dT%H%M%S.%f")[:-3]
     return Path(RESULTS) / stamp
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those above it, where they are missing. Those that are there stay as they are."""
+    """Make a folder, and missing folders above it. Existing folders stay as they are."""
     for missing in reversed([path for path in (folder, *folder.parents) if not path.exists()]):
         missing.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(exist_ok=True)  # raises where it is no folder
 
 
 def remove_empty(folder: Path) -> None:
-    """Remove a folder in which nothing has been put, and the `RESULTS` that it is in, if nothing else is in there."""
+    """Remove a folder if it is empty, and the `RESULTS` that it is in, if that is empty then."""
     with contextlib.suppress(OSError):
         folder.rmdir()
         if folder.parent.name == RESULTS:

@@ -1,4 +1,4 @@
-"""Tells the user what is being done, why, and for how long already."""
+"""Shows the user the current step, its reason, and its duration."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
 
 
 _SPIN_INTERVAL, _LINE_INTERVAL = 0.1, 10.0
-"""Seconds between two looks at a transfer: the one replaces what is shown, the other adds a line."""
+"""Seconds between two updates of a transfer: on a terminal, and elsewhere, where each adds a line."""
 
 
 class Progress(Protocol):
-    """What long work reports to."""
+    """The interface to which long work reports."""
 
     def step(self, text: str, *, why: str = "") -> AbstractContextManager[None]:
-        """Around work that may take more than a moment. Steps may be nested."""
+        """A context for work that may take noticeable time. Steps may be nested."""
 
     def transfer(self, text: str, *, why: str = "") -> AbstractContextManager[Callable[[int, int], None]]:
-        """The same around a transfer: call what it gives with the bytes so far, and those in all (0: not known)."""
+        """A context for a transfer: call its result with the bytes so far, and the total (0: unknown)."""
 
     def note(self, text: str) -> None:
-        """One line that the reader should not miss."""
+        """A line that the reader should not miss."""
 
 
 class SilentProgress:
-    """Says nothing: for tests, and for callers with a display of their own."""
+    """Shows nothing: for tests, and for callers with their own display."""
 
     def step(self, text: str, *, why: str = "") -> AbstractContextManager[None]:  # noqa: ARG002 - the protocol's
         return contextlib.nullcontext()
@@ -49,7 +49,9 @@ class ConsoleProgress:
     """A spinner with the elapsed time on a terminal; elsewhere one line at the start and one at the end."""
 
     def __init__(self, stream: TextIO | None = None, *, number: int = 0) -> None:
-        """`number`: of one of several clusters that report to one terminal: each line names it, and nothing spins."""
+        """`number`: of one of several clusters that report to one terminal: each line names it, and there is no
+        spinner.
+        """
         self._stream = stream if stream is not None else sys.stderr
         self._number = number
         self._lock = threading.Lock()
@@ -70,7 +72,7 @@ class ConsoleProgress:
 
     @contextlib.contextmanager
     def _reported(self, text: str, why: str, result: Callable[[], str]) -> Iterator[Callable[[str], None]]:
-        """Announce it, and report its end; gives what shows how far it is."""
+        """Announce the step, and report its end; yields the display of its progress."""
         announcement = f"{text}: {why}" if why else text
         begun = time.monotonic()
         try:
@@ -128,7 +130,7 @@ class ConsoleProgress:
 
 
 class _Meter:
-    """Shows how far a transfer is, at most once in `interval` seconds."""
+    """Shows the progress of a transfer, at most once in `interval` seconds."""
 
     def __init__(self, text: str, *, interval: float) -> None:
         self._text, self._interval, self._shown = text, interval, time.monotonic()

@@ -1,7 +1,7 @@
-"""Secrets in what is kept and shown: known by the names that they go by, by their form, and by their values.
+"""Removes secrets from what is kept and shown: recognized by their names, by their form, and by their values.
 
-A value that bears a secret's name in a candidate's environment or arguments, or in our own environment, is learned
-once, and taken out wherever it turns up again.
+A value with a secret's name in a candidate's environment or arguments, or in the harness's own environment, is learned
+once, and removed wherever it occurs again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _OF_PLACES = frozenset({"dir", "endpoint", "file", "folder", "host", "path", "ur
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether what is called so is a secret: `API_TOKEN`, `--db-password`, `clientKeyData`; not `TOKEN_FILE`, `key`."""
+    """Whether a name is that of a secret: `API_TOKEN`, `--db-password`, `clientKeyData`; not `TOKEN_FILE`, `key`."""
     words = [word.lower() for word in _WORDS.findall(name)]
     if not words or words[-1] in _OF_PLACES:
         return False
@@ -43,11 +43,11 @@ def is_secret_name(name: str) -> bool:
 _NO_SECRET = re.compile(
     r"|true|false|null|none|[\d.]+|\{\w+\}|(/|\./|\.\./|~/)[\w./@+-]*|[a-z][a-z0-9+.-]*://[^@]*", re.IGNORECASE
 )
-"""Values that a secret's name does not make secret: switches, numbers, placeholders, paths, URLs without a password."""
+"""Values that are no secrets whatever their name: switches, numbers, placeholders, paths, URLs without a password."""
 _ORDINARY = re.compile(r"[a-z]*|([a-z0-9]+[.-])+[a-z0-9]+(/[\w.-]+)?")
-"""Values that may turn up for other reasons, being a word, or a name as Kubernetes has them."""
+"""Values that may occur for other reasons: a word, or a name as Kubernetes has them."""
 _FEWEST = 8
-"""Characters of a value that is looked for everywhere."""
+"""The least number of characters of a value that is searched everywhere."""
 
 _FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b([a-z][a-z0-9+.-]{0,20}://[^/\s:@\"']*):[^/\s@\"']+@", re.IGNORECASE), rf"\1:{REDACTED}@"),
@@ -68,14 +68,14 @@ _PASSWORD_OF_URL = re.compile(r"\b[a-z][a-z0-9+.-]{0,20}://[^/\s:@]*:([^/\s@]+)@
 
 
 class Secrets:
-    """The values that have been learned, and what takes them and all that looks like a secret out of a text."""
+    """The learned values, and the removal of them and of everything that looks like a secret."""
 
     def __init__(self) -> None:
         self._values: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
 
     def learn(self, named: Mapping[str, str]) -> None:
-        """Take note of the values that bear a secret's name, and of the passwords in all."""
+        """Learn the values that have a secret's name, and the passwords in all values."""
         for name, value in named.items():
             if is_secret_name(name) and not _NO_SECRET.fullmatch(value):
                 self._note(value)
@@ -83,7 +83,7 @@ class Secrets:
                 self._note(found[1])
 
     def learn_all(self, document: Any) -> None:
-        """The same of all in a document, such as a command's arguments: `--token VALUE`, `--token=VALUE`."""
+        """As `learn`, for a document such as a command's arguments: `--token VALUE`, `--token=VALUE`."""
         if isinstance(document, dict):
             self.learn({str(name): value for name, value in document.items() if isinstance(value, str)})
             for value in document.values():
@@ -110,7 +110,7 @@ class Secrets:
         return text
 
     def redact_all(self, value: T) -> T:
-        """The same for all texts in a document; also by the names that its fields bear."""
+        """As `redact`, for all texts in a document; also by the names of its fields."""
         redacted: Any = value
         if isinstance(value, str):
             redacted = self.redact(value)
@@ -126,7 +126,7 @@ class Secrets:
         return self.redact_all(value)
 
     def _items(self, items: Sequence[Any]) -> Iterator[Any]:
-        """A command's arguments are named by the one before."""
+        """An argument of a command gets its name from the argument before it."""
         name: Any = ""
         for item in items:
             yield self._field(name, item)
@@ -134,9 +134,9 @@ class Secrets:
 
 
 def _is_option(item: Any, following: Any) -> bool:
-    """Whether an argument is an option, and the one that follows it is its value."""
+    """Whether an argument is an option whose value is the next argument."""
     return isinstance(item, str) and item.startswith("-") and "=" not in item and isinstance(following, str)
 
 
 SECRETS = Secrets()
-"""Those of this process: of its environment, and of the candidates that it has read."""
+"""The secrets of this process: of its environment, and of the candidates that it has read."""

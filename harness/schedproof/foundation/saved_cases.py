@@ -1,4 +1,4 @@
-"""Failing cases that outlive a run: tried first in the next one, and replayed by their id."""
+"""Failing cases that outlive a run: tried first in the next run, and replayed by their id."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ class SavedCase:
     scorer: str
     clause: str
     surface: str
-    """Where scores were asked for; empty for a clause that is not about scores."""
+    """The surface that was asked; empty for a clause that is not about scores."""
     case: Any
-    """What was tried, as JSON: questions about scores, or a world."""
+    """The case as JSON: questions about scores, or a world."""
     text: str
 
     @property
     def id(self) -> str:
-        """Eight hexadecimal digits that name the scorer and what it was asked."""
+        """Eight hexadecimal digits that name the scorer and the case."""
         asked = [self.scorer, self.clause, self.surface, self.case]
         return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:8]
 
@@ -39,17 +39,17 @@ class SavedCase:
 
 
 class SavedCases:
-    """A folder of them, a file each."""
+    """A folder of saved cases, one file each."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def of(self, scorer: str, clause: str, surface: str) -> list[SavedCase]:
-        """What this scorer failed on before, here and by this clause."""
+        """The cases that this scorer failed before, on this surface and for this clause."""
         return [one for one in self._all() if (one.scorer, one.clause, one.surface) == (scorer, clause, surface)]
 
     def keep(self, failed: SavedCase) -> str:
-        """Returns its id."""
+        """Save a case; returns its id."""
         self._folder.mkdir(parents=True, exist_ok=True)
         unfinished = self._folder / f".{failed.id}"
         unfinished.write_text(json.dumps(failed.as_dict(), indent=1))
@@ -60,12 +60,13 @@ class SavedCases:
         (self._folder / f"{mended.id}.json").unlink(missing_ok=True)
 
     def get(self, identifier: str) -> SavedCase:
-        """Raises UsageError: there is none of this id, or more than one of this beginning."""
+        """Raises UsageError: no case has this id, or several ids begin with it."""
         found = [one for one in self._all() if one.id.startswith(identifier)]
         if len(found) != 1:
             ids = ", ".join(sorted(one.id for one in found or self._all())) or "none"
             raise UsageError(
-                f"{identifier}: {'no case of this id is kept' if not found else 'several cases begin so'}",
+                f"{identifier}: "
+                f"{'no saved case has this id' if not found else 'several ids of saved cases begin with it'}",
                 remedy=f"write one of those in {self._folder}: {ids}",
             )
         return found[0]

@@ -1,4 +1,4 @@
-"""Standard streams that are not read, are full, or were closed: the work goes on all the same."""
+"""Standard streams that are not read, are full, or were closed: the work continues."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import IO, Any, TextIO, cast
 
 
 class Steady:
-    """A text stream for people, which never fails: what cannot be written is left out from there on.
+    """A text stream for people, which never fails: what cannot be written is dropped from there on.
 
-    `lost` is why, unless its reader has closed it, as `head` does once it has seen enough.
+    `lost` is the reason, unless its reader has closed it, as `head` does.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -51,9 +51,9 @@ class Steady:
 
 
 def steady_streams() -> None:
-    """Make standard output and standard error steady. Those that were closed at the start lead nowhere.
+    """Make standard output and standard error steady. Streams that were closed at the start discard their output.
 
-    Their numbers would else be given to the next files that are opened, which then got what is printed.
+    Otherwise their numbers would be given to the next files that are opened, which would then get the output.
     """
     for number in range(3):
         try:

@@ -1,4 +1,4 @@
-"""Text of others, made fit to be shown."""
+"""Makes text of other programs fit to be shown."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u206
 
 
 def visible(text: str) -> str:
-    r"""`text` with what a terminal or browser would obey instead of showing it written out: ESC becomes \x1b."""
+    r"""`text` with control characters of terminals and browsers written out: ESC becomes \x1b."""
     return _UNSEEN.sub(lambda found: ascii(found[0])[1:-1].replace("\\r", "\\x0d"), text)
 
 
 def visible_in(value: T) -> T:
-    """The same for all texts in a document."""
+    """As `visible`, for all texts in a document."""
     shown: Any = value
     if isinstance(value, str):
         shown = visible(value)

@@ -1,4 +1,4 @@
-"""The one wait primitive: ready, exited and deadline are watched together."""
+"""The only wait primitive: it watches for readiness, exits and a deadline together."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ T = TypeVar("T")
 
 
 class NotYet(Exception):  # noqa: N818 - reads as what it says at the raise: the answer is "not yet"
-    """Raised by a probe whose condition does not hold; the text says what was seen instead."""
+    """Raised by a probe whose condition does not hold; the text is what was observed instead."""
 
 
 class Watched(Protocol):
-    """Something whose end makes further waiting pointless: a process that should stay alive."""
+    """A thing whose end makes further waiting pointless: a process that should keep running."""
 
     def exit_error(self) -> SchedproofError | None:
-        """None while it lives; else the error that explains how it ended."""
+        """None while it runs; otherwise the error that explains how it ended."""
 
 
 def wait_for(
@@ -75,10 +75,10 @@ def wait_for(
 
 
 def until(moment: float, *, watching: Sequence[Watched] = ()) -> None:
-    """Let time pass until `moment` on the monotonic clock.
+    """Sleep until `moment` on the monotonic clock.
 
-    For claims that are made of time themselves ("follows within window plus refresh"), never to
-    give something else a chance to happen.
+    Only for claims about time itself ("follows within window plus refresh"), never to give something else a chance to
+    happen.
     """
     idle = threading.Condition()
     with idle:

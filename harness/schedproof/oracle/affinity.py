@@ -1,4 +1,4 @@
-"""Which nodes a pod selects: nodeSelector and required node affinity.
+"""Node selection: nodeSelector and required node affinity.
 
 Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/, the plugin NodeAffinity
 (with no addedAffinity, its default), and k8s.io/component-helpers/scheduling/corev1/nodeaffinity.
@@ -15,10 +15,10 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 
 
 def mismatches(pod: Manifest, node: Manifest) -> tuple[str, ...]:
-    """Why the pod does not select the node. Both the nodeSelector and the required affinity must hold.
+    """Why the pod does not select the node. Both the nodeSelector and the required affinity must match.
 
-    Affinity terms are ORed, what is in a term is ANDed. A term with nothing in it selects no node, and so
-    does an affinity without terms.
+    Affinity terms are ORed, the contents of a term are ANDed. An empty term selects no node, and neither does an
+    affinity without terms.
     """
     own = labels(node)
     reasons = [
@@ -41,7 +41,7 @@ def selects_node(term: Manifest, node: Manifest) -> bool:
 
 
 def _failure(term: Manifest, node: Manifest) -> str:
-    """The first thing in a term that does not hold; empty if the node is selected."""
+    """The first part of a term that does not match; empty if the node is selected."""
     own, fields = labels(node), {"metadata.name": node["metadata"]["name"]}
     expressions, field_terms = term.get("matchExpressions") or (), term.get("matchFields") or ()
     if not expressions and not field_terms:
@@ -56,12 +56,11 @@ def _failure(term: Manifest, node: Manifest) -> str:
 
 
 def matches(requirement: Manifest, own: Mapping[str, str]) -> bool:
-    """Whether labels meet one requirement of a node selector or a label selector.
+    """Whether labels satisfy one requirement of a node selector or a label selector.
 
-    `NotIn` and `DoesNotExist` hold where the label is missing; all others need it. `Gt` and `Lt` hold
-    only if the label and the one value are 64-bit integers. A malformed requirement (no values for `In`,
-    a value for `Exists`) holds nowhere (k8s.io/apimachinery/pkg/labels/selector.go, NewRequirement and
-    Matches).
+    `NotIn` and `DoesNotExist` match if the label is missing; all others need it. `Gt` and `Lt` match only if the label
+    and the only value are 64-bit integers. A malformed requirement (no values for `In`, a value for `Exists`) never
+    matches (k8s.io/apimachinery/pkg/labels/selector.go, NewRequirement and Matches).
     """
     operator, values = requirement["operator"], requirement.get("values") or ()
     value = own.get(requirement["key"])
@@ -88,7 +87,7 @@ def _compares(operator: str, value: str | None, values: Sequence[str]) -> bool:
 
 
 def _integer(text: str | None) -> int | None:
-    """Go's strconv.ParseInt(text, 10, 64): leading zeros pass, white space and underscores do not."""
+    """Go's strconv.ParseInt(text, 10, 64): leading zeros are accepted, white space and underscores are not."""
     if text is None or not _INTEGER.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
         return None
     return int(text)

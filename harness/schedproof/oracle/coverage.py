@@ -1,12 +1,11 @@
-"""What the oracle leaves out: a caller must know when its answer would be a guess.
+"""The limits of the oracle: a caller must know when its result would be a guess.
 
 The list follows the plugins that kube-scheduler 1.36 enables by default and their feature gates
-(pkg/scheduler/apis/config/v1/default_plugins.go). Those not modelled: VolumeRestrictions, NodeVolumeLimits,
+(pkg/scheduler/apis/config/v1/default_plugins.go). Not modelled: VolumeRestrictions, NodeVolumeLimits,
 NodeDeclaredFeatures, GangScheduling and TopologyAwareWorkloadScheduling.
 
-Fields of a pod's spec that the oracle has never heard of are named too, so that a newer Kubernetes makes
-it fall silent instead of wrong. Fields of status.* are not: a rule that reads them needs a pod that asks
-for it.
+Unknown fields of a pod's spec are named too, so that with a newer Kubernetes the oracle gives no verdict instead of a
+wrong one. Fields of status.* are not: a rule that reads them needs a pod that requests it.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ _NO_EFFECT = {
     "schedulerName", "securityContext", "serviceAccount", "serviceAccountName", "setHostnameAsFQDN",
     "shareProcessNamespace", "subdomain", "terminationGracePeriodSeconds",
 }  # fmt: skip
-"""Nothing that filters nodes reads them. (An `os` is for admission and the kubelet; a runtime class has
-been turned into overhead, node selector and tolerations at admission; priority acts through the queue
-and preemption.)"""
+"""Fields that no filter of nodes reads. (An `os` is for admission and the kubelet; admission turns a runtime class into
+overhead, node selector and tolerations; priority acts through the queue and preemption.)
+"""
 
 _CONTAINER = {
     "args", "command", "env", "envFrom", "image", "imagePullPolicy", "lifecycle", "livenessProbe",
@@ -79,11 +78,10 @@ def unmodelled(
     storage: Storage | None = None,
     inventory: Inventory | None = None,
 ) -> tuple[str, ...]:
-    """What is in use that could change where the pod may go, and that `check` does not model: short names.
+    """Short names of things in use that could change where the pod may go, and that `check` does not model.
 
-    Empty means that `check`, given the same, can be believed. What is not visible from here is assumed: the
-    scheduler's plugin arguments and feature gates are the default ones, and no DeviceClass stands behind an extended
-    resource.
+    If empty, the result of `check` for the same arguments is reliable. Invisible settings are assumed: the scheduler's
+    plugin arguments and feature gates are the defaults, and no DeviceClass stands behind an extended resource.
     """
     others = [other for other in pods if identity(other) != identity(pod)]
     found = [
@@ -131,8 +129,8 @@ def _volumes(pod: Manifest, storage: Storage | None) -> Iterator[str]:
 def _claims(pod: Manifest, others: Iterable[Manifest]) -> Iterator[str]:
     """Devices behind extended resources (DRAExtendedResource, on in 1.36).
 
-    Where a node does not offer a resource that a DeviceClass maps, the fit is DynamicResources' business.
-    The mapping shows in the resource's name, or in what pods that use it were given.
+    If a node does not offer a resource that a DeviceClass maps, DynamicResources decides the fit. The mapping shows in
+    the resource's name, or in the status of pods that use it.
     """
     given = [status(user).get("extendedResourceClaimStatus") or {} for user in (pod, *others)]
     mapped = {mapping["resourceName"] for claim in given for mapping in claim.get("requestMappings") or ()}
@@ -172,7 +170,7 @@ def _inter_pod(pod: Manifest) -> Iterator[str]:
 
 
 def _unknown_namespaces(pod: Manifest, others: Iterable[Manifest]) -> Iterator[str]:
-    """Affinity terms that select namespaces by labels, where these are not known."""
+    """Affinity terms that select namespaces by labels, if these are not known."""
     own = [(pod, term) for kind in ("podAffinity", "podAntiAffinity") for term in required_terms(pod, kind)]
     for owner, term in (*own, *_guards(pod, others)):
         if _used(term.get("namespaceSelector") or {}):
@@ -180,7 +178,7 @@ def _unknown_namespaces(pod: Manifest, others: Iterable[Manifest]) -> Iterator[s
 
 
 def _guards(pod: Manifest, others: Iterable[Manifest]) -> Iterator[tuple[Manifest, Manifest]]:
-    """Pods on nodes whose required anti-affinity may mean the pod, and the term: it keeps off newcomers, too."""
+    """Pods on nodes whose required anti-affinity may match the pod, and the term: it repels new pods, too."""
     for neighbours in occupants(others).values():
         for neighbour in neighbours:
             for term in required_terms(neighbour, "podAntiAffinity"):
@@ -189,7 +187,7 @@ def _guards(pod: Manifest, others: Iterable[Manifest]) -> Iterator[tuple[Manifes
 
 
 def rules_about_others(pod: Manifest, pods: Iterable[Manifest]) -> tuple[str, ...]:
-    """The rules in use by which it matters to a pod what is on other nodes than the one it goes to: short names."""
+    """Short names of the rules in use by which pods on other nodes than the pod's own matter."""
     found = [
         f"spec.affinity.{kind} (required)" for kind in ("podAffinity", "podAntiAffinity") if required_terms(pod, kind)
     ]
@@ -200,16 +198,16 @@ def rules_about_others(pod: Manifest, pods: Iterable[Manifest]) -> tuple[str, ..
 
 
 def kept_free(pod: Manifest, pods: Iterable[Manifest]) -> tuple[str, ...]:
-    """What keeps room free that pods of no higher priority leave alone: short names of the pods in `holders`."""
+    """Short names of the pods in `holders`, whose room pods of no higher priority leave free."""
     return tuple(f"status.nominatedNodeName of {full_name(other)}" for other in holders(pod, pods))
 
 
 def holders(pod: Manifest, pods: Iterable[Manifest]) -> tuple[Manifest, ...]:
-    """Of `pods` those about to be bound, whose room `pod` leaves alone, having no higher priority.
+    """Those of `pods` that are about to be bound, and whose room `pod` leaves free, having no higher priority.
 
-    It fits where it fits both without them, and with them on the nodes that they name: `as_if_bound`.
-    (pkg/scheduler/framework/runtime, RunFilterPluginsWithNominatedPods. Besides preemptors, pods of a scheduler whose
-    Permit or PreBind plugins take their time are nominated: schedule_one.go, NominatedNodeNameForExpectation.)
+    It fits if it fits both without them, and with them on the nodes that they name: `as_if_bound`.
+    (pkg/scheduler/framework/runtime, RunFilterPluginsWithNominatedPods. Besides preemptors, pods of a scheduler with
+    slow Permit or PreBind plugins are nominated: schedule_one.go, NominatedNodeNameForExpectation.)
     """
     return tuple(
         other
@@ -223,5 +221,5 @@ def holders(pod: Manifest, pods: Iterable[Manifest]) -> tuple[Manifest, ...]:
 
 
 def as_if_bound(holder: Manifest) -> Manifest:
-    """A pod that holds room, on the node where it does."""
+    """A nominated pod as if it were bound to its node."""
     return {**holder, "spec": {**spec(holder), "nodeName": status(holder)["nominatedNodeName"]}}

@@ -1,7 +1,8 @@
-"""Devices that pods claim: on which nodes the ResourceClaims of a pod can be met, and whether an allocation is right.
+"""Devices that pods claim: on which nodes the ResourceClaims of a pod can be satisfied, and whether an allocation is
+right.
 
 Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/, the plugin
-DynamicResources, and k8s.io/dynamic-resource-allocation/structured. They hold for claims that ask for exact numbers of
+DynamicResources, and k8s.io/dynamic-resource-allocation/structured. They cover claims that request exact numbers of
 devices, by device classes and by selectors that compare attributes with constants; `gaps` names the rest.
 """
 
@@ -17,10 +18,10 @@ from schedproof.oracle.affinity import selects_node
 from schedproof.oracle.manifest import Manifest, full_name, identity, namespace, spec, status
 
 DeviceId: TypeAlias = tuple[str, str, str]
-"""Driver, pool and name of a device: no two devices have the same."""
+"""Driver, pool and name of a device, which identify it."""
 
 _MOST_CONSUMERS = 256
-"""So many can use one claim (ResourceClaimStatus.reservedFor)."""
+"""The largest number of consumers of a claim (ResourceClaimStatus.reservedFor)."""
 
 _CLAIM = {"config", "requests"}
 _REQUEST = {"exactly", "name"}
@@ -38,7 +39,7 @@ _NUMBER = re.compile(r"-?\d+")
 
 
 class _Unknown(Exception):  # noqa: N818 - no error: a selector that is not modelled
-    """What a selector says of a device cannot be told."""
+    """The result of a selector for a device cannot be determined."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,10 +57,10 @@ class _Device:
         return bool(where.get("allNodes")) or any(selects_node(term, node) for term in terms)
 
     def compares(self, comparison: re.Match[str]) -> bool:
-        """Whether what a comparison names has the value that it gives.
+        """Whether the attribute or capacity of a comparison has the compared value.
 
         Raises:
-            _Unknown: it has no such attribute, or one of another type: an error of CEL.
+            _Unknown: it does not exist, or has another type: an error of CEL.
         """
         text = comparison["value"]
         wanted: object = text.strip('"') if text[0] == '"' else int(text) if _NUMBER.fullmatch(text) else text == "true"
@@ -78,14 +79,14 @@ class _Device:
 
 @dataclasses.dataclass(frozen=True)
 class Inventory:
-    """What there is: ResourceClaims by `namespace/name`, ResourceSlices and DeviceClasses by name."""
+    """All claims and devices: ResourceClaims by `namespace/name`, ResourceSlices and DeviceClasses by name."""
 
     claims: Mapping[str, Manifest]
     slices: Mapping[str, Manifest]
     classes: Mapping[str, Manifest]
 
     def devices(self) -> Iterator[_Device]:
-        """All of complete pools: of the others none can be allocated."""
+        """All devices of complete pools: devices of other pools cannot be allocated."""
         for found in self.pools().values():
             if len(found) == spec(found[0])["pool"].get("resourceSliceCount"):
                 for one in found:
@@ -103,7 +104,7 @@ class Inventory:
         return {device for claim in self.claims.values() for device in allocated(claim)}
 
     def selects(self, request: Manifest, device: _Device) -> bool:
-        """Whether a request may be met by a device: first by its class, then by its own selectors.
+        """Whether a device satisfies a request: its class first, then its own selectors.
 
         Raises:
             _Unknown: that is not modelled.
@@ -118,7 +119,7 @@ class Inventory:
         )
 
     def missing_classes(self, claim: Manifest) -> list[str]:
-        """The DeviceClasses that a claim names, and that do not exist."""
+        """The DeviceClasses that a claim names and that do not exist."""
         named = [(request.get("exactly") or {}).get("deviceClassName") for request in _requests(claim)]
         return [name for name in named if name and name not in self.classes]
 
@@ -160,19 +161,19 @@ class ClaimedDevices:
             self._waiting.append(claim)
 
     def objections(self, node: Manifest) -> Iterator[str]:
-        """Why the pod's claims keep it off a node."""
+        """Why the pod's claims exclude a node."""
         yield from self._everywhere
         for claim in self._allocated:
             selector = status(claim)["allocation"].get("nodeSelector")
             terms = (selector or {}).get("nodeSelectorTerms") or ()
             if selector is not None and not any(selects_node(term, node) for term in terms):
-                yield f"claim {full_name(claim)} is allocated, and not there"
+                yield f"claim {full_name(claim)} is allocated to devices that this node cannot use"
         if self._waiting and not self._can_be_met(node):
             names = ", ".join(full_name(claim) for claim in self._waiting)
-            yield f"no free devices that can be used there meet claim {names}"
+            yield f"no free devices that this node can use satisfy claim {names}"
 
     def _can_be_met(self, node: Manifest) -> bool:
-        """Whether each device that is asked for can be another one: a matching of requests and devices."""
+        """Whether each requested device can be a different one: a matching of requests and devices."""
         assert self._inventory is not None
         wanted = [request for claim in self._waiting for request in _requests(claim) for _ in range(_count(request))]
         there = [device for device in self._free if device.reaches(node)]
@@ -188,7 +189,7 @@ class ClaimedDevices:
 
 
 def _give(asker: int, choices: Sequence[Sequence[int]], given: dict[int, int], tried: set[int]) -> bool:
-    """Give the asker one of its choices, and the request that has it another one, where that is possible."""
+    """Give the request one of its choices, and the request that has it another one, if that is possible."""
     for choice in choices[asker]:
         if choice not in tried:
             tried.add(choice)
@@ -199,9 +200,9 @@ def _give(asker: int, choices: Sequence[Sequence[int]], given: dict[int, int], t
 
 
 def claims_of(pod: Manifest, inventory: Inventory) -> Iterator[tuple[str, Manifest | None]]:
-    """The claims that a pod uses: `namespace/name`, and the claim; None where it does not exist, or is not the pod's.
+    """The claims that a pod uses: `namespace/name`, and the claim; None if it does not exist, or is not the pod's.
 
-    One that is made from a template is named in the pod's status, and belongs to the pod.
+    A claim that is made from a template is named in the pod's status, and belongs to the pod.
     """
     generated = {entry["name"]: entry for entry in status(pod).get("resourceClaimStatuses") or ()}
     for entry in spec(pod).get("resourceClaims") or ():
@@ -221,7 +222,7 @@ def _is_owned(claim: Manifest, pod: Manifest) -> bool:
 
 
 def allocated(claim: Manifest) -> list[DeviceId]:
-    """The devices that are allocated to a claim for it alone."""
+    """The devices that are allocated to a claim exclusively."""
     return [
         (result["driver"], result["pool"], result["device"])
         for result in _results(claim)
@@ -263,7 +264,7 @@ def mistakes(claim: Manifest, inventory: Inventory, node: Manifest) -> Iterator[
 
 
 def gaps(pod: Manifest, inventory: Inventory) -> Iterator[str]:
-    """What a pod's claims bring into use that is not modelled here: short names."""
+    """Short names of what a pod's claims use that is not modelled here."""
     claims = [claim for _, claim in claims_of(pod, inventory) if claim is not None]
     if not claims:
         return
@@ -324,10 +325,10 @@ def _count(request: Manifest) -> int:
 
 
 def _holds(selector: Manifest, device: _Device) -> bool:
-    """Whether all comparisons of a selector hold; an error of CEL beside one that does not hold is none.
+    """Whether all comparisons of a selector are true; an error of CEL beside a false comparison does not count.
 
     Raises:
-        _Unknown: it is no conjunction of such comparisons, or CEL would fail.
+        _Unknown: it is not a conjunction of such comparisons, or CEL would fail.
     """
     parts = ((selector.get("cel") or {}).get("expression") or "").split("&&")
     comparisons = [_COMPARISON.fullmatch(part) for part in parts]

@@ -1,9 +1,9 @@
-"""Where a pod could go: the oracle's face.
+"""The oracle's interface: on which nodes a pod could run.
 
-An independent statement of what Kubernetes promises about feasibility, against which placements are
-judged. It covers what the default plugins SchedulingGates, NodeUnschedulable, TaintToleration, NodeAffinity,
-NodePorts, NodeResourcesFit, InterPodAffinity, PodTopologySpread, VolumeBinding, VolumeZone and DynamicResources
-decide in Kubernetes 1.36; `unmodelled` names what it leaves out.
+An independent statement of what Kubernetes promises about feasibility, by which placements are judged. It covers what
+the default plugins SchedulingGates, NodeUnschedulable, TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit,
+InterPodAffinity, PodTopologySpread, VolumeBinding, VolumeZone and DynamicResources decide in Kubernetes 1.36;
+`unmodelled` names what it leaves out.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ def check(
 ) -> dict[str, tuple[Reason, ...]]:
     """Each node's name, with all the reasons why the pod cannot run there; none means that it could.
 
-    The question is where the pod could go, not where it is: its own spec.nodeName is ignored, and where
-    `pods` contains it (the same uid), it is not in its own way. A pod with scheduling gates can go nowhere.
+    The question is where the pod could go, not where it is: its own spec.nodeName is ignored, and if `pods` contains it
+    (the same uid), it does not conflict with itself. A pod with scheduling gates can go nowhere.
 
     Args:
-        pod: the one that is to be placed.
-        nodes: all of them, where rules depend on other nodes: affinity between pods, and topology spread.
+        pod: the pod to place.
+        nodes: all of them, because some rules depend on other nodes: affinity between pods, and topology spread.
         pods: all others, on nodes or not.
-        namespaces: their labels, by name; None where these are not known.
+        namespaces: their labels, by name; None if these are not known.
         under_way: pods with their nodes, of which it is not known whether they came before the decision or after it.
-            Affinity and spread count them where that favours the pod, each rule by itself.
-        storage: claims and volumes; None where these are not known.
-        inventory: ResourceClaims and devices; None where these are not known.
+            Affinity and spread count them if that favors the pod, each rule by itself.
+        storage: claims and volumes; None if these are not known.
+        inventory: ResourceClaims and devices; None if these are not known.
     """
     nodes = list(nodes)
     gates = [gate["name"] for gate in spec(pod).get("schedulingGates") or ()]
@@ -75,11 +75,11 @@ def check(
 
 
 def rooms(pod: Manifest, nodes: Iterable[Manifest], pods: Iterable[Manifest]) -> dict[str, dict[str, Room]]:
-    """What each node has of the resources that a pod asks for, and how many places for pods.
+    """How much each node has of the resources that a pod requests, and how many more pods it can run.
 
     Args:
-        pod: the one that is to be placed; where `pods` contains it, it takes nothing.
-        nodes: those that are asked about.
+        pod: the pod to place; if `pods` contains it, it takes nothing.
+        nodes: the nodes in question.
         pods: all others, on nodes or not.
     """
     others = occupants(other for other in pods if identity(other) != identity(pod))

@@ -1,9 +1,8 @@
-"""Required affinity and anti-affinity between pods: near which pods one must be, and must not be.
-
-"Near" is a topology key: nodes with the same value of that label are one place, such as a zone.
+"""Required affinity and anti-affinity between pods.
 
 Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/#inter-pod-affinity-and-anti-affinity
-and the plugin InterPodAffinity (pkg/scheduler/framework/plugins/interpodaffinity/filtering.go).
+and the plugin InterPodAffinity (pkg/scheduler/framework/plugins/interpodaffinity/filtering.go). Nodes with the same
+value of a topology key's label are one domain, such as a zone.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from schedproof.oracle.manifest import Manifest, full_name, labels
 from schedproof.oracle.selectors import means, required_terms
 
 _Place = tuple[str, str]
-"""A topology key and its value."""
+"""A domain: a topology key and its value."""
 
 
 class Neighbours:
-    """What pods elsewhere mean for where one pod can go. Counted once, then asked for each node.
+    """The domains that other pods allow and forbid for one pod. Computed once, then asked for each node.
 
     Args:
-        pod: the one that is to be placed.
-        placed: the other pods on nodes, each with its node; terminating ones are there until they are gone.
-        namespaces: their labels, by name; None where these are not known.
+        pod: the pod to place.
+        placed: the other pods on nodes, each with its node; terminating pods count until they are gone.
+        namespaces: their labels, by name; None if these are not known.
         under_way: pods, each with its node, of which it is not known whether they came before the decision or after
-            it. They count where that favours the pod.
+            it. They count if that favors the pod.
     """
 
     def __init__(
@@ -48,21 +47,21 @@ class Neighbours:
         return all(means(term, self._pod, other, self._namespaces) for term in self._together)
 
     def _wanted(self, placed: Iterable[tuple[Manifest, Manifest]]) -> Iterator[_Place]:
-        """Where a pod is that all affinity terms mean. One that only some of them mean does not count for any."""
+        """The domains with a pod that all affinity terms match. A pod that only some of them match counts for none."""
         if self._together:
             for other, node in placed:
                 if self._is_meant_by_all(other):
                     yield from _places(self._together, node)
 
     def _meant(self, placed: Iterable[tuple[Manifest, Manifest]]) -> Iterator[tuple[_Place, str]]:
-        """Where a pod is that an anti-affinity term means, and its name."""
+        """The domains with a pod that an anti-affinity term matches, and its name."""
         for term in self._apart:
             for other, node in placed:
                 if means(term, self._pod, other, self._namespaces):
                     yield from ((place, full_name(other)) for place in _places([term], node))
 
     def _guarded(self, placed: Iterable[tuple[Manifest, Manifest]]) -> Iterator[tuple[_Place, str]]:
-        """Where a pod is whose own anti-affinity means this one, and its name: anti-affinity holds both ways."""
+        """The domains with a pod whose own anti-affinity matches this pod, and its name: anti-affinity is symmetric."""
         for other, node in placed:
             for term in required_terms(other, "podAntiAffinity"):
                 if means(term, other, self._pod, self._namespaces):
@@ -75,7 +74,7 @@ class Neighbours:
             if key not in own:
                 yield f"required pod affinity: the node has no {key}"
             elif not self._is_first and (key, own[key]) not in self._company:
-                yield f"required pod affinity: no pod that it asks for is in {key}={own[key]}"
+                yield f"required pod affinity: no matching pod is in {key}={own[key]}"
         for place in _places(self._apart, node):
             if place in self._unwanted:
                 yield f"required pod anti-affinity: {self._unwanted[place]} is in {'='.join(place)}"
@@ -85,7 +84,7 @@ class Neighbours:
 
 
 def _places(terms: Iterable[Manifest], node: Manifest) -> Iterator[_Place]:
-    """The places of these terms that a node is at. Without the label of a topology key it is at none."""
+    """The domains of these terms that a node belongs to. Without the label of a topology key it belongs to none."""
     own = labels(node)
     yield from dict.fromkeys(
         (term["topologyKey"], own[term["topologyKey"]]) for term in terms if term["topologyKey"] in own

@@ -1,4 +1,4 @@
-"""Host ports: no two pods on a node may want the same one.
+"""Host ports: no two pods on a node may use the same.
 
 Rules: the plugin NodePorts and HostPortInfo in k8s.io/kube-scheduler/framework/types.go.
 """
@@ -23,10 +23,10 @@ class HostPort:
         return f"{self.port}/{self.protocol} on {self.address}"
 
     def conflicts_with(self, other: HostPort) -> bool:
-        """Same port, same protocol, and addresses that meet.
+        """Same port, same protocol, and overlapping addresses.
 
-        0.0.0.0, which is also the default, meets every address. Addresses are compared as text: the
-        scheduler gives IPv6's `::` no meaning.
+        0.0.0.0, which is also the default, overlaps every address. Addresses are compared as text: IPv6's `::` has no
+        special meaning for the scheduler.
         """
         return (self.port, self.protocol) == (other.port, other.protocol) and (
             self.address == other.address or _EVERY_ADDRESS in (self.address, other.address)
@@ -34,10 +34,10 @@ class HostPort:
 
 
 def host_ports(pod: Manifest) -> Iterator[HostPort]:
-    """What a pod opens on its node. Its containers and sidecars count, ordinary init containers do not.
+    """The host ports of a pod. Its containers and sidecars count, ordinary init containers do not.
 
-    With hostNetwork every containerPort is a host port: the API writes it into hostPort when the pod is
-    created, and the scheduler reads only that (pkg/apis/core/v1/defaults.go, defaultHostNetworkPorts).
+    With hostNetwork every containerPort is a host port: the API writes it into hostPort when the pod is created, and
+    the scheduler reads only that (pkg/apis/core/v1/defaults.go, defaultHostNetworkPorts).
     """
     host_network = spec(pod).get("hostNetwork")
     for container in (*filter(is_sidecar, init_containers(pod)), *containers(pod)):
@@ -48,7 +48,7 @@ def host_ports(pod: Manifest) -> Iterator[HostPort]:
 
 
 def port_conflicts(pod: Manifest, occupants: Iterable[Manifest]) -> tuple[str, ...]:
-    """A reason for each host port of the pod that pods on the node already hold."""
+    """A reason for each host port of the pod that pods on the node already use."""
     wanted = tuple(host_ports(pod))
     if not wanted:
         return ()
@@ -58,5 +58,5 @@ def port_conflicts(pod: Manifest, occupants: Iterable[Manifest]) -> tuple[str, .
         holder = next(((taken, name) for taken, name in held if port.conflicts_with(taken)), None)
         if holder is not None:
             taken, name = holder
-            reasons.append(f"host port {port} is held by {name}" + ("" if taken == port else f" as {taken}"))
+            reasons.append(f"host port {port} is used by {name}" + ("" if taken == port else f" as {taken}"))
     return tuple(reasons)

@@ -1,12 +1,11 @@
-"""What a pod would rather have, of the nodes on which it could run: the oracle's answer, without weights.
+"""A pod's preferences among the nodes on which it could run: the oracle's result, without weights between kinds.
 
 Rules: the documentation of taints, of node and pod affinity and of topology spread constraints, as far as they are
 preferences: the effect PreferNoSchedule, preferredDuringSchedulingIgnoredDuringExecution, and ScheduleAnyway. How much
-one kind of preference counts beside another, and beside all else that is scored, is an administrator's to configure:
-so nothing is added up across kinds.
+one kind of preference counts beside another, and beside other scores, is configured by an administrator: so nothing is
+added up across kinds.
 
-Not covered: preferred terms of the pods that are there already, and default constraints of the plugin
-PodTopologySpread.
+Not covered: preferred terms of existing pods, and default constraints of the plugin PodTopologySpread.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from schedproof.oracle.spread import counted_by
 from schedproof.oracle.taints import unwelcome
 
 Wishes = tuple[float, ...]
-"""How well a node meets each of a pod's preferences; more is better. The places are those of one pod's wishes."""
+"""How well a node matches each of a pod's preferences, in their order; more is better."""
 
 _Placed = tuple[Manifest, Manifest]
 """A pod, and the node that it is on."""
@@ -58,12 +57,12 @@ def wishes(
 
 
 def falls_short(one: Wishes, other: Wishes) -> bool:
-    """Whether a node meets some preference less well than another one, and none better."""
+    """Whether a node matches some preference less than another node, and none better."""
     return one != other and all(own <= its for own, its in zip(one, other, strict=True))
 
 
 def _selecting(pod: Manifest, node: Manifest) -> float:
-    """The weights of the preferred terms of node affinity that select the node; one with nothing in it selects none."""
+    """The weights of the preferred terms of node affinity that select the node; an empty term selects none."""
     affinity = (spec(pod).get("affinity") or {}).get("nodeAffinity") or {}
     return float(
         sum(
@@ -77,7 +76,7 @@ def _selecting(pod: Manifest, node: Manifest) -> float:
 def _company(
     pod: Manifest, node: Manifest, placed: Sequence[_Placed], namespaces: Mapping[str, Mapping[str, str]] | None
 ) -> float:
-    """The weights of the preferred terms, each for every pod in the node's place that it means."""
+    """The weights of the preferred terms, each once for every matching pod in the node's domain."""
     own = labels(node)
     total = 0.0
     for kind, sign in (("podAffinity", 1), ("podAntiAffinity", -1)):
@@ -91,7 +90,7 @@ def _company(
 
 
 def _room(constraint: Manifest, pod: Manifest, node: Manifest, placed: Sequence[_Placed]) -> float:
-    """Less by one for each pod in the node's place that a constraint counts. A node at no place is the worst."""
+    """Minus one for each pod in the node's domain that a constraint counts. A node without a domain is the worst."""
     key, selector = constraint["topologyKey"], counted_by(constraint, pod)
     if key not in labels(node):
         return -float("inf")

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 
 class Reason(str):
-    """A sentence for people, and the rule that it follows from.
+    """A sentence for people, and the rule behind it.
 
     Rules, after kube-scheduler's Filter plugins: `scheduling-gates`, `existence` (there is no such node), `cordon`,
     `taints`, `node-affinity` (with nodeSelector), `host-ports`, `resources`, `topology-spread`, `pod-affinity` (with
@@ -23,5 +23,5 @@ class Reason(str):
 
 
 def reasons(rule: str, texts: Iterable[str]) -> Iterator[Reason]:
-    """Several reasons that follow from one rule."""
+    """Several reasons of one rule."""
     return (Reason(text, rule=rule) for text in texts)

@@ -1,9 +1,8 @@
-"""What a pod needs, what it holds on its node, and what a node has.
+"""The requests of pending pods, the resources that bound pods hold, and the resources of nodes.
 
-Amounts are summed as exact quantities and rounded up to the scheduler's units (thousandths of a cpu,
-whole units of everything else) once per pod, as NodeResourcesFit does (pkg/scheduler/framework/types.go,
-Resource). Its plugin arguments ignoredResources and ignoredResourceGroups are taken to be empty, their
-default.
+Amounts are summed as exact quantities and rounded up to the scheduler's units (thousandths of a cpu, whole units of
+everything else) once per pod, as NodeResourcesFit does (pkg/scheduler/framework/types.go, Resource). Its plugin
+arguments ignoredResources and ignoredResourceGroups are taken to be empty, their default.
 """
 
 from __future__ import annotations
@@ -22,19 +21,16 @@ _BYTES = ("memory", "ephemeral-storage")
 
 
 def needed(pod: Manifest) -> dict[str, int]:
-    """What a pod that is to be placed asks for. Its status is ignored (fit.go,
-    computePodResourceRequest).
-    """
+    """The requests of a pod that is to be placed. Its status is ignored (fit.go, computePodResourceRequest)."""
     return _counted(_requests(pod, {}))
 
 
 def held(pod: Manifest) -> dict[str, int]:
-    """What a pod on a node takes away from it, a resize in progress included.
+    """The resources that a pod holds on its node, a resize in progress included.
 
-    In-place resize (KEP-1287) separates what is wanted (spec), what the kubelet has admitted
-    (allocatedResources) and what is in force (resources, both in status). The largest of the three
-    counts, resource by resource; once the kubelet has called a resize infeasible, what was wanted counts
-    no more.
+    In-place resize (KEP-1287) separates what is wanted (spec), what the kubelet has admitted (allocatedResources) and
+    what is in force (resources, both in status). The largest of the three counts, resource by resource; once the
+    kubelet has declared a resize infeasible, the wanted value no longer counts.
     """
     return _counted(_requests(pod, status(pod)))
 
@@ -69,17 +65,17 @@ def shortages(need: Mapping[str, int], node: Manifest, used: Iterable[Mapping[st
 
 @dataclasses.dataclass(frozen=True)
 class Room:
-    """Of one resource on one node, in the scheduler's units: thousandths of a cpu, bytes, whole units."""
+    """One resource on one node, in the scheduler's units: thousandths of a cpu, bytes, whole units."""
 
     asked: int
-    """By the pod."""
+    """The pod's request."""
     free: int
-    """Below zero where pods hold more than there is."""
+    """Negative if pods hold more than there is."""
     total: int
 
 
 def room_of(need: Mapping[str, int], node: Manifest, used: Sequence[Mapping[str, int]]) -> dict[str, Room]:
-    """The resources that a pod asks for, and `pods`, beside those that hold `used`."""
+    """The resources that a pod requests, and `pods`, beside those that hold `used`."""
     total_used: Counter[str] = Counter()
     for amounts in used:
         total_used.update(amounts)
@@ -133,7 +129,7 @@ def _requests(pod: Manifest, reported: Manifest) -> _Exact:
 
 
 def _effective(wanted: _Exact, reported: Manifest, *, infeasible: bool) -> _Exact:
-    """Of a container or a pod; before the kubelet has reported its `resources` only the spec is known."""
+    """The requests in force of a container or a pod; only the spec before the kubelet has reported `resources`."""
     if reported.get("resources") is None:
         return wanted
     actual = _larger(_wanted(reported), _exact(reported.get("allocatedResources")))
@@ -150,7 +146,7 @@ def _resize_is_infeasible(reported: Manifest) -> bool:
 
 
 def _wanted(holder: Manifest) -> _Exact:
-    """The requests of what has `resources`: a container, a pod's spec, or the status of either."""
+    """The requests of an object with `resources`: a container, a pod's spec, or the status of either."""
     return _exact((holder.get("resources") or {}).get("requests"))
 
 
@@ -175,7 +171,7 @@ def _counted(amounts: _Exact) -> dict[str, int]:
 
 
 def _is_counted(resource: str) -> bool:
-    """Whether the scheduler counts it: names that it does not know (such as `storage`) have no effect.
+    """Whether the scheduler counts it: unknown names (such as `storage`) have no effect.
 
     Extended resources are those with a prefix; hugepages-* and attachable-volumes-* are native
     (pkg/scheduler/util/utils.go, IsScalarResourceName).
@@ -193,7 +189,7 @@ def _counts_for_a_pod(resource: str) -> bool:
 
 
 def amount_of(resource: str, amount: int) -> str:
-    """An amount in the scheduler's units, as it is written in manifests."""
+    """An amount in the scheduler's units, in the notation of manifests."""
     if resource == "cpu":
         return f"{amount}m"
     return format_bytes(amount) if resource in _BYTES or resource.startswith("hugepages-") else str(amount)

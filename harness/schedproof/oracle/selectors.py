@@ -1,4 +1,4 @@
-"""Label selectors, and the terms by which one pod means others.
+"""Label selectors, and affinity terms between pods.
 
 Rules: k8s.io/apimachinery/pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector) and
 k8s.io/kube-scheduler/framework (AffinityTerm.Matches).
@@ -13,7 +13,7 @@ from schedproof.oracle.manifest import Manifest, labels, namespace, spec
 
 
 def selects(selector: Manifest | None, own: Mapping[str, str]) -> bool:
-    """Whether a label selector selects what bears these labels. No selector selects nothing, an empty one all."""
+    """Whether a label selector matches these labels. No selector matches nothing, an empty selector everything."""
     if selector is None:
         return False
     return all(own.get(key) == value for key, value in (selector.get("matchLabels") or {}).items()) and all(
@@ -36,25 +36,25 @@ def preferred_terms(pod: Manifest, kind: str) -> Sequence[Manifest]:
 
 
 def hard_constraints(pod: Manifest) -> list[Manifest]:
-    """The topology spread constraints that keep a pod off nodes; DoNotSchedule is the default."""
+    """The topology spread constraints that exclude nodes; DoNotSchedule is the default."""
     constraints = spec(pod).get("topologySpreadConstraints") or ()
     return [constraint for constraint in constraints if constraint.get("whenUnsatisfiable") != "ScheduleAnyway"]
 
 
 def soft_constraints(pod: Manifest) -> list[Manifest]:
-    """The topology spread constraints that keep a pod off no node, but prefer some."""
+    """The topology spread constraints that exclude no node, but prefer some."""
     constraints = spec(pod).get("topologySpreadConstraints") or ()
     return [constraint for constraint in constraints if constraint.get("whenUnsatisfiable") == "ScheduleAnyway"]
 
 
 def means(term: Manifest, owner: Manifest, other: Manifest, namespaces: Mapping[str, Mapping[str, str]] | None) -> bool:
-    """Whether an affinity term of `owner` means the pod `other`.
+    """Whether an affinity term of `owner` matches the pod `other`.
 
-    It means pods of its owner's namespace, unless it names namespaces or selects them by their labels; those two
-    are ORed. matchLabelKeys and mismatchLabelKeys are not read: the apiserver has merged them into the
-    labelSelector when the pod was created (pkg/registry/core/pod/strategy.go, mutatePodAffinity).
+    It matches pods of its owner's namespace, unless it names namespaces or selects them by their labels; those two are
+    ORed. matchLabelKeys and mismatchLabelKeys are not read: the apiserver has merged them into the labelSelector when
+    the pod was created (pkg/registry/core/pod/strategy.go, mutatePodAffinity).
 
-    Where `namespaces` is None their labels are not known, and one that is selected by labels may be any.
+    If `namespaces` is None their labels are not known, and a namespaceSelector may match any namespace.
     """
     named, by_labels = term.get("namespaces") or (), term.get("namespaceSelector")
     if not named and by_labels is None:

@@ -1,8 +1,8 @@
-"""Topology spread constraints with DoNotSchedule: pods are spread over places, such as zones, within a skew.
+"""Topology spread constraints with DoNotSchedule: pods are spread over domains, such as zones, within a skew.
 
 Rules: https://kubernetes.io/docs/concepts/scheduling-eviction/topology-spread-constraints/ and the plugin
-PodTopologySpread (pkg/scheduler/framework/plugins/podtopologyspread/filtering.go). Its default constraints concern
-pods of Services, ReplicaSets and StatefulSets, and are ScheduleAnyway unless an administrator writes others.
+PodTopologySpread (pkg/scheduler/framework/plugins/podtopologyspread/filtering.go). Its default constraints concern pods
+of Services, ReplicaSets and StatefulSets, and are ScheduleAnyway unless an administrator configures others.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from schedproof.oracle.taints import untolerated
 
 
 class Spread:
-    """What a pod's constraints say of each node. Counted once, then asked for each.
+    """A pod's constraints on each node. Computed once, then asked for each.
 
     Args:
-        pod: the one that is to be placed.
+        pod: the pod to place.
         nodes: all of them.
         placed: the other pods on nodes, each with its node.
         under_way: pods, each with its node, of which it is not known whether they came before the decision or after
-            it. They count where that favours the pod: in every place but the one that is asked about.
+            it. They count if that favors the pod: in every domain except that of the node in question.
     """
 
     def __init__(
@@ -70,9 +70,9 @@ class _Constraint:
         self._at_most = self._counts + self._count(under_way)
 
     def _count(self, placed: Iterable[tuple[Manifest, Manifest]]) -> Counter[str]:
-        """Pods in each place: those of the pod's namespace that are selected, and are not terminating.
+        """Pods in each domain: those of the pod's namespace that are selected, and are not terminating.
 
-        A pod that is on its way out leaves room for its successor (kubernetes #87621).
+        A terminating pod leaves room for its successor (kubernetes #87621).
         """
         return Counter(
             self._places[node["metadata"]["name"]]
@@ -84,9 +84,9 @@ class _Constraint:
         )
 
     def objections(self, node: Manifest) -> Iterator[str]:
-        """The place of the node may be ahead of the emptiest one by the maximal skew.
+        """Why the node's domain would exceed the least-filled domain by more than maxSkew.
 
-        Where there are fewer places than minDomains, the emptiest one is one that does not exist yet.
+        If there are fewer domains than minDomains, the minimum is 0.
         """
         place = labels(node).get(self._key)
         if place is None:
@@ -99,15 +99,15 @@ class _Constraint:
         if skew > self._max_skew:
             yield (
                 f"topology spread: {self._counts[place] + self._itself} pods would be in {self._key}={place}, and "
-                f"{fewest} {'in the emptiest place' if self._enough else 'count for places that are yet to come'}: "
-                f"a skew of {skew}, above {self._max_skew}"
+                f"{fewest} {'in the least-filled domain' if self._enough else 'in a missing domain (minDomains)'}: a "
+                f"skew of {skew}, above {self._max_skew}"
             )
 
 
 def counted_by(constraint: Manifest, pod: Manifest) -> Manifest | None:
     """Which pods a constraint counts: those that it selects, with the pod's own values of its matchLabelKeys.
 
-    A key that the pod does not bear is left out. The apiserver may have merged them into the selector already.
+    A key that the pod does not have is left out. The apiserver may have merged them into the selector already.
     """
     selector: Manifest | None = constraint.get("labelSelector")
     own = labels(pod)
@@ -122,7 +122,7 @@ def counted_by(constraint: Manifest, pod: Manifest) -> Manifest | None:
 
 
 def _is_eligible(node: Manifest, constraint: Manifest, pod: Manifest) -> bool:
-    """Whether a node's place counts. By default that is so where the pod selects the node, whatever its taints."""
+    """Whether a node's domain counts: by default if the pod selects the node, whatever its taints."""
     if constraint.get("nodeAffinityPolicy") != "Ignore" and mismatches(pod, node):
         return False
     return constraint.get("nodeTaintsPolicy") != "Honor" or not untolerated(spec(pod).get("tolerations") or (), node)

@@ -15,11 +15,11 @@ _CORDON = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
 
 
 def repulsions(pod: Manifest, node: Manifest) -> tuple[Reason, ...]:
-    """Why a node keeps a pod off: a reason for the cordon, and for each taint, that it does not tolerate.
+    """Why a node repels a pod: a reason for the cordon, and for each taint, that it does not tolerate.
 
-    NoSchedule and NoExecute keep pods off; PreferNoSchedule only counts against the node. A cordoned node
-    (spec.unschedulable) is treated as if it bore the taint node.kubernetes.io/unschedulable:NoSchedule,
-    whether or not the node controller has put it there yet.
+    NoSchedule and NoExecute exclude the node; PreferNoSchedule only counts against it. A cordoned node
+    (spec.unschedulable) is treated as if it had the taint node.kubernetes.io/unschedulable:NoSchedule, whether or not
+    the node controller has set it yet.
     """
     tolerations = spec(pod).get("tolerations") or ()
     cordoned = spec(node).get("unschedulable") and _repels(_CORDON, tolerations)
@@ -30,7 +30,7 @@ def repulsions(pod: Manifest, node: Manifest) -> tuple[Reason, ...]:
 
 
 def untolerated(tolerations: Sequence[Manifest], node: Manifest) -> list[Manifest]:
-    """The taints of a node, NoSchedule and NoExecute, that these tolerations do not cover."""
+    """The taints of a node, NoSchedule and NoExecute, that these tolerations do not match."""
     return [
         taint
         for taint in spec(node).get("taints") or ()
@@ -39,7 +39,7 @@ def untolerated(tolerations: Sequence[Manifest], node: Manifest) -> list[Manifes
 
 
 def unwelcome(tolerations: Sequence[Manifest], node: Manifest) -> list[Manifest]:
-    """The taints of a node, PreferNoSchedule, that these tolerations do not cover."""
+    """The taints of a node, PreferNoSchedule, that these tolerations do not match."""
     return [
         taint
         for taint in spec(node).get("taints") or ()
@@ -52,12 +52,12 @@ def _repels(taint: Manifest, tolerations: Sequence[Manifest]) -> bool:
 
 
 def tolerates(toleration: Manifest, taint: Manifest) -> bool:
-    """Whether a toleration covers a taint.
+    """Whether a toleration matches a taint.
 
-    An empty effect covers every effect, an empty key every key. The operator `Exists` covers every value;
-    `Equal`, the default, covers the same value only (an empty one included). `Lt` and `Gt` compare
-    numbers, behind the feature gate TaintTolerationComparisonOperators, which is off in 1.36: there they
-    cover nothing. tolerationSeconds matters to eviction, not to scheduling.
+    An empty effect matches every effect, an empty key every key. The operator `Exists` matches every value; `Equal`,
+    the default, matches the same value only (an empty one included). `Lt` and `Gt` compare numbers, behind the feature
+    gate TaintTolerationComparisonOperators, which is off in 1.36: there they match nothing. tolerationSeconds matters
+    to eviction, not to scheduling.
     """
     if toleration.get("effect") and toleration["effect"] != taint["effect"]:
         return False

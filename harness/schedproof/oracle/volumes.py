@@ -1,8 +1,8 @@
 """Volumes: on which nodes the volumes of a pod's claims can be used.
 
 Rules: https://kubernetes.io/docs/concepts/storage/persistent-volumes/, the plugins VolumeBinding and VolumeZone, and
-k8s.io/component-helpers/storage/volume (FindMatchingVolume). They hold for claims that are bound, and for claims that
-wait for their first consumer where a volume is there already; `gaps` names the rest.
+k8s.io/component-helpers/storage/volume (FindMatchingVolume). They cover claims that are bound, and claims that wait for
+their first consumer if a volume exists already; `gaps` names the rest.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ _PLACES = {
     "failure-domain.beta.kubernetes.io/zone": _ZONE, "failure-domain.beta.kubernetes.io/region": _REGION,
     _ZONE: _ZONE, _REGION: _REGION,
 }  # fmt: skip
-"""The labels of volumes and nodes that name a place, and what each is called today."""
+"""The topology labels of volumes and nodes, and their current names."""
 
 _VOLUME = {
     "accessModes", "capacity", "claimRef", "mountOptions", "nodeAffinity", "persistentVolumeReclaimPolicy",
     "storageClassName", "volumeAttributesClassName", "volumeMode",
 }  # fmt: skip
 _FREE_SOURCES = {"fc", "hostPath", "iscsi", "local", "nfs"}
-"""The others are of CSI drivers, or are taken for such: they count against a node's limit (NodeVolumeLimits)."""
+"""Volume sources without a CSI driver. Others count against a node's limit (NodeVolumeLimits)."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Storage:
-    """What there is: PersistentVolumeClaims by `namespace/name`, PersistentVolumes and StorageClasses by name."""
+    """PersistentVolumeClaims by `namespace/name`, PersistentVolumes and StorageClasses by name."""
 
     claims: Mapping[str, Manifest]
     volumes: Mapping[str, Manifest]
     classes: Mapping[str, Manifest]
 
     def waits(self, claim: Manifest) -> bool:
-        """Whether an unbound claim is bound by the scheduler, for the node that it has chosen."""
+        """Whether the scheduler binds an unbound claim, for the node that it has chosen."""
         found = self.classes.get(_class_of(claim)) or {}
         return not spec(claim).get("volumeName") and found.get("volumeBindingMode") == "WaitForFirstConsumer"
 
     def of_class(self, claim: Manifest) -> list[Manifest]:
-        """The volumes of the class that a claim asks for."""
+        """The volumes of the class that a claim requests."""
         return [volume for volume in self.volumes.values() if _class_of(volume) == _class_of(claim)]
 
 
@@ -80,18 +80,18 @@ class ClaimedVolumes:
         elif storage.waits(claim):
             self._waiting.append((claim, storage.of_class(claim)))
         else:
-            self._everywhere.append(f"claim {name} is bound to no volume")
+            self._everywhere.append(f"claim {name} has no volume")
 
     def objections(self, node: Manifest) -> Iterator[str]:
-        """Why the pod's volumes keep it off a node."""
+        """Why the pod's volumes exclude a node."""
         yield from self._everywhere
         for volume in self._bound:
             if not _reaches(volume, node):
-                yield f"volume {_name(volume)} cannot be used there, by its node affinity"
+                yield f"volume {_name(volume)} cannot be used on this node, by its node affinity"
             yield from _elsewhere(volume, node)
         for claim, volumes in self._waiting:
             if not _can_be_had(claim, volumes, node):
-                yield f"no volume that can be used there meets claim {namespace(claim)}/{_name(claim)}"
+                yield f"no volume that this node can use satisfies claim {namespace(claim)}/{_name(claim)}"
 
 
 def claim_names(pod: Manifest) -> list[str]:
@@ -105,13 +105,13 @@ def _is_claim(volume: Manifest) -> bool:
 
 
 def is_bound(claim: Manifest) -> bool:
-    """Whether claim and volume know each other: a volumeName alone is but what the claim asks for."""
+    """Whether claim and volume name each other: a volumeName alone is only the claim's request."""
     annotations = claim["metadata"].get("annotations") or {}
     return bool(spec(claim).get("volumeName")) and BIND_COMPLETED in annotations
 
 
 def gaps(pod: Manifest, storage: Storage) -> Iterator[str]:
-    """What a pod's claims bring into use that is not modelled here: short names."""
+    """Short names of what a pod's claims use that is not modelled here."""
     claims = [storage.claims[name] for name in claim_names(pod) if name in storage.claims]
     waiting = [claim for claim in claims if not is_bound(claim) and storage.waits(claim)]
     if len(waiting) > 1:  # which of them gets which volume is a matter of order
@@ -132,7 +132,7 @@ def gaps(pod: Manifest, storage: Storage) -> Iterator[str]:
 def _can_be_had(claim: Manifest, volumes: list[Manifest], node: Manifest) -> bool:
     """Whether a claim can be bound to one of the volumes of its class for a pod on this node.
 
-    One that is reserved for the claim is the only one to be taken.
+    If a volume is reserved for the claim, only that one is taken.
     """
     possible = [volume for volume in volumes if _may_be_bound(claim, volume)]
     reserved = [volume for volume in possible if spec(volume).get("claimRef")]
@@ -178,7 +178,7 @@ def _reaches(volume: Manifest, node: Manifest) -> bool:
 
 
 def _elsewhere(volume: Manifest, node: Manifest) -> Iterator[str]:
-    """Places that a volume's labels name, and at which a node is not; one that is at no place is at any."""
+    """Topology labels of a volume whose value a node does not have; a node without any of the labels matches all."""
     own = labels(node)
     if not own.keys() & _PLACES.keys():
         return
@@ -190,7 +190,7 @@ def _elsewhere(volume: Manifest, node: Manifest) -> Iterator[str]:
 
 
 def _class_of(manifest: Manifest) -> str:
-    """Of a claim, or of a volume."""
+    """The spec of a claim, or of a volume."""
     annotations = manifest["metadata"].get("annotations") or {}
     return str(annotations.get(_CLASS, spec(manifest).get("storageClassName") or ""))
 

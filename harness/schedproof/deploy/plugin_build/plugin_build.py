@@ -42,15 +42,16 @@ from schedproof.foundation.errors import CandidateError
 from schedproof.foundation.progress import Progress
 
 _LOCK = "candidate-scheduler"
-"""One at a time: two builds at once are no faster, and each takes the whole machine."""
+"""One build at a time: two at once are no faster, and each uses the whole machine."""
 
 _KEPT = 12
-"""So many compiled schedulers stay in the cache, of some 70 MB each: those of the last edits, of several candidates.
-As many probes do."""
+"""The largest number of compiled schedulers in the cache, of some 70 MB each, and of probes: those of the last edits,
+of several candidates.
+"""
 
 _TEMPLATE = "scheduler.go.tmpl"
 _PROBE_SOURCES = "probe"
-"""In the folder of each minor version, with what only that one has."""
+"""A file in the folder of each minor version, with its specifics."""
 _SHARED_PROBE_SOURCES = ("clusters", "modules", "scheduler-probe")
 _STAND_IN_HAS = (
     "; to be asked in process, it can take no more of k8s.io/kubernetes/cmd/kube-scheduler/app than Option, "
@@ -61,10 +62,10 @@ _built: dict[tuple[object, ...], str] = {}
 
 
 def scheduler_binary(spec: PluginSpec, *, name: str, kubernetes: str, progress: Progress) -> str:
-    """What to start: an absolute path, or the bare name of the stock scheduler.
+    """The program to start: an absolute path, or the bare name of the stock scheduler.
 
-    It is built at the first call where that is needed. A process judges one binary: sources that are edited while it
-    runs are for the next run, also where the candidate has to be started again.
+    It is built at the first call if needed. A process judges one binary: sources that are edited while it runs are for
+    the next run, even if the candidate is restarted.
 
     Args:
         spec: of the candidate.
@@ -90,14 +91,16 @@ def scheduler_binary(spec: PluginSpec, *, name: str, kubernetes: str, progress: 
 
 
 def _registered(spec: PluginSpec) -> tuple[str, ...]:
-    """What the generated main has of the descriptor. An own main registers what it likes: one build serves them all."""
+    """The part of the generated main that depends on the descriptor. A main of the user's own depends on none: one
+    build serves all candidates.
+    """
     return (spec.constructor, spec.name) if spec.package else ()
 
 
 def build_scheduler(spec: PluginSpec, *, name: str, kubernetes: str, progress: Progress) -> Path:
-    """The compiled scheduler in the cache; instant where nothing of what decides it has changed.
+    """The compiled scheduler in the cache; immediate if nothing that it depends on has changed.
 
-    Several processes may do this at once: one builds, the others wait and take the result.
+    Several processes may call this at once: one builds, the others wait for the result.
 
     Raises:
         CandidateError: the sources do not compile; quotes the compiler, and says what to do.
@@ -107,12 +110,14 @@ def build_scheduler(spec: PluginSpec, *, name: str, kubernetes: str, progress: P
 
 
 def has_probe(spec: PluginSpec) -> bool:
-    """Whether there are sources on this disk, or a package to be had: of a finished program no other can be made."""
+    """Whether there are sources on this disk, or a package to download: a finished program cannot be rebuilt as a
+    probe.
+    """
     return spec.package is not None or (spec.main is not None and spec.folder is not None)
 
 
 def build_probe(spec: PluginSpec, *, name: str, kubernetes: str, progress: Progress) -> Path:
-    """The same for the program that asks its plugins for scores. Which of them is not compiled in.
+    """The compiled program that asks the candidate's plugins for scores. Which plugin is asked is not compiled in.
 
     Raises:
         CandidateError: the sources do not compile, or there are none.
@@ -180,7 +185,7 @@ class _Recipe:
 
     @property
     def stand_in(self) -> tuple[Path, ...]:
-        """The package that the probe has in place of one of Kubernetes."""
+        """The package of the probe that replaces one of Kubernetes' packages."""
         if not self.probe:
             return ()
         folders = (content(*_SHARED_PROBE_SOURCES), self.group.folder / _PROBE_SOURCES)
@@ -198,7 +203,7 @@ class _Recipe:
         return (*flags, "-buildvcs=false")
 
     def digest(self) -> str:
-        """Changes with everything that decides what is built, except for the version of Go."""
+        """A hash of everything that decides what is built, except for the version of Go."""
         folder = self.spec.folder
         sources = Sources.of(folder) if folder is not None else None
         parts = (
@@ -275,7 +280,7 @@ class _Go:
         self._write_overlay()
 
     def write_stand_in(self, module: str) -> None:
-        """Put the package into the module, and have all of the module's files import it."""
+        """Add the package to the module, and have all of the module's files import it."""
         for file in self._recipe.stand_in:
             self._overlay[str(self._sources.root / PROBE / file.name)] = str(file)
         for file in self._sources.go_files():
@@ -300,7 +305,7 @@ class _Go:
         return document
 
     def go(self, *arguments: str, wrong: str) -> str:
-        """Run it to its end, and return what it printed; where it fails, `wrong` is what that says of the candidate."""
+        """Run it to its end, and return its output; if it fails, `wrong` says what that means for the candidate."""
         name = self._recipe.name
         log = cache_dir() / "logs" / f"{self._recipe.what}-of-{name}.log"
         argv = (str(self._path), *arguments)

@@ -1,8 +1,8 @@
 """The Go module in which a plugin is built: the cluster's own Kubernetes, with the user's module as it is.
 
-The user's folder is the main module of the build, so that Go finds its internal packages and names its files in
-errors as the user does. Nothing is written there: go.mod and go.sum are others (`-modfile`), and the generated main
-package is only laid over the folder (`-overlay`).
+The user's folder is the main module of the build, so that Go finds its internal packages and names its files in errors
+as the user does. Nothing is written there: go.mod and go.sum are replaced (`-modfile`), and the generated main package
+is only overlaid (`-overlay`).
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 from schedproof.binaries.goversion import GoVersion
 
 GoMod = dict[str, Any]
-"""What `go mod edit -json` prints."""
+"""The output of `go mod edit -json`."""
 
 MODULE = "schedproof.dev/candidate"
-"""The module of a folder that has no go.mod."""
+"""The module path for a folder that has no go.mod."""
 
 GENERATED = "schedproof-generated-main"
-"""Folder and file of the generated main package, below the plugin's own: it may then import internal ones."""
+"""Folder and file of the generated main package, below the plugin's own, so that it may import internal packages."""
 
 PROBE = "schedproof-generated-probe"
-"""Folder of the package that stands in for kube-scheduler's `app`, at the root of the module."""
+"""Folder of the package that replaces kube-scheduler's `app`, at the root of the module."""
 
 _APP = re.compile(r"""(["`])k8s\.io/kubernetes/cmd/kube-scheduler/app\1""")
 
@@ -107,9 +107,9 @@ def scheduler_main(template: Path, *, package: str, constructor: str, name: str)
 
 
 def importing_probe(source: str, module: str) -> str | None:
-    """A Go file that imports the stand-in in place of `k8s.io/kubernetes/cmd/kube-scheduler/app`.
+    """A Go file that imports the replacement of `k8s.io/kubernetes/cmd/kube-scheduler/app`.
 
-    The package keeps its name, and every line its number. None where the file has no such import.
+    The package keeps its name, and every line its number. None if the file has no such import.
     """
     replaced, imports = _APP.subn(rf"\g<1>{module}/{PROBE}\g<1>", source)
     return replaced if imports else None

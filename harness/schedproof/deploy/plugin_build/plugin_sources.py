@@ -1,4 +1,4 @@
-"""The sources of a compiled scheduler: where their Go module begins, and what its build may read."""
+"""The sources of a compiled scheduler: the root of their Go module, and the files that a build may read."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _LOCAL = re.compile(r'=>\s*"?(\.{1,2}(?:/[^\s"]*)?|/[^\s"]*)"?', re.MULTILINE)
 
 @dataclasses.dataclass(frozen=True)
 class Sources:
-    """A package in a folder. `root` is where its module begins; without a go.mod, the folder itself."""
+    """A package in a folder. `root` is the root of its module; without a go.mod, the folder itself."""
 
     root: Path
     package: str
-    """The package's folder as Go writes it: `.`, or `./networktraffic`."""
+    """The package's folder in Go's notation: `.`, or `./networktraffic`."""
     has_go_mod: bool
 
     @classmethod
     def of(cls, folder: Path) -> Sources:
-        """As Go finds them: the module is the nearest folder above that has a go.mod.
+        """Find the sources as Go does: the module is the nearest folder above that has a go.mod.
 
         Raises:
             CandidateError: there are no Go files in the folder.
@@ -51,10 +51,10 @@ class Sources:
         return self.root / self.package
 
     def digest(self) -> str:
-        """Changes with every file that the build may read: of the module, and of those that it replaces by folders.
+        """A hash of every file that the build may read: of the module, and of the folders that replace modules.
 
         Raises:
-            CandidateError: one of them cannot be read.
+            CandidateError: a file cannot be read.
         """
         state = hashlib.sha256()
         try:
@@ -71,7 +71,7 @@ class Sources:
         return state.hexdigest()
 
     def go_files(self) -> list[Path]:
-        """The Go files of the module, but for tests."""
+        """The Go files of the module, except for tests."""
         return sorted(file for file in _files(self.root) if file.suffix == ".go" and not file.name.endswith("_test.go"))
 
     def _replacements(self) -> list[Path]:
@@ -82,9 +82,9 @@ class Sources:
 
 
 def _files(root: Path) -> set[Path]:
-    """All files of the folders that hold Go files; where one embeds files, also all below it.
+    """All files of the folders with Go files; if a Go file embeds files, also all files below its folder.
 
-    Evidence, documents and whatever else lies in a repository decide nothing: nothing is built anew because of them.
+    Other files of a repository, such as evidence and documents, cause no new build.
     """
     found = {file for name in ("go.mod", "go.sum") if (file := root / name).is_file()}
     for folder, files in _walk(root):
@@ -97,7 +97,7 @@ def _files(root: Path) -> set[Path]:
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[Path]]]:
-    """The folders of a module with their files; not those of modules that lie inside it."""
+    """The folders of a module with their files; without modules nested in it."""
     for name, folders, files in os.walk(root):
         folder = Path(name)
         folders[:] = [one for one in folders if one not in _NOT_SOURCES and not (folder / one / "go.mod").exists()]

@@ -1,1 +1,1 @@
-"""Processes of this machine: the sandbox in which they run, what they use, what is left of them."""
+"""Processes of this machine: the sandbox in which they run, their resource usage, their leftovers."""

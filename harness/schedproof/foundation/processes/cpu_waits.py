@@ -1,7 +1,7 @@
-"""For how long threads were kept from running: each could have run, and the processors were given to others.
+"""How long threads were kept from running: they were runnable, but the processors were given to others.
 
 That is the second field of /proc/PID/task/TID/schedstat, in nanoseconds since the thread began
-(Documentation/scheduler/sched-stats.rst). Time that a container's quota holds back is not in it.
+(Documentation/scheduler/sched-stats.rst). It does not include time in which a container's quota is exhausted.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from pathlib import Path
 _PROC = Path("/proc")
 _NANOSECOND = 1e-9
 _LONGEST = 3
-"""A wait is made longer until it takes so many times what it is to take."""
+"""A wait is extended to at most so many times its length."""
 
 Waits = Mapping[tuple[int, int], float]
 """Seconds, by the pid and tid of each thread."""
 
 
 def thread_wait(folder: Path) -> float | None:
-    """Seconds that the thread of a folder of /proc has waited; None: it has ended, or this kernel does not tell."""
+    """Seconds that the thread of a folder of /proc has waited; None: it has ended, or the kernel does not say."""
     try:
         return int((folder / "schedstat").read_text().split()[1]) * _NANOSECOND
     except (OSError, IndexError):
@@ -28,7 +28,7 @@ def thread_wait(folder: Path) -> float | None:
 
 
 def waits_of(pids: Iterable[int], proc: Path = _PROC) -> dict[tuple[int, int], float]:
-    """Of all threads of these processes; what has ended, or is not told by this kernel, is left out."""
+    """The waits of all threads of these processes, without threads that have ended, or that the kernel omits."""
     found = {}
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -39,16 +39,16 @@ def waits_of(pids: Iterable[int], proc: Path = _PROC) -> dict[tuple[int, int], f
 
 
 def most_kept(seconds: float) -> float:
-    """By how many seconds a wait of `seconds` is made longer at most.
+    """By how many seconds a wait of `seconds` is extended at most.
 
-    A wait in vain that was made longer by so much shows that the machine was busy, and nothing else.
+    A wait in vain that was extended by as much shows only that the machine was busy.
     """
     return (_LONGEST - 1) * seconds
 
 
 def kept(before: Waits, after: Waits) -> float:
-    """For how many seconds the thread was kept from running that was kept longest between two looks.
+    """Seconds that the longest-waiting thread was kept from running between two samples.
 
-    Threads of a process wait side by side, so that their times do not add up.
+    Threads of a process wait at the same time, so their times do not add up.
     """
     return max((waited - before.get(thread, 0.0) for thread, waited in after.items()), default=0.0)

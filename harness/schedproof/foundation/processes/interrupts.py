@@ -1,4 +1,4 @@
-"""Signals that end a run as Ctrl-C does, at a moment at which that does no harm."""
+"""Signals that end a run as Ctrl-C does, at a time at which that does no harm."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 _IMPORTS = "<frozen importlib._bootstrap>"
 _SOON = 0.01
-"""Seconds until a signal that came at a bad moment is tried again."""
+"""Seconds until a signal that came at a bad time is tried again."""
 _interrupted = False
 
 
@@ -24,7 +24,7 @@ def interrupt_by(*numbers: signal.Signals) -> None:
 
 
 def _tell(tell: Callable[[Any], object], unraisable: Any) -> None:
-    """Tell of an exception that no code can catch, but for what an interrupt has left half made."""
+    """Report an exception that no code can catch, unless an interrupt has caused it."""
     if not _interrupted:
         tell(unraisable)
 
@@ -40,10 +40,10 @@ def interrupt(_number: int, frame: FrameType | None) -> None:
 
 
 def is_importing(frame: FrameType | None) -> bool:
-    """Whether what a signal interrupts is the import machinery itself, and not a module that is being imported.
+    """Whether a signal interrupts the import machinery itself, and not a module that is being imported.
 
-    Its functions take the lock of all imports before the `try` that gives it back (`_get_module_lock`, and the callback
+    Its functions take the lock of all imports before the `try` that releases it (`_get_module_lock`, and the callback
     of a weak reference in it, where the exception would be swallowed as well). An exception between the two leaves it
-    taken: every later import of another thread waits for ever. Seen with CPython 3.11.7.
+    locked: every later import of another thread blocks forever. Seen with CPython 3.11.7.
     """
     return frame is not None and frame.f_code.co_filename == _IMPORTS

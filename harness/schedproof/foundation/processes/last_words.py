@@ -1,4 +1,4 @@
-"""What a program has said when it ended against its will: the line that says why, and for Go also where."""
+"""Finds the cause in the output of a program that ended unexpectedly: the line that states it, and for Go the place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COMMAND_FAILED = re.compile(r'^E\d{4} .*\] "command failed" err="(?P<cause>(?:[
 
 _CRASH = re.compile(r"^(?:panic|fatal error): .*$", re.MULTILINE)
 _REPANICKED = re.compile(r" \[recovered[^]]*]$")
-"""What Go adds where a handler on the way out has panicked again: as those of k8s.io/apimachinery do."""
+"""Text that Go adds if a deferred handler has panicked again, as those of k8s.io/apimachinery do."""
 _GOROUTINE = re.compile(r"^goroutine \d+ .*\[running.*:$", re.MULTILINE)
 # A function, and on the next line its file: `example.com/x/traffic.score(...)`, `\t/x/traffic/scoring.go:12 +0x1d`.
 _FRAME = re.compile(r"^(?P<function>\S+)\([^()]*\)$\n^\t(?P<file>\S+\.go):(?P<line>\d+)", re.MULTILINE)
@@ -22,19 +22,19 @@ _NOT_THEIRS = re.compile(
     r"|errors|fmt|hash|internal|io|iter|log|maps|math|net|os|path|reflect|regexp|runtime|slices|sort|strconv|strings"
     r"|sync|syscall|text|time|unicode|unique|unsafe|vendor|weak)[./]"
 )
-"""Frames of Go's own library, of Kubernetes and of ours."""
+"""Frames of Go's own library, of Kubernetes and of the harness."""
 
 
 def last_words(log: str) -> str:
-    """The line of a log's end that says why its process ended; its last line, where none does."""
+    """The line of a log's end that states why its process ended; its last line if none does."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     telling = [line for line in lines if _LAST_WORDS.match(line)]
     return _REPANICKED.sub("", (telling or lines or ["(it said nothing)"])[-1])
 
 
 def cause_of_end(said: str) -> str:
-    """The line of all that a program has said that tells why it ended, for Go with the first frame of its own sources;
-    empty where none does.
+    """The line of a program's whole output that states why it ended, for Go with the first frame of its own sources;
+    empty if none does.
     """
     if _CRASH.search(said):
         return crash_text(said, 2)
@@ -46,10 +46,10 @@ def cause_of_end(said: str) -> str:
 
 
 def crash_text(said: str, code: int) -> str:
-    """Why it ended, and where in the candidate's sources.
+    """Why a program ended, and where in the candidate's sources.
 
     Args:
-        said: what it has printed.
+        said: its output.
         code: its exit code; negative: the signal that ended it.
     """
     crashes = list(_CRASH.finditer(said))

@@ -1,4 +1,6 @@
-"""What a power cut can leave: scratch directories. All else of ours lives in namespaces, which the kernel reclaims."""
+"""Removes what a power failure can leave: scratch directories. Everything else is in namespaces, which the kernel
+removes.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,10 @@ from pathlib import Path
 
 
 def remove_leftovers() -> list[Path]:
-    """Remove the scratch directories of sandboxes that are gone, and return them.
+    """Remove the scratch directories of sandboxes that have ended, and return them.
 
-    A living sandbox holds a lock on the file `.owner` in its directory. Directories of other users, and
-    directories without that file, are not ours to touch.
+    A running sandbox holds a lock on the file `.owner` in its directory. Directories of other users, and directories
+    without that file, are left alone.
     """
     removed = []
     for directory in sorted(Path(tempfile.gettempdir()).glob("schedproof-*")):

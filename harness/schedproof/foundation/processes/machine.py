@@ -1,4 +1,4 @@
-"""What this machine has to run things on."""
+"""The memory and processors of this machine."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def available_memory() -> int | None:
-    """Bytes, as the kernel estimates it, page cache that can be dropped included; None where it does not say."""
+    """Bytes that are available, as the kernel estimates, droppable page cache included; None if it does not say."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:
@@ -17,18 +17,18 @@ def available_memory() -> int | None:
 
 
 def cores() -> int:
-    """How many processors this process may run on."""
+    """The number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 class Idleness:
-    """How much of the machine's processors nothing used, since this was made."""
+    """The idle share of the machine's processors since this was made."""
 
     def __init__(self) -> None:
         self._begin = _ticks()
 
     def share(self) -> float | None:
-        """From 0 to 1; None where the kernel does not say, or no time has passed."""
+        """From 0 to 1; None if the kernel does not say, or no time has passed."""
         begin, end = self._begin, _ticks()
         if begin is None or end is None or end[1] == begin[1]:
             return None
@@ -36,7 +36,7 @@ class Idleness:
 
 
 def _ticks() -> tuple[int, int] | None:
-    """Idle ones, and all, of all processors since the machine started (proc(5), /proc/stat)."""
+    """Idle time and total time of all processors since the machine started (proc(5), /proc/stat)."""
     try:
         first = Path("/proc/stat").read_text().splitlines()[0].split()
     except (OSError, IndexError):

@@ -1,8 +1,8 @@
-"""A place to run processes that cannot outlive us.
+"""A sandbox for processes that cannot outlive the harness.
 
-All children of the harness live in one PID namespace per cluster. Its process 1 is
-`sandbox_init.py`; it ends, and the kernel with it ends everything inside, when the control socket
-to this process closes: on `close()`, on a crash, and on SIGKILL alike.
+All children of the harness live in one PID namespace per cluster. Its process 1 is `sandbox_init.py`; it ends, and the
+kernel with it ends everything inside, when the control socket to the harness closes: on `close()`, on a crash, and on
+SIGKILL alike.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from schedproof.foundation.visible import visible
 from schedproof.foundation.waiting import NotYet, wait_for
 
 _INIT = Path(__file__).with_name("sandbox_init.py")
-_KILLED = "check whether its process 1 was killed from outside, as where memory ran out: `dmesg` tells"
+_KILLED = "check whether its process 1 was killed from outside, for example because memory ran out: see `dmesg`"
 _PACKET = 1 << 20
 _DUMP = 1 << 20
 """Bytes: a panic is followed by all goroutines."""
@@ -84,7 +84,7 @@ class Process:
         self._outside_pid = 0
 
     def outside_pid(self) -> int:
-        """Its pid as we see it ourselves, looked for once; 0: it is gone."""
+        """Its pid outside the sandbox, looked up once; 0: it is gone."""
         if self.exit_code is not None:
             return 0
         self._outside_pid = self._outside_pid or self._find_outside()
@@ -103,11 +103,11 @@ class Process:
         return last_lines(self.command.log, lines)
 
     def cause(self) -> str:
-        """Why it ended, as its log tells it; empty where it does not."""
+        """Why it ended, according to its log; empty if the log does not say."""
         return cause_of_end(last_lines(self.command.log, 10_000, since=self._log_begins, most=_DUMP))
 
     def exit_error(self) -> CandidateError | None:
-        """`waiting.Watched`: why there is no point in waiting for it any more."""
+        """`waiting.Watched`: why waiting for it is pointless."""
         if self.exit_code is None:
             return None
         how = f"signal {-self.exit_code}" if self.exit_code < 0 else f"exit code {self.exit_code}"
@@ -136,11 +136,11 @@ class Process:
             self.wait(SANDBOX_REPLY.seconds)
 
     def freeze(self) -> None:
-        """Halt it and all that it has forked, as they are, until `thaw`."""
+        """Stop it and all its descendants, until `thaw`."""
         self._each(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let it go on after `freeze`."""
+        """Continue it after `freeze`."""
         self._each(signal.SIGCONT)
 
     def _each(self, number: int) -> None:
@@ -196,7 +196,7 @@ class Sandbox:
 
     @property
     def outer_pid(self) -> int:
-        """Our own child, whose child is process 1."""
+        """The child of the harness, whose child is process 1."""
         return self._outer.pid
 
     def _hello(self) -> Path:
@@ -207,12 +207,12 @@ class Sandbox:
             packet = b""
         self._control.settimeout(None)
         message: dict[str, Any] = (
-            json.loads(packet) if packet else {"failed": "it ended without a word", "step": "start"}
+            json.loads(packet) if packet else {"failed": "it ended with no output", "step": "start"}
         )
         if "hello" in message:
             return Path(message["hello"]["scratch"])
         raise HostError(
-            f"this machine does not let us create a {message['step']}: {message['failed']}",
+            f"this machine does not allow creating a {message['step']}: {message['failed']}",
             remedy=namespace_remedy(),
         )
 
@@ -250,16 +250,16 @@ class Sandbox:
             try:
                 socket.send_fds(self._control, [packet], list(descriptors))
             except OSError as error:
-                raise HostError(f"the sandbox does not take a request: {error}", remedy=_KILLED) from error
+                raise HostError(f"the sandbox does not accept a request: {error}", remedy=_KILLED) from error
 
         def reply() -> dict[str, Any]:
             if identity in self._replies:
                 return self._replies.pop(identity)
             if self._closed:
-                raise HostError("the sandbox is gone", remedy=_KILLED)
+                raise HostError("the sandbox has ended", remedy=_KILLED)
             raise NotYet
 
-        return wait_for(reply, SANDBOX_REPLY, what="process 1 of the sandbox to answer", wake=self.changed)
+        return wait_for(reply, SANDBOX_REPLY, what="process 1 of the sandbox to respond", wake=self.changed)
 
     def spawn(self, command: Command) -> Process:
         """Start a command.
@@ -292,11 +292,11 @@ class Sandbox:
         return process
 
     def hide(self, folder: Path) -> None:
-        """From all contained commands that start from here on; they see of it what is `kept` for them."""
+        """Hide a folder from all contained commands that start from here on; they see what is `kept` for them."""
         self._hidden.add(folder)
 
     def _hidden_from(self, command: Command) -> list[str]:
-        """The folders that a contained command sees nothing of: none of them twice, none that it is started in."""
+        """The folders that a contained command cannot see, each once, except the folder in which it is started."""
         if not command.contained:
             return []
         own, cwd = self.scratch.resolve(), command.cwd.resolve()
@@ -317,7 +317,7 @@ class Sandbox:
 
 
 def namespace_remedy() -> str:
-    """What to do where namespaces are refused: names the setting that forbids them."""
+    """The fix if namespaces are refused: names the setting that forbids them."""
     if os.geteuid() == 0:
         return (
             "root lacks CAP_SYS_ADMIN here: start the container with --privileged, "
@@ -336,14 +336,14 @@ def namespace_remedy() -> str:
 
 
 def _scratch_directories(parent: Path) -> list[Path]:
-    """Those of all sandboxes, of this run and of others."""
+    """The scratch directories of all sandboxes, of this run and of others."""
     # Of those of other users access() says no, where a look at them would raise.
     return [folder for folder in parent.glob("schedproof-*") if os.access(folder / ".owner", os.F_OK)]
 
 
 def last_lines(log: Path, lines: int, *, since: int = 0, most: int = 16_384) -> str:
-    """The last lines of a log, for people: without secrets, without characters that a terminal would obey, and without
-    the flags that Kubernetes' own programs list at their start.
+    """The last lines of a log, for people: without secrets, terminal control characters, and the flags that Kubernetes'
+    own programs list at their start.
 
     Args:
         log: the file.

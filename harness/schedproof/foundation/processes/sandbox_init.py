@@ -65,7 +65,7 @@ def _check(result: int) -> None:
 
 
 def end_with_parent(number: signal.Signals) -> None:
-    """However the parent of this process ends, this process gets that signal then."""
+    """Have the kernel send this process the signal when its parent ends, however it ends."""
     _libc.prctl(PR_SET_PDEATHSIG, number)
 
 
@@ -83,7 +83,7 @@ def _write(path: str, text: str) -> None:
 
 
 def enter_namespaces(*, as_root: bool) -> Iterator[str]:
-    """Go where PID, mount and network namespaces of our own are to be had; yields the name of each step before it."""
+    """Enter new PID, mount and network namespaces; yields the name of each step before it."""
     uid, gid = os.getuid(), os.getgid()
     if not as_root:
         yield "user namespace"
@@ -97,16 +97,16 @@ def enter_namespaces(*, as_root: bool) -> Iterator[str]:
 
 
 def mount_proc() -> None:
-    """Programs that look themselves up in /proc expect their own PID namespace there.
+    """Mount /proc for programs that look up themselves: they expect their own PID namespace there.
 
-    Where the host's /proc has masks over it (inside a container) the kernel refuses: then the one above stays, in which
+    If the host's /proc has masks over it (inside a container) the kernel refuses: then the outer /proc stays, in which
     /proc/self still resolves.
     """
     _libc.mount(b"proc", b"/proc", b"proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, None)
 
 
 def conceal(hidden: list[str], kept: list[str]) -> None:
-    """Put an empty folder over each that is `hidden`, in which only the paths that are `kept` are as they were.
+    """Mount an empty folder over each `hidden` folder, in which only the `kept` paths are visible.
 
     In the mount namespace of the calling process, which must be its own.
     """
@@ -125,10 +125,10 @@ def conceal(hidden: list[str], kept: list[str]) -> None:
 
 
 def show(folder: str, path: str) -> None:
-    """Have `folder` at `path` too, of which nothing need be there; no other mount namespace sees anything of it.
+    """Make `folder` visible at `path` too, which need not exist; other mount namespaces see nothing of it.
 
-    In the mount namespace of the calling process, which must be its own. Where a folder above `path` would have to be
-    changed, an empty one is put over it in which everything that it holds is mounted again.
+    In the mount namespace of the calling process, which must be its own. If a folder above `path` would have to be
+    changed, an empty folder is mounted over it in which its contents are mounted again.
     """
     path = os.path.realpath(path)
     above = path
@@ -150,7 +150,7 @@ def show(folder: str, path: str) -> None:
 
 
 def _mount_again(descriptor: int, path: str) -> None:
-    """Have at `path`, where nothing is, what was opened (O_PATH); closes the descriptor."""
+    """Mount at `path`, which does not exist, what was opened (O_PATH); closes the descriptor."""
     mode = os.fstat(descriptor).st_mode
     if stat.S_ISLNK(mode):
         os.symlink(os.readlink("", dir_fd=descriptor), path)
@@ -164,7 +164,7 @@ def _mount_again(descriptor: int, path: str) -> None:
 
 
 def drop_capabilities() -> None:
-    """Keep `CONTAINER_CAPABILITIES` alone, for good: also across the exec of a program by root."""
+    """Keep only `CONTAINER_CAPABILITIES`, permanently: also after the exec of a program by root."""
     number = 0
     while (there := _libc.prctl(PR_CAPBSET_READ, number, 0, 0, 0)) >= 0:
         if there and not CONTAINER_CAPABILITIES >> number & 1:
@@ -234,10 +234,10 @@ def reaped() -> Iterator[tuple[int, int]]:
 
 
 class GrowingLog:
-    """A log that is written by others. What is neither of its first nor of its last bytes is given back to the disk.
+    """A log that other processes write. All except its first and last bytes is freed on the disk.
 
-    The file becomes sparse: its size and the offsets in it stay, so that those that read it as it grows, and those that
-    append to it, need not care. Where the file system knows no holes, nothing is given back.
+    The file becomes sparse: its size and offsets stay, so that readers and writers are not affected. If the file system
+    has no holes, nothing is freed.
     """
 
     def __init__(self, path: str) -> None:
@@ -258,7 +258,7 @@ class GrowingLog:
 
 
 class Init:
-    """It reaps, it starts processes, and it is the last process to end."""
+    """Process 1: it reaps children, starts processes, and is the last process to end."""
 
     def __init__(self, control: socket.socket, parent_directory: str) -> None:
         self.control = control
@@ -269,9 +269,9 @@ class Init:
         fcntl.flock(self.lock, fcntl.LOCK_EX)
         self.namespace = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self.holders: dict[int, int] = {}
-        """The pid of a contained command's process 1, to the pipe that tells how the command ended."""
+        """The pid of a contained command's process 1, to the pipe that reports how the command ended."""
         self.logs: dict[int, GrowingLog] = {}
-        """Those of the commands that run, by pid."""
+        """The running commands, by pid."""
 
     def send(self, message: dict[str, Any]) -> None:
         self.control.sendall(json.dumps(message).encode())

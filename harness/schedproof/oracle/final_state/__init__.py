@@ -1,1 +1,1 @@
-"""Whether a whole placement is right once all is done, in the order that explains it."""
+"""Judges a whole placement at the end of a round, without the order of decisions."""

@@ -1,9 +1,9 @@
-"""Rules about which pods may be together, judged by the final state: required affinity, anti-affinity, and spread.
+"""Rules about pods in relation to each other, judged by the final state: required affinity, anti-affinity, and spread.
 
-`check` judges these by which pods were where at the moment of the decision, which is not known of a round. In a round
-pods only come, and nodes stay. Then some of what must have held at each decision still holds in the end, and that is
-judged here; every other use of these rules is named as not judged. Sources: the plugins InterPodAffinity and
-PodTopologySpread (pkg/scheduler/framework/plugins), https://kubernetes.io/docs/concepts/scheduling-eviction/.
+`check` judges these by the pods at the time of the decision, which is not known for a round. In a round pods only come,
+and nodes stay. Then some of what must have been true at each decision is still true in the end, and that is judged
+here; every other use of these rules is named as not judged. Sources: the plugins InterPodAffinity and PodTopologySpread
+(pkg/scheduler/framework/plugins), https://kubernetes.io/docs/concepts/scheduling-eviction/.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _SPREAD_FIELDS = {
 
 @dataclasses.dataclass
 class _Domain:
-    """The pods of each kind in one place, and their names; `judged` are those that the candidate placed.
+    """The pods of each kind in one domain, and their names; `judged` are those that the candidate placed.
 
-    A node without the topology's label is a place by itself, and is not `labelled`.
+    A node without the topology's label is a domain by itself, and is not `labelled`.
     """
 
     labelled: bool
@@ -43,7 +43,7 @@ class Neighbourhood:
 
     Args:
         nodes: by name.
-        initial: pods that others have placed: what is wrong among them alone is not told.
+        initial: pods that others have placed: errors among them alone are not reported.
         pods: those that the candidate has placed.
         namespaces: their labels, by name.
         kinds: of these pods.
@@ -77,7 +77,9 @@ class Neighbourhood:
                 self._judge_spread(kind, pod, constraint)
 
     def _judge_apart(self, kind: Kind, pod: Manifest, term: Manifest) -> None:
-        """No pod that the term means is where one of this kind is: whichever came later should have gone elsewhere."""
+        """No pod that the term matches is in a domain with a pod of this kind: the later one should have gone
+        elsewhere.
+        """
         if unknown := term.keys() - _TERM_FIELDS:
             self.not_judged.append(f"required anti-affinity with {', '.join(sorted(unknown))}")
             return
@@ -93,10 +95,10 @@ class Neighbourhood:
                 )
 
     def _judge_together(self, kind: Kind, pod: Manifest, term: Manifest) -> None:
-        """Where one of this kind is, there is another pod that the term means, for it must have been there before.
+        """In a domain with a pod of this kind is another pod that the term matches, which must have been there before.
 
-        The first of a group that means itself may go anywhere, so that one pod may be alone; but not where pods that
-        the term means were there from the beginning.
+        The first of a group that matches itself may go anywhere, so that a single pod may be alone; but not if pods
+        that the term matches were there from the beginning.
         """
         if unknown := term.keys() - _TERM_FIELDS:
             self.not_judged.append(f"required affinity with {', '.join(sorted(unknown))}")
@@ -112,12 +114,12 @@ class Neighbourhood:
         founded = any(domain.count[other] > domain.judged[other] for domain in places.values() for other in meant)
         for place, domain in lonely[0 if founded or kind not in meant else 1 :]:
             one = domain.names[kind][-1]
-            self.wrong.append(f"{one} is in {place}, where no pod is that its required affinity asks for")
+            self.wrong.append(f"{one} is in {place}, which has no pod that its required affinity matches")
 
     def _judge_spread(self, kind: Kind, pod: Manifest, constraint: Manifest) -> None:
-        """The skew is never above its maximum: the fewest only grow, and each pod that came was within it then.
+        """The skew is never above its maximum: the minimum only grows, and each pod that came was within it then.
 
-        That holds where all pods that are counted are of one kind.
+        That is true if all pods that are counted are of one kind.
         """
         key = constraint["topologyKey"]
         name = f"topology spread over {key}"
@@ -141,17 +143,17 @@ class Neighbourhood:
                 if judged:
                     latest[places[node]] = full_name(other)
             elif its_kind == kind and judged and key not in labels(self._nodes[node]):
-                self.wrong.append(f"{full_name(other)} is on {node}, which has no {key} to spread over")
+                self.wrong.append(f"{full_name(other)} is on {node}, which lacks the topology label {key}")
         fewest = 0 if len(counts) < (constraint.get("minDomains") or 1) else min(counts.values(), default=0)
         for place, one in latest.items():
             if counts[place] - fewest > constraint["maxSkew"]:
                 self.wrong.append(
-                    f"{counts[place]} pods such as {one} are in {key}={place}, and {fewest} in another place: "
-                    f"the skew may be {constraint['maxSkew']} at most"
+                    f"{counts[place]} pods such as {one} are in {key}={place}, and {fewest} in another domain: the "
+                    f"skew may be {constraint['maxSkew']} at most"
                 )
 
     def _eligible(self, pod: Manifest, constraint: Manifest) -> list[str]:
-        """The nodes that count for a constraint: by default taints do not matter, and what the pod selects does."""
+        """The nodes that count for a constraint: by default taints do not matter, and the pod's node selection does."""
         keys = [one.get("topologyKey") for one in spec(pod).get("topologySpreadConstraints") or ()]
         return [
             name
@@ -162,7 +164,7 @@ class Neighbourhood:
         ]
 
     def _by(self, key: str) -> dict[str, _Domain]:
-        """The pods in each place, `key=value`."""
+        """The pods in each domain, `key=value`."""
         if key not in self._domains:
             self._domains[key] = {}
             for pod, node, kind, judged in self._placed:
