@@ -144,29 +144,44 @@ def verdicts_of(report: Path) -> dict[str, dict[str, dict[str, Any]]]:
     return {one["name"]: {clause["id"]: clause for clause in one["clauses"]} for one in document["candidates"]}
 
 
-def table(rows: list[dict[str, Any]], outcomes: dict[str, dict[str, str]]) -> str:
-    """Markdown: a line for each defect."""
+def table(rows: list[dict[str, Any]], outcomes: dict[str, dict[str, str]], earlier: str = "") -> str:
+    """Markdown: a line for each row. Outcomes of candidates that were not tried are from `earlier`, such a table."""
+    cells = [line.strip("|").split("|") for line in earlier.splitlines()]
+    kept = {line[2].strip(): line[3].strip() for line in cells if len(line) == 4}
     lines = ["| system | defect | candidate | clauses that catch it |", "|---|---|---|---|"]
     for row in rows:
-        verdicts = outcomes.get(name_of(row), {})
-        clauses = ", ".join(f"{clause}: {verdicts.get(clause, 'not tried')}" for clause in clauses_of(row))
-        said = row["defect"] if "defect" in row else row["unusual"]
-        lines.append(f"| {row.get('system', '')} | {said} | {row['candidate']} | {clauses} |")
+        verdicts = outcomes.get(name_of(row))
+        caught = ", ".join(f"{clause}: {(verdicts or {}).get(clause, 'not tried')}" for clause in clauses_of(row))
+        if verdicts is None:
+            caught = kept.get(row["candidate"], caught)
+        description = row["defect"] if "defect" in row else row["unusual"]
+        lines.append(f"| {row.get('system', '')} | {description} | {row['candidate']} | {caught} |")
     return "\n".join(lines) + "\n"
 
 
-def failures(rows: list[dict[str, Any]], judged: dict[str, dict[str, dict[str, Any]]]) -> dict[str, dict[str, str]]:
-    """For each clause that caught one: a candidate, if possible with that defect alone, and what was found."""
+def failures(
+    rows: list[dict[str, Any]], judged: dict[str, dict[str, dict[str, Any]]], earlier: dict[str, dict[str, str]]
+) -> dict[str, dict[str, str]]:
+    """For each clause that caught one: a candidate, if possible with that defect alone, and its finding.
+
+    `earlier`: of another run; its candidates that were not tried in this one are kept.
+    """
     caught = [
         (row["candidate"].endswith("as-published"), number, clause, row["candidate"], verdict["summary"])
         for row in rows
         for number, clause in enumerate(clauses_of(row))
         if (verdict := judged.get(name_of(row), {}).get(clause)) and verdict["outcome"] == "failed"
     ]
+    tried = {row["candidate"] for row in rows}
+    left = {row["candidate"] for row in ROWS} - tried
     return {
         clause: {"candidate": candidate, "finding": textwrap.shorten(said.split("\n")[0], 400, placeholder=" ...")}
-        for _, _, clause, candidate, said in sorted(caught, key=lambda one: one[:2], reverse=True)
-    }
+        for _, _, clause, candidate, said in sorted(caught, key=lambda case: case[:2], reverse=True)
+    } | {clause: entry for clause, entry in earlier.items() if clause in CATALOGUE and entry["candidate"] in left}
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
 
 
 def main() -> int:
@@ -179,8 +194,8 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help="keep the histories of the others")
     parser.add_argument("--jobs", type=int, default=4, metavar="N", help="clusters at once (default: 4)")
     parser.add_argument("--report", type=Path, help="where the evidence goes (default: nowhere)")
-    parser.add_argument("--table", type=Path, help="write the table to this file")
-    parser.add_argument("--failures", type=Path, help="write to this file what a failure of each clause looks like")
+    parser.add_argument("--table", type=Path, help="update the table in this file: the rows of these candidates")
+    parser.add_argument("--failures", type=Path, help="update in this file what a failure of each clause looks like")
     arguments = parser.parse_args()
     end_with_parent(signal.SIGTERM)
     defects = [] if arguments.unusual else quick(ROWS) if arguments.quick else ROWS
@@ -194,12 +209,13 @@ def main() -> int:
         if arguments.record:
             record(rows, report)
     outcomes = {name: {i: clause["outcome"] for i, clause in clauses.items()} for name, clauses in judged.items()}
-    text = table(rows, outcomes)
-    sys.stdout.write(text)
+    sys.stdout.write(table(rows, outcomes))
     if arguments.table:
+        text = table(ROWS, outcomes, _text(arguments.table))
         arguments.table.write_text(f"# Planted defects, and the clauses that catch them\n\n{text}")
     if arguments.failures:
-        arguments.failures.write_text(_FAILURES + yaml.safe_dump(failures(rows, judged), width=110))
+        found = failures(rows, judged, yaml.safe_load(_text(arguments.failures)) or {})
+        arguments.failures.write_text(_FAILURES + yaml.safe_dump(found, width=110))
     waits = {
         (name, i): clause["depends_on"]
         for name, clauses in judged.items()

@@ -59,12 +59,12 @@ def earlier() -> list[dict[str, Any]]:
     return [json.loads(line) for line in RUNS.read_text().splitlines() if line.endswith("}")]
 
 
-def turn(runs: list[dict[str, Any]], names: list[str], *, idle: bool) -> tuple[str, int, bool]:
+def turn(runs: list[dict[str, Any]], names: list[str], first_seed: int, *, idle: bool) -> tuple[str, int, bool]:
     """What is next: the candidate that was tried least, its seed, and whether the machine is busy meanwhile."""
     count = collections.Counter(run["candidate"] for run in runs)
-    name = min(names, key=lambda one: (count[one], names.index(one)))
+    name = min(names, key=lambda name: (count[name], names.index(name)))
     # By turns for each candidate, and not all of them busy in one round.
-    return name, count[name] + 1, not idle and (count[name] + names.index(name)) % 2 == 1
+    return name, first_seed + count[name], not idle and (count[name] + names.index(name)) % 2 == 1
 
 
 def verdicts(report: Path) -> dict[str, dict[str, Any]]:
@@ -139,6 +139,10 @@ def main() -> int:
     parser.add_argument("only", nargs="*", metavar="CANDIDATE", help="of these (default: all)")
     parser.add_argument("--minutes", type=float, default=60, metavar="N", help="for how long (default: 60)")
     parser.add_argument("--idle", action="store_true", help="no busy loops: more seeds in the same time")
+    parser.add_argument(
+        "--first-seed", type=int, default=1, metavar="N",
+        help="of each candidate's first run (default: 1): on another machine, go on after the seeds in docs/trust.md",
+    )  # fmt: skip
     parser.add_argument("--afresh", action="store_true", help="forget the runs that there are")
     parser.add_argument("--write", action="store_true", help="put the table of all runs into docs/trust.md")
     arguments = parser.parse_args()
@@ -151,7 +155,7 @@ def main() -> int:
     SOAK.mkdir(parents=True, exist_ok=True)
     runs, end = earlier(), time.monotonic() + 60 * arguments.minutes
     while time.monotonic() < end:
-        name, seed, busy = turn(runs, list(chosen), idle=arguments.idle)
+        name, seed, busy = turn(runs, list(chosen), arguments.first_seed, idle=arguments.idle)
         report = SOAK / f"{name.replace('/', '-')}-{seed}"
         runs.append(run(name, chosen[name], seed, report, busy=busy))
         with RUNS.open("a") as log:

@@ -73,12 +73,19 @@ _KNOWN: tuple[tuple[re.Pattern[str], str, str], ...] = (
 
 def refuses_args(log: str) -> bool:
     """Whether the log says that a plugin cannot decode its args, and nothing that is known to be another cause."""
-    return next((pattern for pattern, _, _ in _KNOWN if pattern.search(log)), None) is _NOT_DECODED
+    known = _first_known(log)
+    return known is not None and known[0].re is _NOT_DECODED
 
 
 def explain_start(log: str, error: CandidateError) -> CandidateError:
     """Prefix the error with an explanation, if the log has a known message; else return the error unchanged."""
-    for pattern, meaning, fix in _KNOWN:
-        if found := pattern.search(log):
-            return CandidateError(f"{meaning.format(name=found['name'])}\n{error.message}", remedy=fix)
-    return error
+    known = _first_known(log)
+    if known is None:
+        return error
+    found, meaning, fix = known
+    return CandidateError(f"{meaning.format(name=found['name'])}\n{error.message}", remedy=fix)
+
+
+def _first_known(log: str) -> tuple[re.Match[str], str, str] | None:
+    """Return the match of the first pattern of `_KNOWN` that the log contains, its meaning and its fix."""
+    return next(((found, meaning, fix) for pattern, meaning, fix in _KNOWN if (found := pattern.search(log))), None)

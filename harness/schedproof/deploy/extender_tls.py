@@ -1,4 +1,4 @@
-"""How an extender is spoken to over HTTPS: by kube-scheduler, by the tap in its place, and by readiness probes."""
+"""TLS settings of an extender for kube-scheduler, for the tap in its place, and for readiness probes."""
 
 from __future__ import annotations
 

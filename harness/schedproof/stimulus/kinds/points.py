@@ -151,7 +151,9 @@ class PointStimulus:
         node in its list is the next best. There are two pods, because in either order of the informer the second is
         taken for the first; of four, two of a kind might come first, for which the rest of the list is right.
         Other pods stay pending; `first` is a PriorityClass that has these two decided in a row, before the others.
-        There are several turns, because results older than half a second (maxBatchAge) are not reused.
+        There are several turns, because results older than half a second (maxBatchAge) are not reused. The pods are not
+        varied: kube-scheduler's own plugins sign resources, tolerations and affinities, and pods that differ in them
+        are no batch.
         """
         left, right = (examples[number] for number in pair)
         nodes = self._nodes.names
@@ -161,7 +163,7 @@ class PointStimulus:
         for _ in range(_BATCHES):
             with self._candidate.down():
                 share = self._nodes.share("cpu", 0.6)
-                pods = [self._scored(examples[n], n, cpu=share, priorityClassName=first) for n in pair]
+                pods = [self._scored(examples[n], n, cpu=share, priorityClassName=first, plain=True) for n in pair]
             self._expect.bound(pods)
             self._pods.delete(pods)
 
