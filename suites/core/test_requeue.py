@@ -138,7 +138,7 @@ def test_deleted_while_pending(case: Case) -> None:
         for pod in terminating:
             case.pods.terminate(pod)
         case.delete(gone)
-        case.sight.await_freshness()
+        case.sight.age()
         case.nodes.change(node, labels={"schedproof.dev/late": "yes"})
         case.expect_bound(stay, case.deadlines.requeue)
         case.fence(**here)

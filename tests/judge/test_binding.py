@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from schedproof.history.acts import Emptied, Halted, Resumed
+from schedproof.history.acts import Aged, Emptied, Halted, Resumed
 from schedproof.history.observations import Configured
 
 from .histories import CONTROL_USER, HARNESS_USER, NODES, HistoryBuilder, told
@@ -437,8 +437,13 @@ def test_a_pod_that_was_created_anew_too_early_or_too_late_shows_nothing() -> No
 LATE = {"late": "yes"}
 
 
-def deleted(*attempts: str, after: float = 2.5, stays: bool = True, **kept: float) -> HistoryBuilder:
-    """Three pods that fit nowhere are deleted, two of them linger; so much later there is room, and some are tried."""
+def deleted(
+    *attempts: str, after: float = 2.5, stays: bool = True, aged: bool = False, **kept: float
+) -> HistoryBuilder:
+    """Three pods that fit nowhere are deleted, two of them linger; so much later there is room, and some are tried.
+
+    `aged`: the wait was long enough by its own measurement.
+    """
     h = HistoryBuilder(DELETED)
     for name in ("gone", "lingers-1", "lingers-2"):
         h.pod(name, role="deleted", nodeSelector=LATE)
@@ -449,7 +454,10 @@ def deleted(*attempts: str, after: float = 2.5, stays: bool = True, **kept: floa
     h.terminate("lingers-1")
     h.terminate("lingers-2")
     h.delete("gone")
+    rv = h.rv
     h.wait(after, **kept)
+    if aged:
+        h.add(Aged(case=DELETED, node="", rv=rv, seconds=2.0, kept=kept))
     h.node("node-1", labels=LATE)
     for name in attempts:
         h.attempt(name, "node-1", code=404 if name == "gone" else 409)
@@ -482,6 +490,13 @@ def test_time_for_which_it_was_kept_from_running_does_not_count_after_a_deletion
     told(deleted(*tried, after=4, candidate=0.5, etcd=0.5).verdict(), "failed", "deleted-pod-tried")
     told(deleted(*tried, after=7, candidate=4, etcd=2).verdict(), "invalid", "machine-too-busy", "candidate 4.0 s")
     assert deleted("lingers-1", after=7, candidate=6).verdict().outcome == "passed", "one is allowed"
+
+
+def test_after_a_wait_that_was_measured_to_be_long_enough_attempts_are_late() -> None:
+    tried = ("lingers-1", "lingers-2")
+    told(deleted(*tried, after=2.1, aged=True, candidate=0.1, etcd=0.3).verdict(), "failed", "deleted-pod-tried")
+    assert deleted(*tried, after=2.1, candidate=0.1, etcd=0.3).verdict().outcome == "passed"
+    told(deleted(*tried, after=7, aged=True, candidate=4, etcd=2).verdict(), "invalid", "machine-too-busy")
 
 
 def test_what_was_not_deleted_must_be_scheduled_all_the_same() -> None:

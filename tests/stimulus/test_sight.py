@@ -164,6 +164,13 @@ def test_a_node_is_old_enough_once_the_claimed_time_has_passed(world: World, pas
     assert passed == [aged.seconds]
 
 
+def test_all_that_the_watch_has_shown_is_old_enough_without_a_node(world: World, passed: list[float]) -> None:
+    world.sight.age()
+    (aged,) = world.of(Aged)
+    assert (aged.node, aged.rv) == ("", world.recorder.rv)
+    assert passed == [aged.seconds]
+
+
 @pytest.fixture
 def reading(make_world: Callable[..., World]) -> tuple[World, dict[str, float]]:
     """Whose candidate rejects nodes without readings, and the readings that there are."""

@@ -258,9 +258,10 @@ class Unseen(Record, kind="unseen"):
 
 
 class Aged(OfCase, kind="aged"):
-    """The harness's watch showed a revision of a node so long ago that the candidate's decisions must consider it."""
+    """The harness's watch showed a revision so long ago that the candidate's decisions must consider it."""
 
     node: str
+    """The node of which it is a revision; empty: all nodes and pods up to this revision."""
     rv: int
     seconds: Number
     """The candidate's claimed freshness."""

@@ -123,9 +123,12 @@ class Sight:
         until(time.monotonic() + network.staleness)
         self.settle()
 
-    def age(self, node: str) -> None:
-        """Wait for the claimed freshness, and record that the candidate must act on the node's current state now."""
-        rv = int(self._recorder.nodes[node]["metadata"]["resourceVersion"])
+    def age(self, node: str = "") -> None:
+        """Wait for the claimed freshness, and record that the candidate must act on the node's current state now.
+
+        Without `node`: on all that the watch has shown when the wait begins.
+        """
+        rv = int(self._recorder.nodes[node]["metadata"]["resourceVersion"]) if node else self._recorder.rv
         kept = self.await_freshness()
         self._recorder.add(
             Aged(case=self._context.clause, node=node, rv=rv, seconds=self._context.freshness, kept=kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-from schedproof.history.acts import Fence, Halted, Lift, Marked, Resumed
+from schedproof.history.acts import Aged, Fence, Halted, Lift, Marked, Resumed
 from schedproof.history.history import Attempt, History, TestPod
 from schedproof.history.observations import Admission, WatchEvent
 from schedproof.judge.clause import (
@@ -20,7 +20,7 @@ from schedproof.judge.clause import (
 from schedproof.judge.clauses.core.invariants import is_about_metadata, writes
 from schedproof.judge.clauses.core.placement import judge_placement
 from schedproof.judge.rulings.configuration import back_off
-from schedproof.judge.rulings.lateness import busy_between, is_overdue
+from schedproof.judge.rulings.lateness import busy_between, is_overdue, too_busy
 from schedproof.judge.verdict import Finding, failed, invalid, passed
 
 _TOO_OFTEN = 2
@@ -177,14 +177,12 @@ def judge_deleted(history: History, case: str) -> Finding:
     """
     freshness = history.claims.timing.freshness
     deleted = history.test_pods(case, "deleted")
-    after = [
-        (pod, attempt, at)
-        for pod in deleted
-        if (at := _deleted_at(history, pod)) is not None
-        for attempt in history.attempts_on(pod.name, pod.uid)
-    ]
-    late = [(pod, a) for pod, a, at in after if is_overdue(history, at, a.received, freshness)]
-    busy = [why for _, a, at in after if (why := busy_between(history, at, a.received, freshness))]
+    late, busy = list[tuple[TestPod, Attempt]](), list[str]()
+    for pod in deleted:
+        for attempt in history.attempts_on(pod.name, pod.uid):
+            came_late, why = _after_deletion(history, pod, attempt, freshness)
+            late += [(pod, attempt)] if came_late else []
+            busy += [why] if why else []
     if len(late) >= _TOO_OFTEN:
         pod, attempt = late[0]
         return failed(
@@ -194,7 +192,7 @@ def judge_deleted(history: History, case: str) -> Finding:
         )
     if len(late) + len(busy) >= _TOO_OFTEN:
         return invalid("machine-too-busy", busy[0])
-    if not any(_deleted_at(history, pod) for pod in deleted):
+    if not any(_deletion(history, pod) for pod in deleted):
         return _unless_placement_fails(history, case, "no pod was deleted")
     finding = judge_placement(history, case)
     if finding.outcome != "passed":
@@ -208,6 +206,22 @@ def judge_deleted(history: History, case: str) -> Finding:
     )
 
 
+def _after_deletion(history: History, pod: TestPod, attempt: Attempt, freshness: float) -> tuple[bool, str]:
+    """Whether an attempt came later than `freshness` after the pod's deletion was delivered, and why that is unknown.
+
+    The case's own wait shows it exactly; otherwise, the time for which processes were kept from running is an estimate.
+    """
+    deletion = _deletion(history, pod)
+    if deletion is None:
+        return False, ""
+    aged = next((aged for aged in history.of(Aged, pod.case) if aged.rv >= deletion.rv), None)
+    if aged is not None and attempt.received > aged.at:
+        why = too_busy(aged.kept, freshness)
+        return not why, why
+    late = is_overdue(history, deletion.at, attempt.received, freshness)
+    return late, busy_between(history, deletion.at, attempt.received, freshness)
+
+
 def _is_pending(history: History, pod: TestPod, rv: int) -> bool:
     manifest = history.world.at(rv).pods.get(pod.name)
     return (
@@ -215,14 +229,14 @@ def _is_pending(history: History, pod: TestPod, rv: int) -> bool:
     )
 
 
-def _deleted_at(history: History, pod: TestPod) -> float | None:
-    """When the watch showed the deletion of a pod (its deletionTimestamp, or that it is gone); None if neither happened
+def _deletion(history: History, pod: TestPod) -> WatchEvent | None:
+    """The event that showed the deletion of a pod (its deletionTimestamp, or that it is gone); None if there was none
     within its case.
     """
     _, end = history.span(pod.case)
     return next(
         (
-            event.at
+            event
             for event in history.of(WatchEvent)
             if event.resource == "pods"
             and event.object["metadata"]["uid"] == pod.uid
