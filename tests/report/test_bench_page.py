@@ -118,7 +118,7 @@ def test_tables_and_pictures_say_what_they_are() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["Which is faster?", "Does it keep its promises?", "Workload by workload", "How much load does it sustain?",
+    ["Which is faster?", "Does it keep its guarantees?", "Workload by workload", "How much load does it sustain?",
      "How does it grow with nodes?", "Where does the time go?", "What does it request?", "Where was this measured?",
      "How to measure again", WRONG, INVALID, "retries of 31 pods", "2,100 pods/s", "not known",
      "Warm-up: the first 100",

@@ -12,7 +12,7 @@ from .example import CONTROLLER, EXTENDER, INVALID, KINDS, PLUGIN, STOCK, WRONG,
 
 def test_the_worst_comes_first() -> None:
     drain = trials(read())[0]
-    assert [(one.kind, one.where, one.said) for one in findings(drain)] == [
+    assert [(one.kind, one.where, one.text) for one in findings(drain)] == [
         ("wrong", f"{CONTROLLER}, block 2", WRONG), ("invalid", f"{EXTENDER}, block 5", INVALID),
     ]  # fmt: skip
 
@@ -45,9 +45,9 @@ def test_lost_pods_and_clocks_that_differ_are_in_doubt() -> None:
     one["measurements"][2]["rounds"][0]["not_judged"] = ["topology spread constraints"]
     found = {each.kind: each for each in findings(trials(read(one))[0])}
     assert found["lost"].where == STOCK
-    assert "2 pods" in found["lost"].said
-    assert found["unjudged"].said == "topology spread constraints"
-    assert (found["own"].where, found["own"].said) == (f"{PLUGIN}, block 0", "no explanation")
+    assert "2 pods" in found["lost"].text
+    assert found["unjudged"].text == "topology spread constraints"
+    assert (found["own"].where, found["own"].text) == (f"{PLUGIN}, block 0", "no explanation")
 
 
 def test_candidates_come_in_one_order_whatever_the_rounds_order_was() -> None:

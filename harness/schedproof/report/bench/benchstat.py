@@ -1,7 +1,7 @@
-"""benchstat.txt: every valid round as a line in Go's benchmark format, for `benchstat -col /candidate`.
+"""Writes benchstat.txt: every valid round as a line in Go's benchmark format, for `benchstat -col /candidate`.
 
-The format: https://go.googlesource.com/proposal/+/master/design/14313-benchmark-format.md; what `golang.org/x/perf`
-makes of it (`Unit` lines, `ns` as seconds) is in its packages benchfmt and benchunit.
+The format: https://go.googlesource.com/proposal/+/master/design/14313-benchmark-format.md; how `golang.org/x/perf`
+reads it (`Unit` lines, `ns` as seconds) is in its packages benchfmt and benchunit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEAD = ("Unit pods/s better=higher",)
 
 
 def benchstat(document: BenchDocument) -> str:
-    """One iteration is one round; `ns/op` is what the round took."""
+    """Return the text of benchstat.txt. One iteration is one round; `ns/op` is the round's duration."""
     machine = platform.machine()
     facts = {
         "goos": platform.system().lower(),
@@ -39,16 +39,18 @@ def _lines(trial: BenchTrial) -> Iterator[str]:
     rate = f"/rate={trial.rate:g}" if trial.rate is not None else ""
     for measured in trial.measurements:
         name = f"Benchmark{mode}/workload={_word(trial.workload)}{rate}/candidate={_word(measured.candidate)}"
-        for one in valid(measured):
-            values = {"ns/op": one.seconds * 1e9}
+        for round_ in valid(measured):
+            values = {"ns/op": round_.seconds * 1e9}
             for metric, unit in _UNITS.items():
-                value = METRICS[metric].of(one)
+                value = METRICS[metric].of(round_)
                 if value is not None and math.isfinite(value):
                     values[unit] = value * 1e9 if "ns" in unit else value
             yield f"{name} 1 {' '.join(f'{value:.9g} {unit}' for unit, value in values.items())}"
 
 
 def _word(name: str) -> str:
-    """A name's part: no white space, no slash, and no number at the end that would be taken for GOMAXPROCS."""
+    """Return a part of a benchmark's name, without white space, slashes, or a final number, which would be read as
+    GOMAXPROCS.
+    """
     word = re.sub(r"[\s/=]+", "_", name)
     return re.sub(r"-(\d+)$", r"_\1", word)

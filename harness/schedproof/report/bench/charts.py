@@ -1,4 +1,4 @@
-"""The charts of one trial: its rounds, and how its latencies are distributed."""
+"""The charts of one trial: its rounds, and the distribution of its latencies."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from schedproof.report.bench.units import duration, figures, percent
 
 _QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 _NOT_FROM_ZERO = 3.0
-"""An axis begins at zero where the largest value is this many times the smallest: then drift is seen all the same."""
+"""An axis begins at zero if the largest value is more than this many times the smallest. Other axes do not, so that
+drift is visible.
+"""
 _RIDGE = 44.0
 _BIN = Markup('<rect class="bin {}" x="{:.1f}" y="{:.1f}" width="{:.1f}" height="{:.1f}"><title>{}</title></rect>')
 _DODGE = 0.09
-"""By how many blocks the candidates of a block are apart, so that equal numbers do not cover each other."""
+"""The distance, in blocks, between the marks of a block's candidates, so that equal values do not cover each other."""
 
 
 def rounds_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup | None:
-    """A mark for each round, by block: a drift of the machine shows as a slope that all candidates share."""
+    """Draw a mark for each round, by block: drift of the machine shows as a slope that all candidates share."""
     metric = trial.lead
     points = [
-        (series[measured.candidate], one, value)
+        (series[measured.candidate], round_, value)
         for measured in trial.measurements
-        for one in measured.rounds
-        if (value := metric.of(one)) is not None
+        for round_ in measured.rounds
+        if (value := metric.of(round_)) is not None
     ]
     values = [value for _, _, value in points]
     if not values:
@@ -40,7 +42,7 @@ def rounds_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup
     ordinate = axis_over(
         f"{metric.name}, {unit}" if unit == "pods/s" else metric.name, values, show, log=False, zero=zero
     )
-    blocks = [one.block for _, one, _ in points]
+    blocks = [round_.block for _, round_, _ in points]
     abscissa = Axis("block", min(blocks) - 0.5, max(blocks) + 0.5, False, lambda tick: f"{tick:g}")
     assert ordinate is not None
     title = f"Each round's {metric.name}"
@@ -49,25 +51,25 @@ def rounds_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup
         f"A mark for each round of each candidate, by block; {metric.better} is better.", abscissa, ordinate,
     )  # fmt: skip
     middle = (len(trial.measurements) - 1) / 2
-    places = {measured.candidate: (n - middle) * _DODGE for n, measured in enumerate(trial.measurements)}
+    offsets = {measured.candidate: (n - middle) * _DODGE for n, measured in enumerate(trial.measurements)}
     for name, group in itertools.groupby(points, key=lambda point: point[0].name):
-        drawn = [(one.block + places[name], value, one) for _, one, value in group]
-        plot.line(series[name], [(x, y) for x, y, one in drawn if not one.invalid], thin=True)
-        for x, y, one in drawn:
-            doubt = "invalid" if one.invalid else "wrong" if one.wrong else ""
-            says = f"{name}, block {one.block}: {metric.show(y)}{f' ({doubt})' if doubt else ''}"
-            plot.mark(series[name], x, y, says, doubt=doubt)
+        drawn = [(round_.block + offsets[name], value, round_) for _, round_, value in group]
+        plot.line(series[name], [(x, y) for x, y, round_ in drawn if not round_.invalid], thin=True)
+        for x, y, round_ in drawn:
+            doubt = "invalid" if round_.invalid else "wrong" if round_.wrong else ""
+            tooltip = f"{name}, block {round_.block}: {metric.show(y)}{f' ({doubt})' if doubt else ''}"
+            plot.mark(series[name], x, y, tooltip, doubt=doubt)
     note = "The axis does not begin at zero." if not zero else ""
-    if any(one.invalid for _, one, _ in points):
+    if any(round_.invalid for _, round_, _ in points):
         note += " A thin cross is an invalid round."
-    if any(one.wrong for _, one, _ in points):
+    if any(round_.wrong for _, round_, _ in points):
         note += " A ring is a round with wrong placements."
     return figure(title, plot.svg(), _by_block(title, trial, metric), note.strip())
 
 
 def cdf_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup | None:
-    """The share of pods that were bound within a time; all valid rounds together."""
-    curves = {one.candidate: [(x, y) for x, y in one.cdf if x > 0] for one in trial.measurements}
+    """Draw the share of pods that were bound within a time, over all valid rounds."""
+    curves = {measured.candidate: [(x, y) for x, y in measured.cdf if x > 0] for measured in trial.measurements}
     curves = {name: points for name, points in curves.items() if points}
     abscissa = axis_over(
         "latency (log scale)", [x for points in curves.values() for x, _ in points], duration, log=True
@@ -91,20 +93,22 @@ def cdf_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup | 
 
 
 def histogram_chart(trial: BenchTrial, series: Mapping[str, ChartSeries]) -> Markup | None:
-    """A row for each candidate, above one common axis: candidates' bins need not be alike, so they are not laid upon
-    each other. Heights are relative to each candidate's own fullest bin.
+    """Draw a row of bars for each candidate above a common axis.
+
+    Candidates' bins may differ, so rows are not laid over each other. Heights are relative to the candidate's
+    fullest bin.
     """
     bins = {
-        one.candidate: (one.histogram.edges, one.histogram.counts)
-        for one in trial.measurements
-        if sum(one.histogram.counts) and one.histogram.edges[0] > 0
+        measured.candidate: (measured.histogram.edges, measured.histogram.counts)
+        for measured in trial.measurements
+        if sum(measured.histogram.counts) and measured.histogram.edges[0] > 0
     }
     abscissa = axis_over(
         "latency (log scale)", [edge for edges, _ in bins.values() for edge in edges], duration, log=True
     )
     if abscissa is None:
         return None
-    title = "Latency: how often"
+    title = "Latency: histogram"
     height = max(HEIGHT, _RIDGE * len(bins) + 70)
     plot = Plot(
         f"{trial.anchor}-histogram", f"{trial.workload}, {trial.title}: {title}",
@@ -134,23 +138,23 @@ def _ridge(
         left, right = plot.x(edges[n]), plot.x(edges[n + 1])
         tall = height * count / most
         if count:
-            says = f"{series.name}: {percent(count / total)} from {duration(edges[n])} to {duration(edges[n + 1])}"
-            bars.append(_BIN.format(series.classes, left, foot - tall, max(0.5, right - left - 0.6), tall, says))
+            tooltip = f"{series.name}: {percent(count / total)} from {duration(edges[n])} to {duration(edges[n + 1])}"
+            bars.append(_BIN.format(series.classes, left, foot - tall, max(0.5, right - left - 0.6), tall, tooltip))
     line = Markup('<line class="grid" x1="14" x2="{}" y1="{foot:.1f}" y2="{foot:.1f}"/>')
     return Markup().join((*bars, line.format(WIDTH - 14, foot=foot)))
 
 
 def _by_block(title: str, trial: BenchTrial, metric: Metric) -> Markup:
-    names = [one.candidate for one in trial.measurements]
+    names = [measured.candidate for measured in trial.measurements]
     values: dict[int, dict[str, RoundResult]] = {}
     for measured in trial.measurements:
-        for one in measured.rounds:
-            values.setdefault(one.block, {})[measured.candidate] = one
+        for round_ in measured.rounds:
+            values.setdefault(round_.block, {})[measured.candidate] = round_
     rows: list[TableRow] = []
-    for block, ones in sorted(values.items()):
+    for block, rounds in sorted(values.items()):
         row: TableRow = [Cell(str(block), key=block)]
         for name in names:
-            found = ones.get(name)
+            found = rounds.get(name)
             value = metric.of(found) if found is not None else None
             invalid = found is not None and found.invalid
             row.append(number(value, metric.show(value) + (" (invalid)" if invalid else "")))

@@ -1,4 +1,4 @@
-"""What the readers of bench.json's document have in common: its trials, what is valid in them, and what is doubted.
+"""What the reports of a benchmark share: its trials, their valid rounds, and doubts about them.
 
 Every list of the document (`benchmark.results`) may be empty.
 """
@@ -19,17 +19,17 @@ _Part = TypeVar("_Part", Measurement, Comparison)
 
 
 def troubles(document: BenchDocument) -> list[str]:
-    """Why not all that was asked for was measured: candidates that could not be brought up, and what broke down."""
+    """Return why results are missing: candidates that did not start or restart, and the error that ended the run."""
     run = document.run
     return [
-        *(f"{one.workload}, {one.candidate}: {one.said}" for one in run.broken),
+        *(f"{broken.workload}, {broken.candidate}: {broken.said}" for broken in run.broken),
         *([run.error] if run.error else []),
     ]
 
 
 @dataclasses.dataclass(frozen=True)
 class Metric:
-    """What is compared, and its value in a round."""
+    """A compared quantity, and its value in a round."""
 
     name: str
     better: str
@@ -38,41 +38,41 @@ class Metric:
 
 
 def _latency(name: str) -> Callable[[RoundResult], float | None]:
-    return lambda one: getattr(one.latency, name)
+    return lambda round_: getattr(round_.latency, name)
 
 
-def cpu_per_pod(one: RoundResult, process: str) -> float | None:
-    """CPU seconds that a process took for each pod.
+def cpu_per_pod(round_: RoundResult, process: str) -> float | None:
+    """Return the CPU seconds that a process used for each pod.
 
-    A round's `usage` says so where it does not begin to count with the round's first pod; else it is over all pods.
+    Older rounds have no `cpu_per_pod` in their `usage`: there it is the CPU time divided by all bound pods.
     """
-    usage = one.usage[process]
+    usage = round_.usage[process]
     if usage.cpu_per_pod is not None:
         return usage.cpu_per_pod
-    return usage.cpu / one.bound if one.bound else None
+    return usage.cpu / round_.bound if round_.bound else None
 
 
-def _own_cpu_per_pod(one: RoundResult) -> float | None:
-    """Of the candidate's own processes (`own_processes`): what the apiserver does is not its alone."""
-    own = [cpu_per_pod(one, process) for process in one.own_processes if process in one.usage]
+def _own_cpu_per_pod(round_: RoundResult) -> float | None:
+    """Return the CPU seconds per pod of the candidate's own processes (`own_processes`), without the apiserver's."""
+    own = [cpu_per_pod(round_, process) for process in round_.own_processes if process in round_.usage]
     return math.fsum(cpu for cpu in own if cpu is not None) if own and None not in own else None
 
 
 METRICS = {
     metric.name: metric
     for metric in (
-        Metric("throughput", "higher", lambda one: one.throughput, throughput),
+        Metric("throughput", "higher", lambda round_: round_.throughput, throughput),
         *(Metric(name, "lower", _latency(name), duration) for name in ("mean", "p50", "p90", "p95", "p99", "max")),
         Metric("cpu per pod", "lower", _own_cpu_per_pod, duration),
     )
 }
 _LEAD = {"drain": "throughput", "open-loop": "p99", "one-at-a-time": "p50"}
-"""What a mode is about."""
+"""The main metric of each mode."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Doubts:
-    """What is wrong with what a candidate has shown in a trial; its numbers are shown with this beside them."""
+    """What is wrong or in doubt in a candidate's rounds of a trial; shown beside its numbers."""
 
     rounds: int
     invalid: int
@@ -80,18 +80,18 @@ class Doubts:
     """Placements that broke a rule, in all rounds."""
     wrong_rounds: int
     unaccounted: int
-    """Pods whose fate is unknown."""
+    """Pods that were never seen bound."""
 
     @property
     def short(self) -> list[tuple[str, str]]:
-        """As `words`, for where there is little room; what is invalid altogether needs no count."""
+        """`words` for little space; without the count of invalid rounds if all rounds are invalid."""
         found = [("wrong", "WRONG")] if self.wrong or self.unaccounted else []
-        some = 0 < self.invalid < self.rounds
-        return [*found, ("invalid", f"{self.invalid} of {self.rounds} invalid")] if some else found
+        partly = 0 < self.invalid < self.rounds
+        return [*found, ("invalid", f"{self.invalid} of {self.rounds} invalid")] if partly else found
 
     @property
     def words(self) -> list[tuple[str, str]]:
-        """Kind (`wrong`, `invalid`) and text; the worst first."""
+        """Pairs of kind (`wrong`, `invalid`) and text; the worst first."""
         found = []
         if self.wrong:
             found.append(
@@ -106,10 +106,10 @@ class Doubts:
 
 @dataclasses.dataclass(frozen=True)
 class BenchTrial:
-    """One workload in one mode, at one rate where the mode has one (pods/s): all candidates beside each other."""
+    """One workload in one mode, at one rate (pods/s) if the mode has rates, with all its candidates."""
 
     number: int
-    """Its own in a document."""
+    """The trial's index in the document."""
     workload: str
     mode: str
     rate: float | None
@@ -122,38 +122,38 @@ class BenchTrial:
 
     @property
     def anchor(self) -> str:
-        """An id for HTML."""
+        """The trial's HTML id."""
         return f"trial{self.number}"
 
     @property
     def lead(self) -> Metric:
         """The metric that shows which candidate is faster in this mode."""
-        compared = [one.metric for one in self.comparisons]
+        compared = [comparison.metric for comparison in self.comparisons]
         name = _LEAD.get(self.mode, "throughput")
         return METRICS[name if name in compared or not compared or compared[0] not in METRICS else compared[0]]
 
     def of(self, candidate: str) -> Measurement | None:
-        """What was measured of a candidate."""
-        return next((one for one in self.measurements if one.candidate == candidate), None)
+        """Return a candidate's measurement, or None."""
+        return next((measured for measured in self.measurements if measured.candidate == candidate), None)
 
     def compared(self, candidate: str, metric: str) -> Comparison | None:
-        for one in self.comparisons:
-            if (one.candidate, one.metric) == (candidate, metric):
-                return one
+        for comparison in self.comparisons:
+            if (comparison.candidate, comparison.metric) == (candidate, metric):
+                return comparison
         return None
 
 
 def trials(document: BenchDocument) -> list[BenchTrial]:
-    """In the order in which they were measured, workload by workload."""
+    """Return the trials in measured order, grouped by workload."""
     parts: list[InSetting] = [*document.measurements, *document.comparisons]
-    workloads = list(dict.fromkeys(one.workload for one in parts))
-    settings = dict.fromkeys((one.workload, one.mode, one.rate) for one in parts)
+    workloads = list(dict.fromkeys(part.workload for part in parts))
+    settings = dict.fromkeys((part.workload, part.mode, part.rate) for part in parts)
     names = candidates(document)
 
-    # Rounds are run in random order, and read in one order.
-    def listed(ones: Iterable[_Part], setting: tuple[str, str, float | None]) -> tuple[_Part, ...]:
-        found = (one for one in ones if (one.workload, one.mode, one.rate) == setting)
-        return tuple(sorted(found, key=lambda one: names.index(one.candidate)))
+    # Rounds are run in random order, but listed in the order of candidates.
+    def listed(parts: Iterable[_Part], setting: tuple[str, str, float | None]) -> tuple[_Part, ...]:
+        found = (part for part in parts if (part.workload, part.mode, part.rate) == setting)
+        return tuple(sorted(found, key=lambda part: names.index(part.candidate)))
 
     return [
         BenchTrial(number, *setting, listed(document.measurements, setting), listed(document.comparisons, setting))
@@ -162,32 +162,32 @@ def trials(document: BenchDocument) -> list[BenchTrial]:
 
 
 def candidates(document: BenchDocument) -> list[str]:
-    """All names, the baseline first."""
-    measured: list[Measured] = [
+    """Return the names of all candidates, the baseline first."""
+    results: list[Measured] = [
         *document.measurements, *document.comparisons, *document.knees, *document.scaling, *document.phases,
         *document.queries,
     ]  # fmt: skip
-    names = [*(one.name for one in document.candidates), *(one.candidate for one in measured)]
+    names = [*(candidate.name for candidate in document.candidates), *(result.candidate for result in results)]
     return sorted(dict.fromkeys(names), key=lambda name: name != document.run.baseline)
 
 
 def confidence(document: BenchDocument) -> str:
-    """The level of the intervals, such as `99 %`."""
+    """Return the level of the intervals, such as `99 %`."""
     return f"{100 * (1 - document.run.alpha):g} %"
 
 
 def valid(measurement: Measurement | None) -> list[RoundResult]:
-    """The rounds whose numbers count: also those in which the scheduler is at least as fast, or at most, as measured.
+    """Return the rounds that count, including invalid rounds that limit the scheduler's speed from one side.
 
-    Without these, what is left would be the slower rounds, or the faster ones.
+    Without those, mostly slower rounds, or mostly faster rounds, would remain.
     """
     rounds = measurement.rounds if measurement is not None else []
-    return [one for one in rounds if not one.invalid or one.limit in ("faster", "slower")]
+    return [round_ for round_ in rounds if not round_.invalid or round_.limit in ("faster", "slower")]
 
 
 def typical(measurement: Measurement | None, metric: Metric) -> float | None:
-    """The median over the valid rounds."""
-    values = [value for one in valid(measurement) if (value := metric.of(one)) is not None]
+    """Return a metric's median over the valid rounds, or None."""
+    values = [value for round_ in valid(measurement) if (value := metric.of(round_)) is not None]
     return statistics.median(values) if values else None
 
 
@@ -195,8 +195,8 @@ def doubts(measurement: Measurement | None) -> Doubts:
     rounds = measurement.rounds if measurement is not None else []
     return Doubts(
         rounds=len(rounds),
-        invalid=sum(bool(one.invalid) for one in rounds),
-        wrong=sum(len(one.wrong) for one in rounds),
-        wrong_rounds=sum(bool(one.wrong) for one in rounds),
-        unaccounted=sum(one.unaccounted for one in rounds),
+        invalid=sum(bool(round_.invalid) for round_ in rounds),
+        wrong=sum(len(round_.wrong) for round_ in rounds),
+        wrong_rounds=sum(bool(round_.wrong) for round_ in rounds),
+        unaccounted=sum(round_.unaccounted for round_ in rounds),
     )

@@ -1,4 +1,4 @@
-"""Where it was measured, what bounds the numbers, how to measure again; and whether candidates keep their promises."""
+"""The page's sections on conformance, the machine, the limits of the numbers, and how to measure again."""
 
 from __future__ import annotations
 
@@ -15,23 +15,28 @@ from schedproof.report.run.matrix import has_section, matrix
 
 
 def conformance(document: BenchDocument) -> Markup:
-    """The matrix of `schedproof run`, and a line for each guarantee that does not hold."""
+    """Show the matrix of `schedproof run`, and a line for each verdict that failed, is invalid, excluded or stale."""
     judged = {
-        one.name: [
+        candidate.name: [
             Verdict(clause.id, clause.level, clause.outcome, clause.summary, stale=clause.stale)
-            for clause in one.clauses
+            for clause in candidate.clauses
         ]
-        for one in document.conformance or ()
+        for candidate in document.conformance or ()
     }
     if not judged:
         return Markup()
-    broken = [(name, one, _guarantee(one)) for name, verdicts in judged.items() for one in verdicts if has_section(one)]
+    broken = [
+        (name, verdict, _guarantee(verdict))
+        for name, verdicts in judged.items()
+        for verdict in verdicts
+        if has_section(verdict)
+    ]
     return templating.render("bench/conformance.html", matrix=matrix(judged, linked=False), broken=broken)
 
 
 def environment(document: BenchDocument) -> Markup:
     run, host = document.run, document.run.environment
-    # A dict: versions may name the cluster again.
+    # In a dict, because `versions` may contain the cluster too.
     facts = dict(
         [
             ("cluster", run.cluster),
@@ -50,7 +55,7 @@ def environment(document: BenchDocument) -> Markup:
 
 
 def ceiling(document: BenchDocument) -> str | None:
-    """How fast pods can be created and bound here without any decision, and how close the run came to that."""
+    """Describe the machine's rate of pods without scheduling decisions, and the share of it that the run reached."""
     limit = document.run.ceiling.binds_per_second if document.run.ceiling is not None else None
     if not limit:
         return None
@@ -58,11 +63,11 @@ def ceiling(document: BenchDocument) -> str | None:
         value
         for trial in trials(document)
         if trial.mode == "drain"
-        for one in trial.measurements
-        if (value := typical(one, METRICS["throughput"])) is not None
+        for measured in trial.measurements
+        if (value := typical(measured, METRICS["throughput"])) is not None
     ]
-    said = f"{throughput(limit)} can be created and bound on this machine without a scheduler"
-    return f"{said}; the fastest round here reached {percent(max(reached) / limit)} of that" if reached else said
+    text = f"{throughput(limit)} can be created and bound on this machine without a scheduler"
+    return f"{text}; the fastest candidate here reached {percent(max(reached) / limit)} of that" if reached else text
 
 
 def reproduce(document: BenchDocument) -> Markup:
@@ -75,10 +80,13 @@ def _limits(document: BenchDocument) -> Markup:
     limits = document.run.client_limits
     rows: list[TableRow] = []
     for name in dict.fromkeys([*candidates(document), *limits]) if limits else ():
-        one = limits.get(name, {})
-        shown = [number(one.get(what), figures(one[what]) if what in one else "not known") for what in ("qps", "burst")]
+        known = limits.get(name, {})
+        shown = [
+            number(known.get(limit), figures(known[limit]) if limit in known else "not known")
+            for limit in ("qps", "burst")
+        ]
         rows.append([name, *shown])
-    caption = "client-side limits towards the apiserver, requests per second"
+    caption = "client-side rate limits towards the apiserver, requests per second"
     return table(caption, ["candidate", "QPS", "burst"], rows) if rows else Markup()
 
 

@@ -1,4 +1,4 @@
-"""What is wrong or in doubt in a trial, in its own words; what differs in numbers only is said once."""
+"""Findings of a trial: what is wrong or in doubt. Findings that differ only in numbers are merged."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ WORDS = {
     "wrong": "WRONG", "lost": "UNACCOUNTED", "invalid": "invalid round", "own": "own metrics differ",
     "unjudged": "placement not judged",
 }  # fmt: skip
-"""By kind; the worst first."""
+"""The word for each kind; the worst first."""
 
 
 @dataclasses.dataclass(frozen=True)
 class BenchFinding:
-    """`where`: candidate and block of the first of its like. `more`: how many others there are, as words, or ""."""
+    """What is wrong or in doubt.
+
+    `where`: candidate and block of the first of the merged findings. `more`: describes how many others were merged,
+    or "".
+    """
 
     kind: str
     where: str
-    said: str
+    text: str
     more: str = ""
 
     @property
@@ -30,30 +34,33 @@ class BenchFinding:
 
 
 def findings(trial: BenchTrial) -> list[BenchFinding]:
-    """The worst first. Placements are the doing of a candidate; a noisy machine is shared by all."""
+    """Return the findings, the worst first.
+
+    Wrong placements are listed by candidate; noise of the machine is merged over all candidates.
+    """
     groups: dict[tuple[str, ...], list[tuple[str, str, str]]] = {}
-    for kind, candidate, where, said in _all(trial):
-        shape = re.sub(r"\d+(\.\d+)?", "#", said)
+    for kind, candidate, where, text in _all(trial):
+        shape = re.sub(r"\d+(\.\d+)?", "#", text)
         key = (kind, shape) if kind in ("invalid", "unjudged") else (kind, shape, candidate)
-        groups.setdefault(key, []).append((candidate, where, said))
+        groups.setdefault(key, []).append((candidate, where, text))
     found = []
     for (kind, *_), members in groups.items():
-        (_, where, said), others = members[0], len(members) - 1
+        (_, where, text), others = members[0], len(members) - 1
         names = len({candidate for candidate, _, _ in members})
         more = f"(and {others} more like it{f', of {names} candidates' if names > 1 else ''})" if others else ""
-        found.append(BenchFinding(kind, where, said, more))
-    return sorted(found, key=lambda one: list(WORDS).index(one.kind))
+        found.append(BenchFinding(kind, where, text, more))
+    return sorted(found, key=lambda finding: list(WORDS).index(finding.kind))
 
 
 def _all(trial: BenchTrial) -> Iterator[tuple[str, str, str, str]]:
     for measured in trial.measurements:
         name = measured.candidate
-        for one in measured.rounds:
-            where = f"{name}, block {one.block}"
-            yield from (("wrong", name, where, said) for said in one.wrong)
-            yield from (("unjudged", name, where, said) for said in one.not_judged)
-            yield from (("invalid", name, where, said) for said in one.invalid)
-            if one.own_metrics is not None and not one.own_metrics.agrees:
-                yield "own", name, where, one.own_metrics.explanation or "no explanation"
+        for round_ in measured.rounds:
+            where = f"{name}, block {round_.block}"
+            yield from (("wrong", name, where, text) for text in round_.wrong)
+            yield from (("unjudged", name, where, text) for text in round_.not_judged)
+            yield from (("invalid", name, where, text) for text in round_.invalid)
+            if round_.own_metrics is not None and not round_.own_metrics.agrees:
+                yield "own", name, where, round_.own_metrics.explanation or "no explanation"
         if lost := doubts(measured).unaccounted:
-            yield "lost", name, name, f"{lost:,} pods are neither bound nor accounted for"
+            yield "lost", name, name, f"{lost:,} pods were never seen bound"

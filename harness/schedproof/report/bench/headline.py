@@ -1,4 +1,4 @@
-"""Which candidate is faster, by how much, and whether the difference is real: the top of the page."""
+"""The top of the page: which candidate is faster, by how much, and whether the difference is real."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BREAK = Markup("<br>")
 
 
 def headline(document: BenchDocument) -> Markup:
-    """A sentence for each candidate, then trials by candidates."""
+    """Show a sentence for each candidate, then a table of trials by candidates."""
     found = trials(document)
     return templating.render(
         "bench/headline.html",
@@ -33,37 +33,37 @@ def headline(document: BenchDocument) -> Markup:
 
 
 def _sentences(document: BenchDocument, found: list[BenchTrial]) -> dict[str, Markup]:
-    """For each candidate in how many trials it was faster and slower, and what is doubted."""
-    first, said = document.run.baseline, {}
+    """Return for each candidate in how many trials it was faster or slower, and badges for what is wrong."""
+    first, sentences = document.run.baseline, {}
     for name in candidates(document):
         badges = _badges(document, name, found)
         if name != first or badges:
             compared = _compared_in_all(name, first, found) or ("was not compared" if name != first else "")
-            said[name] = Markup(" ").join([compared, *badges])
-    return said
+            sentences[name] = Markup(" ").join([compared, *badges])
+    return sentences
 
 
 def _compared_in_all(name: str, first: str, found: list[BenchTrial]) -> Markup:
     grouped = collections.defaultdict(list)
     for trial in found:
-        if (one := trial.compared(name, trial.lead.name)) is not None:
-            grouped[one.verdict].append(one)
+        if (comparison := trial.compared(name, trial.lead.name)) is not None:
+            grouped[comparison.verdict].append(comparison)
     total = sum(map(len, grouped.values()))
     parts = []
-    for word, ones in grouped.items():
+    for word, comparisons in grouped.items():
         shown = word in ("faster", "slower")
-        than, ratios = (f" than {first}", f" ({_ratios(ones)})") if shown else ("", "")
-        parts.append(verdict(word) + f"{than} in {len(ones)} of {total}{ratios}")
+        than, ratios = (f" than {first}", f" ({_ratios(comparisons)})") if shown else ("", "")
+        parts.append(verdict(word) + f"{than} in {len(comparisons)} of {total}{ratios}")
     return Markup("; ").join(parts)
 
 
 def _badges(document: BenchDocument, name: str, found: list[BenchTrial]) -> list[Markup]:
-    """What is wrong with a candidate, however fast it is."""
+    """Return badges for what is wrong with a candidate, regardless of its speed."""
     worries = [doubts(trial.of(name)) for trial in found]
     badges = []
-    if wrong := sum(one.wrong for one in worries):
+    if wrong := sum(doubt.wrong for doubt in worries):
         badges.append(badge("wrong", f"WRONG: {wrong:,} violation{'s' if wrong > 1 else ''}"))
-    if lost := sum(one.unaccounted for one in worries):
+    if lost := sum(doubt.unaccounted for doubt in worries):
         badges.append(badge("wrong", f"{lost:,} pod{'s' if lost > 1 else ''} unaccounted for"))
     if broken := _broken(document, name):
         badges.append(_LINK.format("conformance", badge("wrong", broken)))
@@ -71,7 +71,7 @@ def _badges(document: BenchDocument, name: str, found: list[BenchTrial]) -> list
 
 
 def gates(document: BenchDocument) -> Markup:
-    """What CI was asked to fail on."""
+    """Show the outcomes of the gates."""
     symbols = {"passed": "passed", "failed": "FAILED", "unproved": "UNPROVED"}
     kinds = {"unproved": "invalid"}
     rows: list[TableRow] = [
@@ -86,11 +86,11 @@ def gates(document: BenchDocument) -> Markup:
 
 
 def _broken(document: BenchDocument, name: str) -> str:
-    """How many required clauses do not hold."""
-    for one in document.conformance or ():
-        failed = [c for c in one.clauses if c.outcome == "failed" and c.level == "required"]
-        if one.name == name and failed:
-            return f"FAILS {len(failed)} of {len(one.clauses)} clauses"
+    """Describe how many required clauses failed; "" if none did."""
+    for candidate in document.conformance or ():
+        failed = [c for c in candidate.clauses if c.outcome == "failed" and c.level == "required"]
+        if candidate.name == name and failed:
+            return f"FAILS {len(failed)} of {len(candidate.clauses)} clauses"
     return ""
 
 
@@ -105,8 +105,8 @@ def _grid(document: BenchDocument, found: list[BenchTrial]) -> Markup:
         for name in names:
             measured = trial.of(name)
             parts = [Markup("<b>{}</b>").format(metric.show(typical(measured, metric)))] if measured is not None else []
-            if name != first and (one := trial.compared(name, metric.name)) is not None:
-                parts.append(_compared(one))
+            if name != first and (comparison := trial.compared(name, metric.name)) is not None:
+                parts.append(_compared(comparison))
             worries = doubts(measured).words
             parts += [badge(kind, words) for kind, words in worries]
             row.append(_BREAK.join(parts))
@@ -122,12 +122,12 @@ def _compared(comparison: Comparison) -> Markup:
     return verdict(comparison.verdict) + " " + ratios
 
 
-def _ratios(ones: Iterable[Comparison]) -> str:
-    """By metric: a ratio of throughputs says another thing than one of latencies."""
+def _ratios(comparisons: Iterable[Comparison]) -> str:
+    """Format the range of ratios by metric, because ratios of throughputs and of latencies cannot be mixed."""
     grouped = collections.defaultdict(list)
-    for one in ones:
-        if (value := one.shown_ratio) is not None:
-            grouped[one.metric].append(value)
+    for comparison in comparisons:
+        if (value := comparison.shown_ratio) is not None:
+            grouped[comparison.metric].append(value)
     return "; ".join(f"{metric} {_span(ratios)}" for metric, ratios in grouped.items())
 
 

@@ -1,4 +1,4 @@
-"""summary.md: the summary for a pull request."""
+"""Writes summary.md, the summary for a pull request."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from schedproof.report.bench.interval import interval
 from schedproof.report.bench.units import duration, times
 
 _ROWS, _LINES = 20, 8
-"""Of the table, and of each list: with the text around them at most 60 lines."""
+"""The most rows of the table, and the most lines of each list: with the text around them at most 60 lines."""
 _SYMBOLS = {"faster": "\N{BLACK UP-POINTING TRIANGLE}", "slower": "\N{BLACK DOWN-POINTING TRIANGLE}"}
 
 
 def summary(document: BenchDocument) -> str:
-    """At most 60 lines of Markdown: the trials, what is wrong or in doubt, the gates; the rest is in bench.html."""
+    """Return at most 60 lines of Markdown: trials, what is wrong or in doubt, gates; bench.html has the rest."""
     found = trials(document)
     parts = [
         [f"### schedproof bench: {_text(', '.join(candidates(document)) or 'nothing')}"],
@@ -24,7 +24,7 @@ def summary(document: BenchDocument) -> str:
         _table(document, found),
         _listed("Wrong or doubtful", _worries(found)),
         _listed("Conformance", _broken(document)),
-        _listed("Gates", [_gate(one) for one in document.gates]),
+        _listed("Gates", [_gate(gate) for gate in document.gates]),
         [_method(document)],
         [f"`{document.run.command}`"] if document.run.command else [],
     ]
@@ -40,11 +40,11 @@ def _table(document: BenchDocument, found: Sequence[BenchTrial]) -> list[str]:
         cells = [f"{_text(trial.workload)}, {_text(trial.title)}: {metric.name}"]
         for name in names:
             measured = trial.of(name)
-            said = [metric.show(typical(measured, metric))] if measured is not None else []
-            if name != first and (one := trial.compared(name, metric.name)) is not None:
-                said.append(_compared(one))
-            said += [f"**{words}**" for _, words in doubts(measured).words]
-            cells.append("<br>".join(said))
+            parts = [metric.show(typical(measured, metric))] if measured is not None else []
+            if name != first and (comparison := trial.compared(name, metric.name)) is not None:
+                parts.append(_compared(comparison))
+            parts += [f"**{words}**" for _, words in doubts(measured).words]
+            cells.append("<br>".join(parts))
         rows.append(f"| {' | '.join(cells)} |")
     if not rows:
         return ["Nothing was measured."]
@@ -61,19 +61,20 @@ def _compared(comparison: Comparison) -> str:
 
 
 def _worries(found: Sequence[BenchTrial]) -> list[str]:
-    worries = [(trial, one) for trial in found for one in findings(trial)]
+    worries = [(trial, finding) for trial in found for finding in findings(trial)]
     worries.sort(key=lambda pair: list(WORDS).index(pair[1].kind))
     return [
-        f"**{one.word}**: {_text(f'{trial.workload}, {trial.title}, {one.where}: {one.said} {one.more}')}"
-        for trial, one in worries
+        f"**{finding.word}**: "
+        + _text(f"{trial.workload}, {trial.title}, {finding.where}: {finding.text} {finding.more}")
+        for trial, finding in worries
     ]
 
 
 def _broken(document: BenchDocument) -> list[str]:
     return [
-        f"**{clause.outcome}**: {_text(one.name)}, `{clause.id}`: {_text(clause.summary)}"
-        for one in document.conformance or ()
-        for clause in one.clauses
+        f"**{clause.outcome}**: {_text(candidate.name)}, `{clause.id}`: {_text(clause.summary)}"
+        for candidate in document.conformance or ()
+        for clause in candidate.clauses
         if clause.outcome in ("failed", "invalid")
     ]
 
@@ -94,7 +95,7 @@ def _method(document: BenchDocument) -> str:
     run, host = document.run, document.run.environment
     facts = [
         f"ratio to {document.run.baseline} with its {confidence(document)} interval",
-        f"a difference counts from {100 * run.minimum_effect:g} % on" if run.minimum_effect else "",
+        f"the smallest difference that counts is {100 * run.minimum_effect:g} %" if run.minimum_effect else "",
         f"cluster {run.cluster}" if run.cluster else "",
         f"{host.cores} cores" if host.cores else "",
         f"{duration(run.seconds)} in all" if run.seconds else "",
@@ -104,7 +105,7 @@ def _method(document: BenchDocument) -> str:
 
 
 def _text(value: object) -> str:
-    """Foreign text: on one line, without markup."""
+    """Escape text of other programs: put it on one line, without markup."""
     line = " ".join(str(value).split())
     for mark in "\\`*_|[]~#":
         line = line.replace(mark, f"\\{mark}")

@@ -1,6 +1,6 @@
-"""HTML's building blocks: tables that scroll inside themselves, figures with their numbers, groups of charts.
+"""HTML building blocks: tables that scroll horizontally, figures with their numbers, groups of charts.
 
-`templates/bench/blocks.html` has the markup. A plain string is text, and is escaped; only `Markup` is taken as it is.
+`templates/bench/blocks.html` has the markup. Plain strings are escaped; only `Markup` is inserted unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _KINDS = {"faster": "good", "less": "good", "slower": "bad", "more": "bad", "inv
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """`key`: what the column is sorted by, where that is a number. `share`: how much of it a bar fills, of one."""
+    """A table cell.
+
+    `key`: the number by which the column is sorted, if any. `share`: the part of the cell that a bar fills, 0 to 1.
+    """
 
     content: str
     key: float | None = None
@@ -43,35 +46,35 @@ def number(value: float | None, shown: str, *, share: float | None = None) -> Ce
     return Cell(shown, key=value, kind="number" if share is None else "number bar", share=within)
 
 
-def badge(kind: str, words: str, *, says: str = "") -> Markup:
-    """A word that must not be missed: `wrong` or `invalid`. The kind is in the words too; `says` is more of it."""
-    return _macro("badge", kind, words, says)
+def badge(kind: str, words: str, *, tooltip: str = "") -> Markup:
+    """Show a warning, `wrong` or `invalid`. The words name the kind too; `tooltip` has details."""
+    return _macro("badge", kind, words, tooltip)
 
 
 def verdict(word: str) -> Markup:
-    """A verdict by symbol, colour and word."""
+    """Show a verdict by symbol, colour and word."""
     return _macro("verdict", kind(word), _SYMBOLS.get(word, ""), word)
 
 
 def kind(word: str) -> str:
-    """The class of a verdict: `good`, `bad`, `invalid` or `same`."""
+    """Return the CSS class of a verdict: `good`, `bad`, `invalid` or `same`."""
     return _KINDS.get(word, "same")
 
 
 def small(words: str | None) -> Markup:
-    """On a line of its own, below what stands before it."""
+    """Show words on a separate line, in small print."""
     return _macro("small", words)
 
 
 def table(caption: str, heads: Sequence[str], rows: Iterable[TableRow], *, sortable: bool = False) -> Markup:
-    """The first cell of a row is its head. A column with a key is one of numbers."""
+    """Show a table. The first cell of a row is its head. A column in which a cell has a key is numeric."""
     kept = [[Cell(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     numeric = [any(cell.key is not None for cell in column) for column in zip(*kept, strict=True)]
     return _macro("table", caption, list(itertools.zip_longest(heads, numeric)), kept, sortable)
 
 
 def cards(caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Markup:
-    """A table whose rows become cards on a narrow page."""
+    """Show a table whose rows become cards on a narrow page."""
     return _macro("cards", caption, heads, rows)
 
 
@@ -80,13 +83,13 @@ def details(summary: str, content: Markup) -> Markup:
 
 
 def figure(title: str, picture: Markup, data: Markup, note: str = "", *, summary: str = "the numbers") -> Markup:
-    """A chart with its title, and the numbers that it shows."""
+    """Show a chart with its title, and its numbers."""
     return _macro("figure", title, picture, data, note, summary)
 
 
 @dataclasses.dataclass(frozen=True)
 class ChartGroup:
-    """The charts of one workload; `key` and `table` are shown above and below them."""
+    """The charts of one workload; `key` is shown above them, `table` below."""
 
     charts: Sequence[Markup]
     heading: str = ""
@@ -95,13 +98,13 @@ class ChartGroup:
 
 
 def chart_groups(groups: Sequence[ChartGroup], *, tapped: bool = False) -> Markup:
-    """Nothing without groups. `tapped`: they are of the separate pass with taps, and a note says so."""
+    """Show the groups; empty without groups. `tapped`: adds a note that they were measured in the pass with taps."""
     return templating.render("bench/charts.html", groups=groups, tapped=tapped) if groups else Markup()
 
 
 def key(series: Mapping[str, ChartSeries]) -> Markup:
-    """What each colour, dash and mark stands for."""
-    return _macro("key", [(one, swatch(one)) for one in series.values()])
+    """Show the colour, dash and mark of each series."""
+    return _macro("key", [(entry, swatch(entry)) for entry in series.values()])
 
 
 def _macro(name: str, *arguments: object) -> Markup:

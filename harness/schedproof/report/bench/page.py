@@ -1,4 +1,4 @@
-"""bench.html: one file that needs no network and can be read without scripts."""
+"""Renders bench.html: one file that needs no network and is readable without scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schedproof.report.bench.units import duration
 
 
 def render_bench(document: BenchDocument) -> str:
-    """The whole page, of what bench.json holds."""
+    """Return the whole page for the document of a bench.json."""
     script = templating.render("bench/page.js")
     return templating.document(
         "bench/page.html",
@@ -33,11 +33,11 @@ def render_bench(document: BenchDocument) -> str:
 
 
 def _sections(document: BenchDocument) -> Iterator[tuple[str, str, Markup]]:
-    """Name, title, content; a section without content is left out."""
-    # A candidate looks the same in every chart; the baseline, which comes first, is neutral.
+    """Yield name, title and content of each section; a section without content is left out of the page."""
+    # A candidate looks the same in every chart. The baseline is first, and has the neutral colour.
     series = {name: ChartSeries(name, place) for place, name in enumerate(candidates(document))}
     yield "faster", "Which is faster?", headline(document) + gates(document)
-    yield "conformance", "Does it keep its promises?", conformance(document)
+    yield "conformance", "Does it keep its guarantees?", conformance(document)
     yield "trials", "Workload by workload", panels(document, series)
     yield "knee", "How much load does it sustain?", knees(document, series)
     yield "scaling", "How does it grow with nodes?", scaling(document, series)

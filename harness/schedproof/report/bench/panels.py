@@ -1,4 +1,4 @@
-"""The trials one by one: a tab for each workload, and in it one for each mode."""
+"""The page's section on trials: a tab for each workload, with a tab for each mode."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from schedproof.report.bench.usage import usage_chart
 _KINDS = {"wrong": "wrong", "lost": "wrong", "invalid": "invalid", "own": "own", "unjudged": "own"}
 _RATIO = Markup('{} <span class="dim">({})</span>')
 _MOST = 20
-"""Findings of a trial that are shown."""
+"""The most findings of a trial that are shown."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Panel:
-    """One trial; what it has not is empty."""
+    """One trial; missing parts are empty."""
 
     trial: BenchTrial
     warm_up: Markup
@@ -50,8 +50,8 @@ class _Panel:
 
 
 def panels(document: BenchDocument, series: Mapping[str, ChartSeries]) -> Markup:
-    """A section for each workload, and in it one for each mode."""
-    described = {one.name: one for one in document.workloads}
+    """Show a section for each workload, with a section for each mode."""
+    described = {workload.name: workload for workload in document.workloads}
     groups = itertools.groupby(trials(document), key=lambda trial: trial.workload)
     shown = [
         {
@@ -80,7 +80,7 @@ def _workload(workload: WorkloadSummary | None) -> dict[str, str] | None:
 
 
 def _panel(document: BenchDocument, trial: BenchTrial, series: Mapping[str, ChartSeries]) -> _Panel:
-    used = {one.candidate: series[one.candidate] for one in trial.measurements}
+    used = {measured.candidate: series[measured.candidate] for measured in trial.measurements}
     charts = [*(chart(trial, used) for chart in (rounds_chart, cdf_chart, histogram_chart)), usage_chart(trial)]
     shown = [chart for chart in charts if chart is not None]
     return _Panel(
@@ -94,17 +94,17 @@ def _panel(document: BenchDocument, trial: BenchTrial, series: Mapping[str, Char
 
 
 def _warm_up(trial: BenchTrial) -> Markup:
-    rounds = [one for measured in trial.measurements for one in measured.rounds]
+    rounds = [round_ for measured in trial.measurements for round_ in measured.rounds]
     if not rounds:
         return Markup()
     drain = trial.mode == "drain"
     return templating.render(
         "bench/warm_up.html",
         rounds=len(rounds),
-        pods=_span([one.pods for one in rounds]),
-        warm_up=_span([one.warm_up for one in rounds]),
-        start="the start of the round" if drain else "the moment at which a pod was meant to be created",
-        lost=sum(one.unaccounted for one in rounds),
+        pods=_span([round_.pods for round_ in rounds]),
+        warm_up=_span([round_.warm_up for round_ in rounds]),
+        start="the start of the round" if drain else "the intended creation time of a pod",
+        lost=sum(round_.unaccounted for round_ in rounds),
     )
 
 
@@ -115,29 +115,32 @@ def _span(numbers: list[int]) -> str:
 def _comparisons(document: BenchDocument, trial: BenchTrial) -> Markup:
     axis = RatioAxis.over(trial.comparisons)
     names = list(METRICS)
-    # Candidates beside each other for each metric: the question is which is faster.
-    ordered = sorted(trial.comparisons, key=lambda one: names.index(one.metric) if one.metric in names else len(names))
+    # Sorted by metric, so that candidates can be compared.
+    ordered = sorted(
+        trial.comparisons,
+        key=lambda comparison: names.index(comparison.metric) if comparison.metric in names else len(names),
+    )
     rows: list[TableRow] = []
-    for one in ordered:
-        metric, name = METRICS.get(one.metric), one.candidate
+    for comparison in ordered:
+        metric, name = METRICS.get(comparison.metric), comparison.candidate
         value = typical(trial.of(name), metric) if metric else None
-        base = typical(trial.of(one.baseline), metric) if metric else None
+        base = typical(trial.of(comparison.baseline), metric) if metric else None
         worries = doubts(trial.of(name))
-        says = "; ".join(words for _, words in worries.words)
-        # What is invalid as a whole says so itself.
-        badges = [badge(*words, says=says) for words in worries.short if words[0] != one.verdict]
-        known = one.shown_ratio
-        ratios = _RATIO.format(times(known), interval(one)) if known is not None else ""
+        tooltip = "; ".join(words for _, words in worries.words)
+        # The verdict already names this kind of doubt.
+        badges = [badge(*words, tooltip=tooltip) for words in worries.short if words[0] != comparison.verdict]
+        known = comparison.shown_ratio
+        ratios = _RATIO.format(times(known), interval(comparison)) if known is not None else ""
         rows.append(
             [
                 name,
-                one.metric,
-                Markup(" ").join([verdict(one.verdict), *badges]) + small(one.reason),
+                comparison.metric,
+                Markup(" ").join([verdict(comparison.verdict), *badges]) + small(comparison.reason),
                 Cell(ratios, key=known, kind="number") if known is not None else "",
-                axis.bar(one) if known is not None else "",
+                axis.bar(comparison) if known is not None else "",
                 number(value, metric.show(value) if metric else ""),
                 number(base, metric.show(base) if metric else ""),
-                number(one.blocks, str(one.blocks)),
+                number(comparison.blocks, str(comparison.blocks)),
             ]
         )
     if not rows:
@@ -156,7 +159,7 @@ def _comparisons(document: BenchDocument, trial: BenchTrial) -> Markup:
     caption = (
         f"compared with {first}, {confidence(document)} intervals; higher is better for throughput, lower for all else"
     )
-    if any(one.metric == "cpu per pod" for one in ordered):
+    if any(comparison.metric == "cpu per pod" for comparison in ordered):
         caption += "; CPU of a candidate's own processes"
     return table(caption, heads, rows, sortable=True)
 
@@ -171,22 +174,22 @@ def _findings(trial: BenchTrial) -> Markup:
 def _rounds(trial: BenchTrial) -> Markup:
     rows: list[TableRow] = []
     for measured in trial.measurements:
-        for one in measured.rounds:
-            latency = (one.latency.mean, one.latency.p50, one.latency.p90, one.latency.p99)
-            doubt = [badge("wrong", f"{len(one.wrong)} wrong")] if one.wrong else []
-            doubt += [badge("invalid", "invalid") + small("; ".join(one.invalid))] if one.invalid else []
-            own = one.own_metrics
+        for round_ in measured.rounds:
+            latency = (round_.latency.mean, round_.latency.p50, round_.latency.p90, round_.latency.p99)
+            doubt = [badge("wrong", f"{len(round_.wrong)} wrong")] if round_.wrong else []
+            doubt += [badge("invalid", "invalid") + small("; ".join(round_.invalid))] if round_.invalid else []
+            own = round_.own_metrics
             agrees = Markup()
             if own is not None:
                 agrees += ("agree" if own.agrees else "differ") + small(own.explanation)
             rows.append(
                 [
                     measured.candidate,
-                    number(one.block, str(one.block)),
-                    number(one.order, "" if one.order is None else str(one.order)),
-                    number(one.seconds, duration(one.seconds)),
-                    number(one.bound, f"{one.bound:,} of {one.pods:,}"),
-                    number(one.throughput, figures(one.throughput)),
+                    number(round_.block, str(round_.block)),
+                    number(round_.order, "" if round_.order is None else str(round_.order)),
+                    number(round_.seconds, duration(round_.seconds)),
+                    number(round_.bound, f"{round_.bound:,} of {round_.pods:,}"),
+                    number(round_.throughput, figures(round_.throughput)),
                     *(number(value, duration(value)) for value in latency),
                     agrees,
                     Cell(Markup(" ").join(doubt) or "valid"),

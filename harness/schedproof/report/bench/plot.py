@@ -1,7 +1,7 @@
-"""Charts as inline SVG: axes, lines and marks. Colours, dashes and text sizes are page.css's.
+"""Charts as inline SVG: axes, lines and marks. Colours, dashes and text sizes are in page.css.
 
-Each series has a colour, a dash and a shape of mark, so that a chart can be read without colour. Coordinates are those
-of the viewBox; the picture scales with the page. `Markup.format` escapes what it fills in.
+Each series has a colour, a dash and a shape of mark, so that a chart is readable without colour. Coordinates are
+those of the viewBox; the picture scales with the page. `Markup.format` escapes its arguments.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _SHAPES = (
 _CROSS = "M-5,-5L5,5M-5,5L5,-5"
 _MAX_TICKS = 8
 _MANY = 40
-"""More points than this are a curve: marks would cover it."""
+"""Curves with more points have only a few marks, because marks would cover them."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ChartSeries:
-    """One candidate's look: the same everywhere on the page."""
+    """A candidate's look, the same everywhere on the page."""
 
     name: str
     number: int
@@ -49,7 +49,7 @@ class ChartSeries:
 
 @dataclasses.dataclass(frozen=True)
 class Axis:
-    """A quantity's range, and how its ticks are written."""
+    """A quantity's range, and the format of its ticks."""
 
     label: str
     low: float
@@ -58,7 +58,7 @@ class Axis:
     show: Callable[[float], str]
 
     def share(self, value: float) -> float:
-        """Where a value lies: 0 at the low end, 1 at the high one; beyond them it is drawn at the end."""
+        """Return a value's position: 0 at the low end, 1 at the high end; values beyond an end are drawn at the end."""
         if self.log:
             share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
         else:
@@ -76,7 +76,7 @@ class Axis:
 def axis_over(
     label: str, values: Iterable[float], show: Callable[[float], str], *, log: bool, zero: bool = False
 ) -> Axis | None:
-    """An axis on which all values (on a log axis: the positive ones) can be seen; None where there are none."""
+    """Return an axis that covers all values (a log axis: the positive values); None if there are none."""
     seen = [value for value in values if math.isfinite(value) and (value > 0 or not log)]
     if not seen:
         return None
@@ -89,9 +89,9 @@ def axis_over(
 
 
 class Plot:
-    """A chart in the making.
+    """A chart under construction.
 
-    `name` is its own on the page; `title` and `description` are what a screen reader says of it.
+    `name` is unique on the page; screen readers read `title` and `description`.
     """
 
     def __init__(
@@ -115,37 +115,37 @@ class Plot:
         curve = Markup('<polyline class="curve{} {}" points="{}"/>')
         self.add(series, curve.format(thinly, series.classes, place))
 
-    def mark(self, series: ChartSeries, x: float, y: float, says: str, *, doubt: str = "") -> None:
-        """One measured point; it says what it is when pointed at. `doubt`: `invalid` or `wrong`, drawn so."""
+    def mark(self, series: ChartSeries, x: float, y: float, tooltip: str, *, doubt: str = "") -> None:
+        """Draw one measured point, with a tooltip. `doubt`: `invalid` or `wrong` changes the mark."""
         shape = _CROSS if doubt == "invalid" else series.shape
         ring = Markup('<circle class="ring" r="9"/>') if doubt == "wrong" else ""
         mark = Markup(
             '<g class="mark {} {}" transform="translate({:.1f},{:.1f})"><title>{}</title>{}<path d="{}"/></g>'
         )
-        self.add(series, mark.format(doubt, series.classes, self.x(x), self.y(y), says, ring, shape))
+        self.add(series, mark.format(doubt, series.classes, self.x(x), self.y(y), tooltip, ring, shape))
 
     def curve(
-        self, series: ChartSeries, points: Sequence[tuple[float, float]], says: Callable[[float, float], str]
+        self, series: ChartSeries, points: Sequence[tuple[float, float]], tooltip: Callable[[float, float], str]
     ) -> None:
-        """A line, with marks unless there are too many."""
+        """Draw a line, with marks unless there are too many points."""
         self.line(series, points)
         for x, y in points if len(points) <= _MANY else points[len(points) // 8 :: len(points) // 4]:
-            self.mark(series, x, y, f"{series.name}: {says(x, y)}")
+            self.mark(series, x, y, f"{series.name}: {tooltip(x, y)}")
 
-    def rule(self, series: ChartSeries, x: float, says: str) -> None:
-        """A vertical line at a value of the abscissa, with the series' mark on its upper end."""
+    def rule(self, series: ChartSeries, x: float, tooltip: str) -> None:
+        """Draw a vertical line at a value of the abscissa, with the series' mark at its upper end."""
         at = self.x(x)
         foot = self._height - _BOTTOM
-        # Knees are often at the same rate: the marks are staggered.
+        # Knees are often at the same rate, so marks are staggered.
         top = _TOP + 12 * (series.number % COLOURS)
         rule = Markup(
             '<g class="rule {}"><title>{}</title><line x1="{at:.1f}" x2="{at:.1f}" y1="{}" y2="{}"/>'
             '<path d="{}" transform="translate({at:.1f},{})"/></g>'
         )
-        self.add(series, rule.format(series.classes, says, _TOP, foot, series.shape, top, at=at))
+        self.add(series, rule.format(series.classes, tooltip, _TOP, foot, series.shape, top, at=at))
 
     def add(self, series: ChartSeries, markup: Markup) -> None:
-        """Any other markup that belongs to a series."""
+        """Add other markup that belongs to a series."""
         self._parts.append(Markup('<g data-series="{}">{}</g>').format(series.number, markup))
 
     def svg(self) -> Markup:
@@ -181,12 +181,12 @@ class Plot:
             for tick in axis.ticks()
             for y in (self.y(tick),)
         ]
-        # Above the axis, not turned along it: so it is read easily, and stays clear of the ticks on a phone.
+        # The label is above the axis, not along it: this is easier to read, and stays clear of the ticks on a phone.
         return Markup().join((*ticks, Markup('<text class="label" x="2" y="13">{}</text>').format(axis.label)))
 
 
 def tick_below(x: float, top: float, foot: float, drop: float, shown: str) -> Markup:
-    """A line of the grid, and below it by `drop` the number that it stands for."""
+    """Draw a grid line, with its number `drop` below it."""
     return Markup(
         '<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{}" y2="{}"/>'
         '<text class="tick" x="{x:.1f}" y="{}" text-anchor="middle">{}</text>'
@@ -194,7 +194,7 @@ def tick_below(x: float, top: float, foot: float, drop: float, shown: str) -> Ma
 
 
 def swatch(series: ChartSeries) -> Markup:
-    """A series' look, small: for a key."""
+    """Draw a series' look in a key."""
     return Markup(
         '<svg class="swatch" viewBox="0 0 34 14" aria-hidden="true"><line class="curve {look}" x1="1" x2="33" y1="7" '
         'y2="7"/><g class="mark {look}" transform="translate(17,7)"><path d="{}"/></g></svg>'
@@ -202,18 +202,18 @@ def swatch(series: ChartSeries) -> Markup:
 
 
 def trimmed(shown: str) -> str:
-    """A tick's number without the zeros that only say how well it is known."""
+    """Format a tick's number without trailing zeros."""
     return "0" if shown == "0 s" else re.sub(r"\.(?!\d)", "", re.sub(r"(\.\d*?)0+(?!\d)", r"\1", shown))
 
 
 def _step(rough: float) -> float:
-    """The next round number from 1, 2, 2.5, 5 and 10 times a power of ten."""
+    """Return the next round number: 1, 2, 2.5, 5 or 10 times a power of ten."""
     power = 10.0 ** math.floor(math.log10(rough))
     return next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * 0.999)
 
 
 def _log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten where there are enough, else finer ones; never so many that they touch."""
+    """Return powers of ten, or finer ticks if these are too few; never so many that their labels touch."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     for factors in ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), tuple(n / 10 for n in range(10, 100))):
         ticks = [10.0**power * factor for power in powers for factor in factors]

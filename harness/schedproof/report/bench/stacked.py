@@ -1,4 +1,4 @@
-"""Stacked bars, one for each candidate, whose parts can be told apart without colour."""
+"""Stacked bars, one for each candidate, whose parts are distinguishable without colour."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HATCHINGS = (
 
 
 def stacked_bars(name: str, title: str, label: str, bars: Mapping[str, Mapping[str, float]]) -> Markup:
-    """A key and a picture. `name` is its own on the page; `bars`: candidate to part to seconds, in order."""
+    """Draw a key and a picture. `name` is unique on the page; `bars` maps candidate to part to seconds, in order."""
     parts = list(dict.fromkeys(part for bar in bars.values() for part in bar))
     axis = axis_over(label, [0.0, *(sum(bar.values()) for bar in bars.values())], duration, log=False, zero=True)
     assert axis is not None
@@ -43,9 +43,9 @@ def stacked_bars(name: str, title: str, label: str, bars: Mapping[str, Mapping[s
         for part, value in bar.items():
             left, right = x(start), x(start + value)
             start += value
-            says = f"{candidate}, {part}: {duration(value)}{f', {percent(value / total)}' if total else ''}"
+            tooltip = f"{candidate}, {part}: {duration(value)}{f', {percent(value / total)}' if total else ''}"
             drawn.append(
-                _PART.format(_fill(name, parts.index(part)), left, top + 17, max(0.4, right - left), _BAR, says)
+                _PART.format(_fill(name, parts.index(part)), left, top + 17, max(0.4, right - left), _BAR, tooltip)
             )
     drawn.append(_LABEL.format(WIDTH / 2, height - 8, label))
     return Markup(

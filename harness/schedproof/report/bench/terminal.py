@@ -1,4 +1,4 @@
-"""What `schedproof bench` shows at its end."""
+"""Prints the summary of `schedproof bench`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 _STYLES = {"faster": "green", "less": "green", "slower": "bold red", "more": "red", "invalid": "bold magenta"}
 _BESIDE = "cpu per pod"
-"""Shown beside each mode's main metric; the others are in the files."""
+"""Shown beside each mode's main metric; the files have the other metrics."""
 _KINDS = {"wrong": "bold red", "lost": "bold red", "invalid": "bold magenta", "own": "yellow", "unjudged": "yellow"}
 _MOST = 8
-"""Findings of a trial."""
+"""The most findings of a trial that are printed."""
 
 
 def print_bench(document: BenchDocument, console: Console, folder: Path | None = None) -> None:
-    """The comparisons, what is wrong or in doubt, the gates, and where the report is."""
+    """Print the comparisons, what is wrong or in doubt, the gates, and the path of the report."""
     found = trials(document)
     if found:
         console.print(_table(document, found))
@@ -37,22 +37,22 @@ def print_bench(document: BenchDocument, console: Console, folder: Path | None =
 
 
 def _findings(found: list[BenchTrial]) -> Iterator[tuple[str, str]]:
-    """Lines, and their style."""
+    """Yield lines and their styles."""
     for trial in found:
-        ones = findings(trial)
-        for one in ones[:_MOST]:
-            said = f"{one.word}: {trial.workload}, {trial.title}, {one.where}: {one.said} {one.more}".rstrip()
-            yield said, _KINDS[one.kind]
-        if len(ones) > _MOST:
-            yield f"... and {len(ones) - _MOST} more in bench.html", ""
+        in_trial = findings(trial)
+        for finding in in_trial[:_MOST]:
+            where = f"{trial.workload}, {trial.title}, {finding.where}"
+            yield f"{finding.word}: {where}: {finding.text} {finding.more}".rstrip(), _KINDS[finding.kind]
+        if len(in_trial) > _MOST:
+            yield f"... and {len(in_trial) - _MOST} more in bench.html", ""
 
 
 def _closing(document: BenchDocument) -> Iterator[tuple[str, str]]:
-    for one in document.gates:
-        style = {"failed": "bold red", "unproved": "bold magenta"}.get(one.outcome, "")
-        yield f"gate {one.outcome}: {one.gate}: {one.detail}", style
-    for said in troubles(document):
-        yield said, "bold red"
+    for gate in document.gates:
+        style = {"failed": "bold red", "unproved": "bold magenta"}.get(gate.outcome, "")
+        yield f"gate {gate.outcome}: {gate.gate}: {gate.detail}", style
+    for error in troubles(document):
+        yield error, "bold red"
     if (limit := ceiling(document)) is not None:
         yield limit, ""
     if document.run.seed is not None:
@@ -60,7 +60,7 @@ def _closing(document: BenchDocument) -> Iterator[tuple[str, str]]:
 
 
 def _table(document: BenchDocument, found: list[BenchTrial]) -> Table:
-    """A group of rows for each trial, headed by its name and the baseline's numbers."""
+    """Return a group of rows for each trial, headed by its name and the baseline's numbers."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -68,7 +68,7 @@ def _table(document: BenchDocument, found: list[BenchTrial]) -> Table:
     first = document.run.baseline
     title = f"compared with {first}; {confidence(document)} intervals"
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
-    # What does not fit goes on in the next line: nothing is cut off.
+    # Long cells continue on the next line: nothing is cut off.
     table.add_column("candidate", overflow="fold", no_wrap=True)
     table.add_column("metric", overflow="fold")
     table.add_column("verdict", overflow="fold")
@@ -79,18 +79,18 @@ def _table(document: BenchDocument, found: list[BenchTrial]) -> Table:
         for metric in (trial.lead, METRICS[_BESIDE]):
             if (base := typical(trial.of(first), metric)) is not None:
                 table.add_row(Text(f"  {first}"), Text(metric.name), "", "", Text(metric.show(base)))
-            for one in (one for one in trial.comparisons if one.metric == metric.name):
-                measured = trial.of(one.candidate)
-                verdict = Text(one.verdict, _STYLES.get(one.verdict, ""))
+            for comparison in (comparison for comparison in trial.comparisons if comparison.metric == metric.name):
+                measured = trial.of(comparison.candidate)
+                verdict = Text(comparison.verdict, _STYLES.get(comparison.verdict, ""))
                 for kind, words in doubts(measured).short:
-                    if kind != one.verdict:
+                    if kind != comparison.verdict:
                         verdict.append(f" {words}", "bold red" if kind == "wrong" else "magenta")
-                value = one.shown_ratio
-                if value is None and metric is trial.lead and one.reason:
-                    verdict.append(f" ({one.reason})")
-                ratios = f"{times(value)} ({interval(one)})" if value is not None else ""
+                value = comparison.shown_ratio
+                if value is None and metric is trial.lead and comparison.reason:
+                    verdict.append(f" ({comparison.reason})")
+                ratios = f"{times(value)} ({interval(comparison)})" if value is not None else ""
                 table.add_row(
-                    Text(f"  {one.candidate}"), Text(metric.name), verdict, Text(ratios),
+                    Text(f"  {comparison.candidate}"), Text(metric.name), verdict, Text(ratios),
                     Text(metric.show(typical(measured, metric))),
                 )  # fmt: skip
         table.add_section()
