@@ -1,8 +1,8 @@
-"""The pytest plugin: `pytest suites/ --sched-candidate FILE`. Hooks and fixtures only.
+"""The pytest plugin: `pytest suites/ --sched-candidate FILE`. Only hooks and fixtures.
 
-A test of a suite bears `@pytest.mark.clause("profile/name")` and takes the fixture `case`. It drives the stimulus
-and asserts nothing: when it returns, the record is judged, and the verdict is the test's outcome. Options are read in
-`starting`, what is tried is in `selection`, how it is tried in `trying`, and what runs in `schedproof.run`.
+A suite's test has `@pytest.mark.clause("profile/name")` and takes the fixture `case`. It drives the stimulus and
+asserts nothing: when it returns, the record is judged, and the verdict is the test's outcome. `starting` reads
+options, `selection` chooses the tests, `trying` runs one, and `schedproof.run` has the session.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from schedproof.candidate.descriptor.descriptor import Candidate
-from schedproof.pytest_plugin.bench import add_bench_options, is_unasked
+from schedproof.pytest_plugin.bench import add_bench_options, is_unnamed_benchmark
 from schedproof.pytest_plugin.selection import candidate_of, clause_of, in_order, name_own
-from schedproof.pytest_plugin.state import handed_of, is_asked, request_of, result_of, session_of, verbosity_of
+from schedproof.pytest_plugin.state import handed_of, request_of, result_of, session_of, tries_scheduler, verbosity_of
 from schedproof.run.options import CANDIDATE_HELP, add_options
 
 if TYPE_CHECKING:  # every run of pytest loads this module, also where no scheduler is tried
@@ -30,15 +30,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     text = f"{CANDIDATE_HELP}; may be repeated"
     group.addoption("--sched-candidate", action="append", default=[], metavar="FILE", help=text)
     add_options(group.addoption, prefix="sched-")
-    text = "-1 (quiet), 0 or 1 (verbose); default: as -q and -v say"
+    text = "-1 (quiet), 0 or 1 (verbose); default: from -q and -v"
     group.addoption("--sched-verbosity", type=int, metavar="N", help=text)
     add_bench_options(group)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "clause(id): the guarantee that this test tries; see `schedproof clauses`")
-    config.addinivalue_line("markers", "bench(mode): a benchmark, and how pods are sent in it")
-    if is_asked(config):
+    config.addinivalue_line("markers", "clause(id): the clause that this test tries; see `schedproof clauses`")
+    config.addinivalue_line("markers", "bench(mode): a benchmark, and the mode in which it creates pods")
+    if tries_scheduler(config):
         from schedproof.pytest_plugin.starting import start
 
         start(config)
@@ -52,7 +52,7 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    return True if is_unasked(collection_path, config) else None
+    return True if is_unnamed_benchmark(collection_path, config) else None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -83,10 +83,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture
 def case(request: pytest.FixtureRequest, sched_candidate: Candidate) -> Iterator[Case]:
-    """The stimulus of the test's clause against the candidate."""
+    """The stimulus of the test's clause for the candidate."""
     session = session_of(request.config)
     if session is None:
-        pytest.skip("no --sched-candidate was given")
+        pytest.skip("requires --sched-candidate FILE")
     from schedproof.pytest_plugin.trying import cases
 
     yield from cases(session, request.node, sched_candidate)
@@ -94,8 +94,8 @@ def case(request: pytest.FixtureRequest, sched_candidate: Candidate) -> Iterator
 
 @pytest.fixture
 def replay() -> NoReturn:
-    """Of a benchmark; `BenchPlugin` has the real one."""
-    pytest.skip("no --sched-candidate was given")
+    """The fixture without a candidate; `BenchPlugin` replaces it."""
+    pytest.skip("requires --sched-candidate FILE")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -119,7 +119,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    """Also after Ctrl-C and internal errors: everything ends, and what was judged is written down."""
+    """Close the session and write its results, also after Ctrl-C and internal errors."""
     if (session := session_of(config)) is not None:
         from schedproof.pytest_plugin.ending import end
 

@@ -1,4 +1,4 @@
-"""The part of the pytest plugin that measures: `pytest suites/benchmark --sched-candidate FILE`."""
+"""The benchmarks of the pytest plugin: `pytest suites/benchmark --sched-candidate FILE`."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SUITE = "test_speed.py"
 
 
 def add_bench_options(group: pytest.OptionGroup) -> None:
-    """Add the options of benchmarks that the suites of clauses do not have."""
+    """Add the options that only benchmarks have."""
     known = {option.name for option in OPTIONS}
     only = [option.name for option in BENCH_OPTIONS if option.name not in known]
     add_options(group.addoption, prefix="sched-", only=only, options=BENCH_OPTIONS)
 
 
-def is_unasked(folder: Path, config: pytest.Config) -> bool:
-    """Whether a folder holds the benchmarks and was not named: they take minutes, and do not run with all suites."""
+def is_unnamed_benchmark(folder: Path, config: pytest.Config) -> bool:
+    """Whether a folder has the benchmarks and is not named: they take minutes, so other suites run without them."""
     if folder.name != "benchmark" or not (folder / _SUITE).is_file():
         return False
     here = config.invocation_params.dir
@@ -72,7 +72,7 @@ class BenchPlugin:
 
     @pytest.fixture
     def replay(self, request: pytest.FixtureRequest) -> Replay:
-        """The rounds of the test's mode, workload and scheduler."""
+        """The rounds of the test's mode, workload and candidate."""
         workload, candidate = request.param
         mode = request.node.get_closest_marker("bench").args[0]
         try:
@@ -80,11 +80,13 @@ class BenchPlugin:
         except SchedproofError as error:
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
         names = {name for name, family in bench.plan.families.items() if family == workload}
-        asked = (one for one in bench.rounds if one.mode == mode and one.candidate == candidate)
-        found = Replay([one for one in asked if one.workload in names])
+        rounds = (round_ for round_ in bench.rounds if round_.mode == mode and round_.candidate == candidate)
+        found = Replay([round_ for round_ in rounds if round_.workload in names])
         if not found.rounds:
-            broken = (one.said for one in bench.broken if one.candidate == candidate and one.workload in names)
-            pytest.fail(next(broken, f"{candidate} bound no pod in an earlier round"), pytrace=False)
+            errors = (
+                broken.said for broken in bench.broken if broken.candidate == candidate and broken.workload in names
+            )
+            pytest.fail(next(errors, f"{candidate} bound no pod in an earlier round"), pytrace=False)
         return found
 
     def _measured(self) -> Bench:
@@ -108,7 +110,7 @@ class BenchPlugin:
         return self._config.getoption(f"--sched-{name}")
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Fail the run if a gate failed."""
+        """Fail the run if the benchmark did not pass."""
         if session.exitstatus == pytest.ExitCode.OK and self._document is not None and self._document.run.exit_code:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

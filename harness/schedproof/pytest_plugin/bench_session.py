@@ -1,4 +1,4 @@
-"""Runs a benchmark, from its request to the files of its report."""
+"""Runs a benchmark: from its request to the files of its report."""
 
 from __future__ import annotations
 
@@ -24,19 +24,20 @@ from schedproof.report.bench.files import write_bench, write_pods
 def run_bench(
     options: Mapping[str, Any], folder: Path, command: str, progress: Progress
 ) -> tuple[Bench, BenchDocument]:
-    """Measure, write the report, and return the results, also as the document of bench.json.
+    """Run a benchmark, write its report, and return the results, also as the document of bench.json.
 
-    What was measured before something broke is reported as well; so is it before a KeyboardInterrupt goes on its way.
+    After an error or a KeyboardInterrupt, the report has the measurements until then; the KeyboardInterrupt is
+    raised again.
 
     Args:
         options: by the names in `options.BENCH_OPTIONS`, with _ for -; and `candidates`.
-        folder: where all goes.
-        command: what to type to have it again; the seed is added where none was given.
-        progress: shows what takes time.
+        folder: for the report.
+        command: reproduces the benchmark; the seed is added if the user gave none.
+        progress: shows the current step.
 
     Raises:
-        UsageError: something that was asked for cannot be meant; nothing has been started.
-        HostError: a binary cannot be had, or the report cannot be written.
+        UsageError: an option, or their combination, is invalid; nothing has been started.
+        HostError: a binary is unavailable, or the report cannot be written.
     """
     gates = [Gate.parse(text) for text in options["fail_if"]]
     conformance = _conformance(options["conformance"])
@@ -76,9 +77,9 @@ def _conformance(path: Path | None) -> Sequence[Conformance] | None:
     if path is None:
         return None
     try:
-        return [Conformance.model_validate(one) for one in json.loads(path.read_text())["candidates"]]
+        return [Conformance.model_validate(candidate) for candidate in json.loads(path.read_text())["candidates"]]
     except (OSError, ValueError, KeyError, TypeError) as problem:
         raise UsageError(
-            f"--conformance {path}: no report can be read there: {problem}",
-            remedy="name the report.json of `schedproof run --report DIR`",
+            f"--conformance {path}: cannot read a report: {problem}",
+            remedy="pass the report.json of `schedproof run --report DIR`",
         ) from problem

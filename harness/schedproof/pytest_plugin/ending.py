@@ -1,4 +1,4 @@
-"""The end of a session: stop what runs, write the reports, and print the result."""
+"""The end of a session: stops processes, writes the reports, and prints the result."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from schedproof.run.session import Session
 def end(session: Session, benchmarks: Any) -> None:
     """Close the session, and write its files.
 
-    `benchmarks` is pytest-benchmark's session, whose empty folder for what it may save is removed.
+    `benchmarks` is pytest-benchmark's session; its storage folder is removed if it is empty.
     """
     number = session.settings.cluster_number
     try:
@@ -38,7 +38,7 @@ def end(session: Session, benchmarks: Any) -> None:
 
 
 def summarize(result: RunResult, *, verbosity: int) -> None:
-    """Print what was found, and the path of the report, which is written once everything has ended."""
+    """Print the result, and the path of the report, which is written when the session has ended."""
     console = open_console()
     print_report(result, console, evidence=False, verbosity=verbosity)
     print_conclusion(conclude(result, report=None if result.is_empty else result.folder / REPORT), console)

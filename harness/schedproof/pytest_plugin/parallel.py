@@ -1,7 +1,7 @@
-"""The part of the pytest plugin that knows pytest-xdist: each worker has its own cluster, the controller reports.
+"""The pytest plugins for pytest-xdist: each worker has its own cluster, the controller writes the report.
 
-Workers run clauses on their own instances of the candidates, and send verdicts. The controller decides which worker
-tries what (see `run.dispatch`), and makes one result of what the instances showed.
+Workers try clauses on their own instances of the candidates, and send verdicts. The controller chooses the tests of
+each worker (see `run.dispatch`), and merges the results of the instances.
 """
 
 from __future__ import annotations
@@ -43,21 +43,20 @@ def is_controller(config: pytest.Config) -> bool:
     return bool(config.getoption("numprocesses", default=None)) and not hasattr(config, "workerinput")
 
 
-def sent_request(sent: bytes) -> RunRequest:
-    """In a worker, what the controller was asked for, with a number for this worker's cluster."""
-    request: RunRequest = pickle.loads(sent)  # noqa: S301 - of the controller, which started this process
+def sent_request(pickled: bytes) -> RunRequest:
+    """Unpickle, in a worker, the controller's request, with a number for this worker's cluster."""
+    request: RunRequest = pickle.loads(pickled)  # noqa: S301 - of the controller, which started this process
     for candidate in request.candidates:
         learn_secrets(candidate)
     return request
 
 
 class Worker:
-    """The plugin of a worker."""
+    """The plugin of a worker process."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        # Ctrl-C, and the end of a terminal, are for the controller, which ends its workers; and they end with it,
-        # however it ends.
+        # The controller handles Ctrl-C and the end of a terminal, and ends its workers. However it ends, they end too.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         interrupt_by()
@@ -66,7 +65,7 @@ class Worker:
         end_with_parent(signal.SIGTERM)
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Before the controller is told that this worker has finished: what ending showed is part of the result."""
+        """Close the session and send its result, before the controller learns that this worker has finished."""
         self._session.close()
         session.config.workeroutput[_KEY] = dump_result(self._session.result)  # type: ignore[attr-defined]
 
@@ -78,7 +77,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 
 
 class Controller:
-    """The plugin of the process that reports."""
+    """The plugin of the controller process, which reports."""
 
     def __init__(self, session: Session, request: RunRequest, jobs: int) -> None:
         self._request = request
@@ -88,20 +87,20 @@ class Controller:
         self._durations = Durations(session.settings.effort)
         self._instances = Instances(session.result)
         self._tests: dict[str, Task] = {}
-        """By node id, in the order of the collection."""
+        """By node id, in collected order."""
         self._workers: list[WorkerController] = []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_collection(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Workers collect for themselves, and send nothing but ids: whose tests they are is seen by collecting here."""
+        """Collect in the controller too: workers only send node ids, without the tests' clauses and candidates."""
         session.perform_collect()
         return (yield)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Before pytest-benchmark sees them: it would warn at the end, and take the place of this error."""
+        """Refuse benchmarks, before pytest-benchmark sees them: its warning at the end would replace this error."""
         if any(item.get_closest_marker("bench") for item in items):
-            raise pytest.UsageError("benchmarks cannot run under xdist, side by side; leave out -n")
+            raise pytest.UsageError("benchmarks cannot run in parallel under pytest-xdist: remove -n")
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         places = {
@@ -132,7 +131,7 @@ class Controller:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_xdist_make_scheduler(self) -> _Scheduling | None:
-        """Where no clause is tried, the user's `--dist` decides."""
+        """Return the scheduling of clauses; without clauses, the user's `--dist` applies."""
         if not any(test.candidate for test in self._tests.values()):
             return None
         self._dispatcher = Dispatcher(self._tests.values())
@@ -158,14 +157,14 @@ class Controller:
     def pytest_testnodedown(self, node: WorkerController, error: object) -> None:
         if error is not None:
             self._instances.fail(HostError(f"a worker process died: {error}"))
-        elif (told := node.workeroutput.get(_KEY)) is not None:
-            self._instances.add_result(told)
+        elif (result := node.workeroutput.get(_KEY)) is not None:
+            self._instances.add_result(result)
         if self._result.error is not None:
-            # The others would go on, and could not show what is lost.
+            # Other workers would continue, but cannot replace the lost results.
             node.config.pluginmanager.getplugin("dsession").shouldstop = str(self._result.error)
 
     def pytest_keyboard_interrupt(self) -> None:
-        # One that is just being started has no channel yet: xdist ends it.
+        # A worker that is still starting has no channel: xdist ends it.
         running = [node for node in self._workers if hasattr(node, "channel") and not node.channel.isclosed()]
         for node in running:
             os.kill(node.gateway._rinfo().pid, signal.SIGTERM)
@@ -184,9 +183,9 @@ def _candidate(item: pytest.Function) -> Candidate:
 
 
 class _Scheduling:
-    """How xdist asks what to run where; see `xdist.scheduler.Scheduling`.
+    """Assigns tests to workers, as an `xdist.scheduler.Scheduling`.
 
-    A worker holds one test more than it runs: it begins a test only when it knows that another follows, or none.
+    A worker holds one test more than it runs: xdist starts a test only when the next test, or the end, is known.
     """
 
     def __init__(self, dispatcher: Dispatcher, workers: int) -> None:
@@ -243,6 +242,6 @@ class _Scheduling:
         raise NotImplementedError
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """No test is named as the one that crashed: that a worker died ends the run (see `pytest_testnodedown`)."""
+        """Name no test as crashed: the death of a worker ends the run (see `pytest_testnodedown`)."""
         del self._pending[node]
         return None

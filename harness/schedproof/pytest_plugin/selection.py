@@ -1,4 +1,4 @@
-"""Which tests of a session are tried, and in which order."""
+"""The selection and order of the tests of a session."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:  # as in state
 
 
 def clause_of(item: Any) -> str:
-    """The id of the clause that a test tries; "" for other tests."""
+    """Return the id of the clause that a test tries; "" for other tests."""
     marker = item.get_closest_marker("clause")
     return str(marker.args[0]) if marker is not None else ""
 
 
 def candidate_of(item: Any) -> Candidate:
-    """The candidate that a clause's test tries."""
+    """Return the candidate that a clause's test tries."""
     candidate: Candidate = item.callspec.params["sched_candidate"]
     return candidate
 
 
 def name_own(item: pytest.Item) -> None:
-    """Give a test that takes `case` and names no clause one of its own, by its name and the values it takes."""
+    """Give a user's own test, which takes `case` and has no clause, a clause named by the test and its parameters."""
     if clause_of(item) or "case" not in getattr(item, "fixturenames", ()):
         return
     params = getattr(getattr(item, "callspec", None), "params", {})
@@ -45,19 +45,22 @@ def name_own(item: pytest.Item) -> None:
 
 
 def in_order(items: Sequence[pytest.Item], request: RunRequest, only: frozenset[str]) -> list[pytest.Item]:
-    """The selected tests of ours, candidate by candidate, and last what is judged over all of a run.
+    """Return the selected tests, by candidate; last those that judge the whole run.
 
     Args:
         items: tests that try clauses.
         request: selects clauses.
-        only: selects in its place, where it is not empty.
+        only: selects clauses instead, unless it is empty.
 
     Raises:
-        pytest.UsageError: a clause is unknown, an own one that is asked for is not there, or two tests have one name.
+        pytest.UsageError: a clause is unknown, a requested clause of the user's own has no test, or two tests
+        have the same id.
     """
     for item in items:
         if clause_of(item) not in CATALOGUE:
-            raise pytest.UsageError(f"{item.nodeid}: no clause {clause_of(item)!r} in the catalogue")
+            raise pytest.UsageError(
+                f"{item.nodeid}: unknown clause {clause_of(item)!r}; `schedproof clauses` lists all clauses"
+            )
     _require_own(request.clauses, items)
     kept = [item for item in items if (clause_of(item) in only if only else request.selects(clause_of(item)))]
     _refuse_twins(kept)
@@ -65,7 +68,7 @@ def in_order(items: Sequence[pytest.Item], request: RunRequest, only: frozenset[
 
     def place(item: pytest.Item) -> tuple[int, bool, bool, bool, int]:
         clause = CATALOGUE[clause_of(item)]
-        # As little as possible has happened on the cluster before what is `fresh`.
+        # Clauses that are `fresh` come early, before much has happened on the cluster.
         early = clause.id == BINDS or clause.fresh
         turn = request.candidates.index(candidate_of(item))
         return turn, clause.last, not early, clause.id not in BASICS, order[clause.id]
@@ -74,21 +77,21 @@ def in_order(items: Sequence[pytest.Item], request: RunRequest, only: frozenset[
 
 
 def _require_own(clauses: Sequence[str], items: Sequence[pytest.Item]) -> None:
-    """Refuse what is asked for by name and is not there: whether a clause of the user's own is, is known only here."""
-    there = {clause_of(item) for item in items}
+    """Refuse clauses of the user's own that have no test: only the collection shows which tests there are."""
+    collected = {clause_of(item) for item in items}
     for clause in filter(is_own, clauses):
-        if clause not in there:
+        if clause not in collected:
             raise pytest.UsageError(
                 f"no test of your own has the id {clause}\n  fix: `pytest --collect-only` lists the tests"
             )
 
 
 def _refuse_twins(items: Sequence[pytest.Item]) -> None:
-    """Tests of the user's own go by their names in the record."""
-    found: dict[tuple[str, str], str] = {}
+    """Refuse tests of the user's own with the same clause id, which identifies them in the record."""
+    node_ids: dict[tuple[str, str], str] = {}
     for item in items:
         clause = clause_of(item)
-        twin = found.setdefault((clause, candidate_of(item).name), item.nodeid)
+        twin = node_ids.setdefault((clause, candidate_of(item).name), item.nodeid)
         if is_own(clause) and twin != item.nodeid:
             raise pytest.UsageError(
                 f"{twin} and {item.nodeid} have the same name, and so the same clause id: rename one"

@@ -1,4 +1,4 @@
-"""The start of a session: read what is asked for, and register the plugins of pytest that the run needs."""
+"""The start of a session: reads the options, and registers the pytest plugins that the run needs."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ def start(config: pytest.Config) -> None:
     """Start the session of a pytest run that tries schedulers.
 
     Raises:
-        pytest.UsageError: a candidate, an option, or what they ask for together is wrong.
+        pytest.UsageError: a candidate, an option, or their combination is invalid.
     """
-    asked = [from_ini(config, text) for text in config.getoption("--sched-candidate")]
+    named = [from_ini(config, text) for text in config.getoption("--sched-candidate")]
     handed = handed_of(config)
     try:
-        request = handed.request if handed is not None else _request(config, asked)
+        request = handed.request if handed is not None else _request(config, named)
         _start(config, request, handed.kept if handed is not None else None)
     except SchedproofError as error:
         raise pytest.UsageError(str(error)) from error
-    if asked:
-        plugin = BenchPlugin(config, asked, request.settings.report, request.settings.seed)
+    if named:
+        plugin = BenchPlugin(config, named, request.settings.report, request.settings.seed)
         config.pluginmanager.register(plugin, "schedproof.bench")
 
 
-def _request(config: pytest.Config, asked: list[str]) -> RunRequest:
+def _request(config: pytest.Config, named: list[str]) -> RunRequest:
     def value_of(name: str) -> Any:
         return config.getoption(f"--sched-{name}")
 
     if (sent := sent_of(config)) is not None:
         return sent_request(sent)
-    return RunRequest.from_options(value_of, asked, config.invocation_params.dir)
+    return RunRequest.from_options(value_of, named, config.invocation_params.dir)
 
 
 def _start(config: pytest.Config, request: RunRequest, kept: KeptCluster | None) -> None:
@@ -61,7 +61,7 @@ def _start(config: pytest.Config, request: RunRequest, kept: KeptCluster | None)
 
 
 def from_ini(config: pytest.Config, text: str) -> str:
-    """A path that is meant from pytest's ini file, where it is written, and not from wherever pytest was called."""
+    """Return a path relative to pytest's ini file, if it exists there and not in the current folder."""
     if config.inipath is not None and not Path(text).exists():
         beside = config.inipath.parent / text
         return str(beside) if beside.exists() else text

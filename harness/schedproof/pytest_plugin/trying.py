@@ -1,4 +1,4 @@
-"""A test of a suite: its stimulus runs, its record is judged, and the verdict is the test's outcome."""
+"""Runs a suite's test: its stimulus runs, its record is judged, and the verdict is the test's outcome."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from schedproof.stimulus.expectations import CaseOver
 
 
 def cases(session: Session, item: pytest.Function, candidate: Candidate) -> Iterator[Case]:
-    """The stimulus of a test's clause against the candidate, which is cleaned up afterwards."""
+    """Yield the stimulus of a test's clause for the candidate, and clean up afterwards."""
     clause = clause_of(item)
     try:
         _skip_untried(session, item, clause)
@@ -35,7 +35,7 @@ def cases(session: Session, item: pytest.Function, candidate: Candidate) -> Iter
 
 
 def tried(session: Session, item: pytest.Function) -> Generator[None, object, object]:
-    """Run the test's function, in a wrapper of `pytest_pyfunc_call`, and conclude."""
+    """Run the test's function, in a wrapper of `pytest_pyfunc_call`, and report the verdict."""
     clause, candidate = clause_of(item), candidate_of(item)
     if session.hopeless:
         item.obj = _nothing
@@ -60,13 +60,13 @@ def tried(session: Session, item: pytest.Function) -> Generator[None, object, ob
         session.result.error = session.result.error or error
         _give_up(session, error)
     item.user_properties.append(("schedproof", verdict.as_json()))
-    found = session.result
-    _raise_outcome(verdict, found.reproduce(candidate, clause), found.reproduce_among(candidate, clause))
+    run = session.result
+    _raise_outcome(verdict, run.reproduce(candidate, clause), run.reproduce_among(candidate, clause))
     return result
 
 
 def _nothing(**_fixtures: Any) -> None:
-    """In place of a stimulus, where there is no candidate to try it on."""
+    """Replaces a test's function if the candidate is not running."""
 
 
 def _skip_untried(session: Session, item: pytest.Function, clause: str) -> None:
@@ -78,7 +78,7 @@ def _skip_untried(session: Session, item: pytest.Function, clause: str) -> None:
 
 
 def _give_up(session: Session, error: SchedproofError) -> NoReturn:
-    """End the whole run where nothing else can be tried either, and this test alone elsewhere."""
+    """End the whole run if the session has an error, otherwise fail this test."""
     if session.result.error is not None:
         pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
     pytest.fail(str(error), pytrace=False)
@@ -90,5 +90,5 @@ def _raise_outcome(verdict: Verdict, *commands: str) -> None:
     if verdict.did_not_pass:
         pytest.fail(explain(verdict, *commands), pytrace=False)
     if verdict.outcome != "passed":
-        # Declared, and still so; or merely recommended.
+        # A declared failure, a recommendation, or a clause that could not be tried.
         pytest.xfail(verdict.summary)
