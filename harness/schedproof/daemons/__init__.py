@@ -1,1 +1,1 @@
-"""Real daemons of a cluster, each with its flags, its files and when it is ready. `clusters` combines them."""
+"""The real daemons of a cluster, each with its flags, files and readiness. `clusters` combines them."""

@@ -14,12 +14,12 @@ from schedproof.foundation.processes.sandbox import Process
 _AUDIT_MEGABYTES = 1_000_000
 """More than any run writes."""
 _ENDING = 10
-"""Seconds that it may take to end its watches, and then itself."""
+"""Seconds that it may take to close its watches, and then to end."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ApiServer:
-    """A kube-apiserver with TLS, RBAC and an audit log of everything that concerns scheduling."""
+    """A kube-apiserver with TLS, RBAC and an audit log of all requests that concern scheduling."""
 
     process: Process
     port: int
@@ -34,13 +34,13 @@ class ApiServer:
         return f"https://127.0.0.1:{self.port}"
 
     def wait_ready(self) -> None:
-        """Until /readyz says that the RBAC bootstrap and all other start hooks are done."""
+        """Wait until /readyz reports that the RBAC bootstrap and all other start hooks are done."""
         context = ssl.create_default_context(cafile=str(self.authority.certificate))
         context.load_cert_chain(self.admin.certificate, self.admin.key)
         wait_http(self.process, self.port, "/readyz", CONTROL_PLANE_READY, tls=context)
 
     def end(self) -> None:
-        """Have it end its watches, as it does for any other reason without an error, and then end it."""
+        """Stop the server gracefully: it first closes its watches without an error."""
         self.process.stop(grace=_ENDING)
 
 
@@ -59,12 +59,12 @@ def start_apiserver(
         host: where it runs.
         authority: signs its certificate, and those of its clients.
         etcd_url: of its etcd.
-        bare: for a cluster without controllers, whose nodes are objects alone. Nothing would remove the taint that
-            nodes get at their creation, or make a ServiceAccount in each namespace. Upstream's scheduler_perf does
-            without the same admission.
-        audited: whether it writes an audit log, which takes a share of every request.
-        beside: the first one, where this is a second one on the same etcd. It takes the same credentials, and writes
-            into the same audit log. Without a cache it refuses to resume a watch from what etcd has compacted.
+        bare: for a cluster without controllers, whose nodes are only objects. It omits the admission that taints
+            new nodes and requires a ServiceAccount in each namespace, because nothing would remove the taints or
+            create the ServiceAccounts. Upstream's scheduler_perf omits the same admission.
+        audited: whether it writes an audit log, which slows every request.
+        beside: the first server, if this is a second server on the same etcd. It uses the same credentials and
+            audit log. It has no watch cache, so it refuses to resume a watch at a revision that etcd has compacted.
     """
     serving = authority.server("kube-apiserver") if beside is None else beside.serving
     signing = authority.signing_key("service-account") if beside is None else beside.service_account_key
@@ -94,18 +94,18 @@ def start_apiserver(
     if beside is not None:
         options |= {
             "watch-cache": False,
-            # With this it ends its watches as after their time-out, before it ends.
+            # Before it ends, it closes its watches as after their timeout.
             "shutdown-watch-termination-grace-period": f"{_ENDING}s",
         }
     if audited:
-        # A file that is there is opened for appending, so that two can write into it; a rotation would undo that.
+        # kube-apiserver appends to an existing file, so two servers can write to it; rotation would break this.
         make_private(audit_log.parent)
         audit_log.touch(mode=0o600)
         options |= {
             "audit-log-maxsize": _AUDIT_MEGABYTES,
             "audit-policy-file": content("clusters", "audit-policy.yaml"),
             "audit-log-path": audit_log,
-            # Blocking: once a request has an effect, its line follows soon; batches would come seconds later.
+            # Blocking: a request's line is written soon after its effect; batches would be written seconds later.
             "audit-log-mode": "blocking",
         }
     name = "kube-apiserver" if beside is None else "kube-apiserver-2"

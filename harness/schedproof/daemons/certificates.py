@@ -1,4 +1,4 @@
-"""The certificate authority of one cluster, as kubeadm lays it out but for one machine and one day."""
+"""The certificate authority of a cluster, laid out as by kubeadm, for one machine and a week."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _USAGES = {"server": ExtendedKeyUsageOID.SERVER_AUTH, "client": ExtendedKeyUsage
 
 @dataclasses.dataclass(frozen=True)
 class KeyPair:
-    """Files of a certificate and its private key, PEM."""
+    """The files of a certificate and its private key, PEM."""
 
     certificate: Path
     key: Path
 
 
 class Authority:
-    """Issues certificates into `directory`. Elliptic keys: an RSA key costs up to 0.2 s each."""
+    """Issues certificates into `directory`. Keys are elliptic: an RSA key takes up to 0.2 s."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(mode=0o700)
@@ -40,11 +40,11 @@ class Authority:
         )
 
     def server(self, name: str, address: str = "127.0.0.1") -> KeyPair:
-        """A serving certificate for loopback, and for another IP `address` of this machine."""
+        """Issue a serving certificate for loopback, and for another IP `address` of this machine."""
         return self._issue(name, _common_name(name), ("server",), self._names(address))
 
     def both(self, name: str) -> KeyPair:
-        """A certificate for loopback that is good for a server and for its client."""
+        """Issue a certificate for loopback that is valid for a server and for its client."""
         return self._issue(name, _common_name(name), ("server", "client"), self._names())
 
     @staticmethod
@@ -53,19 +53,19 @@ class Authority:
             [
                 x509.DNSName("localhost"),
                 x509.DNSName("kubernetes.default.svc"),
-                *(x509.IPAddress(ipaddress.ip_address(one)) for one in sorted({"127.0.0.1", address})),
+                *(x509.IPAddress(ipaddress.ip_address(ip)) for ip in sorted({"127.0.0.1", address})),
             ]
         )
 
     def client(self, user: str, group: str = "") -> KeyPair:
-        """A client certificate: the apiserver takes CN as the user and O as the group."""
+        """Issue a client certificate: the apiserver reads CN as the user and O as the group."""
         attributes = [x509.NameAttribute(NameOID.COMMON_NAME, user)]
         if group:
             attributes.append(x509.NameAttribute(NameOID.ORGANIZATION_NAME, group))
         return self._issue(user.replace(":", "-"), x509.Name(attributes), ("client",), None)
 
     def signing_key(self, name: str) -> Path:
-        """A bare private key, such as the one that signs ServiceAccount tokens."""
+        """Write a private key without a certificate, such as the key that signs ServiceAccount tokens."""
         return self._write_key(name, ec.generate_private_key(ec.SECP256R1()))
 
     def _issue(
@@ -83,7 +83,7 @@ class Authority:
 
     def _builder(self, subject: x509.Name, public_key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
         now = datetime.datetime.now(datetime.UTC)
-        # An hour back: the clock of a suspended laptop may step.
+        # Valid from an hour ago, because the clock of a suspended laptop may step.
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -100,7 +100,7 @@ class Authority:
         path.write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM,
-                # "EC PRIVATE KEY": in PKCS8 the apiserver does not find the public half of a signing key
+                # "EC PRIVATE KEY": from PKCS8 the apiserver does not get the public half of a signing key
                 serialization.PrivateFormat.TraditionalOpenSSL,
                 serialization.NoEncryption(),
             )

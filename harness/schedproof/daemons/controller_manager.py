@@ -6,11 +6,11 @@ from schedproof.daemons.daemon import Host, flags
 from schedproof.foundation.processes.sandbox import Process
 
 PATIENCE = 7.0
-"""Seconds for which it can be counted on to wait for the apiserver: from 10 s on it gives up, and ends."""
+"""Seconds for which it reliably waits for the apiserver: after 10 s it gives up, and ends."""
 
-# What a scheduler's users rely on: node taints follow node conditions, owners get their pods,
-# budgets are counted, claims are bound or made from templates, what is deleted goes. The cloud and certificate
-# controllers, and those that attach volumes, have no counterpart in a cluster whose nodes are played.
+# Controllers that a scheduler's users rely on: node taints follow node conditions, owners get their pods, disruption
+# budgets are counted, claims are bound or created from templates, deleted objects are removed. Cloud, certificate and
+# attach-detach controllers have nothing to do in a cluster with simulated nodes.
 _CONTROLLERS = (
     "namespace-controller", "serviceaccount-controller", "node-lifecycle-controller", "taint-eviction-controller",
     "garbage-collector-controller", "pod-garbage-collector-controller", "disruption-controller",
@@ -21,7 +21,7 @@ _CONTROLLERS = (
 
 
 def start_controller_manager(host: Host, kubeconfig: Path) -> Process:
-    """Start kube-controller-manager; returns at once. It waits for the apiserver by itself, for a while."""
+    """Start kube-controller-manager; returns at once. It waits for the apiserver, see `PATIENCE`."""
     options = {
         "kubeconfig": kubeconfig,
         "controllers": ",".join(_CONTROLLERS),
@@ -31,10 +31,10 @@ def start_controller_manager(host: Host, kubeconfig: Path) -> Process:
         "cert-dir": host.sandbox.scratch / "controller-manager",
         "kube-api-qps": 500,
         "kube-api-burst": 1000,
-        # 15 s by default: a claim whose volume it has bound, and of which it hears late, waits for that long.
+        # By default 15 s, for which a claim waits if the controller has bound its volume but sees the claim late.
         "pvclaimbinder-sync-period": "1s",
-        # Nodes are played, and do not die. kwok loses hold of the leases of some that are removed and come again at
-        # once: after 50 s, the default, they would be unreachable each minute for a moment, which wakes waiting pods.
+        # Simulated nodes do not fail. kwok stops renewing leases of some nodes that are removed and re-created at once:
+        # after 50 s, the default, they would briefly be unreachable every minute, which wakes waiting pods.
         "node-monitor-grace-period": "8760h",
     }
     return host.start("kube-controller-manager", ["kube-controller-manager", *flags(options)])

@@ -1,4 +1,4 @@
-"""What all daemons share: where they may write, how their flags are built, when they are ready."""
+"""The common parts of daemons: where they write, how their flags are built, how readiness is awaited."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from schedproof.foundation.waiting import NotYet, wait_for
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """Where daemons run: a sandbox, its ports, its binaries, and the folder that keeps the logs."""
+    """The environment of daemons: a sandbox, its ports, the binaries, and the folder of the logs."""
 
     sandbox: Sandbox
     ports: Ports
@@ -44,7 +44,7 @@ class Host:
     ) -> Process:
         """Start a pinned binary, or any absolute command, with its output in `logs/<log>.log`.
 
-        `contained`, `hidden`, `kept`, `shown`: see `Command`; a contained one sees nothing of `logs` either.
+        `contained`, `hidden`, `kept`, `shown`: see `Command`; `logs` is hidden too.
         """
         program = str(self.binaries.get(argv[0], argv[0]))
         return self.sandbox.spawn(
@@ -59,7 +59,7 @@ class Host:
 
 @contextlib.contextmanager
 def opened_host(binaries: Mapping[str, Path], logs: Path | None) -> Iterator[Host]:
-    """A context with a host of its own; without `logs`, its logs go with it. At its end all that it started has ended.
+    """A context with a new host; without `logs`, its logs are removed with it. At its end all its processes have ended.
 
     Raises:
         HostError: this machine cannot run a sandbox.
@@ -69,14 +69,14 @@ def opened_host(binaries: Mapping[str, Path], logs: Path | None) -> Iterator[Hos
 
 
 def clean_environment(home: Path) -> dict[str, str]:
-    """The environment of a child: nothing of ours that could redirect it (proxies, CA bundles, Python paths)."""
+    """Return a child's environment, without what could redirect it (proxies, CA bundles, Python paths)."""
     return {
         "PATH": os.environ.get("PATH", os.defpath), "HOME": str(home), "TMPDIR": str(home), "LANG": "C.UTF-8",
     }  # fmt: skip
 
 
 def flags(values: Mapping[str, object]) -> list[str]:
-    """`{"secure-port": 1, "leader-elect": False}` as `--secure-port=1 --leader-elect=false`; lists repeat."""
+    """Format `{"secure-port": 1, "leader-elect": False}` as `--secure-port=1 --leader-elect=false`; lists repeat."""
     result = []
     for name, value in values.items():
         for item in value if isinstance(value, list) else [value]:
@@ -95,11 +95,11 @@ def wait_http(
     headers: Mapping[str, str] | None = None,
     also: Collection[int] = (),
 ) -> None:
-    """Wait until a GET on loopback answers 200, or a status that will do `also`.
+    """Wait until a GET on loopback returns 200, or another status in `also`.
 
     Raises:
-        CandidateError: the process ended instead; with its last words.
-        DeadlineExceededError: with the last answer.
+        CandidateError: the process ended; has its last log lines.
+        DeadlineExceededError: has the last response.
     """
 
     def probe() -> None:

@@ -16,19 +16,19 @@ from schedproof.foundation.http import exchange
 from schedproof.foundation.processes.sandbox import Process
 
 _CLIENT = "etcd-client:0"
-"""The name of the socket for clients, in the folder that daemons run in."""
+"""The name of the client socket, in the daemons' working directory."""
 _SECONDS = 20
 _WRITERS = 8
-"""Connections on which revisions are used up; etcd then takes some 5,000 writes a second (2 cores)."""
+"""Connections that write in parallel to advance the revision: about 5,000 writes a second (2 cores)."""
 _AT_ONCE = 512
-"""Requests on their way on each of them: as many as the buffer of a socket has room for, so that none has to wait."""
+"""Pipelined requests on each connection: they fit into the socket's buffer, so that none waits."""
 
 
 def start_etcd(host: Host) -> tuple[Process, str]:
     """Start etcd; returns at once, with its client URL. kube-apiserver waits for it.
 
-    It listens on sockets in the scratch directory alone: a port of loopback would let candidates write to it, past all
-    that `rbac` forbids. They are named from the folder that daemons run in, because a socket's path has to be short.
+    It only listens on Unix sockets in the scratch directory: through a port, candidates could write to it, bypassing
+    `rbac`. Sockets are named relative to the daemons' working directory, because their paths must be short.
     """
     client, peer = f"unix://{_CLIENT}", "unix://etcd-peer:0"
     options = {
@@ -47,12 +47,12 @@ def start_etcd(host: Host) -> tuple[Process, str]:
 
 
 def compact(host: Host, revision: int) -> None:
-    """Drop what objects were before a revision, as kube-apiserver has etcd do every five minutes.
+    """Remove the history before a revision, as kube-apiserver has etcd do every five minutes.
 
-    A watch that is to begin before it is refused. Those that are under way go on.
+    A watch that starts before it is refused. Established watches continue.
 
     Raises:
-        SchedproofError: etcd refuses, or does not answer.
+        SchedproofError: etcd refuses, or does not respond.
     """
     body = json.dumps({"revision": str(revision)}).encode()
     status, text = exchange(_SocketConnection(host.sandbox.scratch / _CLIENT), "POST", "/v3/kv/compaction", body)
@@ -61,12 +61,12 @@ def compact(host: Host, revision: int) -> None:
 
 
 def advance(host: Host, revision: int) -> int:
-    """Have etcd's revision, which kube-apiserver's resourceVersions are, be at least this; what it is by now.
+    """Advance etcd's revision, kube-apiserver's resourceVersion, to at least this; return the new revision.
 
-    Each revision takes a write, of which kube-apiserver sees nothing: it watches its own keys.
+    Each revision takes a write, which kube-apiserver does not see: it only watches its own keys.
 
     Raises:
-        SchedproofError: etcd refuses, or does not answer.
+        SchedproofError: etcd refuses, or does not respond.
     """
     now = _write(host, 1)
     shares = [max(0, revision - now + number) // _WRITERS for number in range(_WRITERS)]
@@ -75,7 +75,7 @@ def advance(host: Host, revision: int) -> int:
 
 
 def _write(host: Host, count: int) -> int:
-    """Write so many times to a key of our own; the revision of the last one, 0 if there is none."""
+    """Write `count` times to a key outside kube-apiserver's prefix; return the last revision, 0 without writes."""
     body = json.dumps({"key": "c2NoZWRwcm9vZg==", "value": ""}).encode()
     request = b"POST /v3/kv/put HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
     answer = b"{}"
@@ -91,7 +91,7 @@ def _write(host: Host, count: int) -> int:
 
 
 def _read(answers: BufferedReader) -> bytes:
-    """The body of the next answer. http.client would read those that follow into a buffer of its own, and be slow."""
+    """Read the body of the next response. http.client would buffer the responses after it, and be slower."""
     status, length = answers.readline(), 0
     while line := answers.readline().strip():
         name, _, value = line.partition(b":")
@@ -111,7 +111,7 @@ class _SocketConnection(http.client.HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
-        """By the descriptor of its folder, for the path of a socket may have 108 characters."""
+        """Connect through the descriptor of the socket's folder: a socket's path may have at most 108 characters."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(_SECONDS)
         folder = os.open(self._path.parent, os.O_PATH | os.O_DIRECTORY)

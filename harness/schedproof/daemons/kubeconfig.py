@@ -1,4 +1,4 @@
-"""Kubeconfig files, one identity each."""
+"""Kubeconfig files, each with one identity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from schedproof.daemons.certificates import KeyPair
 
 IN_CLUSTER = "/var/run/secrets/kubernetes.io/serviceaccount"
-"""Where `rest.InClusterConfig` of client-go, and its like in other languages, look for a pod's credentials."""
+"""Where `rest.InClusterConfig` of client-go, and clients in other languages, read a pod's credentials."""
 
 
 def write_kubeconfig(
@@ -27,9 +27,9 @@ def write_kubeconfig(
     pair: KeyPair | None = None,
     line: Mapping[str, Any] | None = None,
 ) -> Path:
-    """Write a self-contained kubeconfig for one user and return its path. JSON, which is YAML.
+    """Write a self-contained kubeconfig for one user, in JSON, which is YAML, and return its path.
 
-    `line`: what else it says of the cluster, such as `tls-server-name`.
+    `line`: other fields of the cluster, such as `tls-server-name`.
     """
     credentials = {"token": token} if token else {}
     if pair is not None:
@@ -50,27 +50,27 @@ def write_kubeconfig(
 
 
 def server_of(path: Path) -> str:
-    """The apiserver's URL in a kubeconfig that `write_kubeconfig` wrote."""
+    """Return the apiserver's URL of a kubeconfig that `write_kubeconfig` wrote."""
     return str(json.loads(path.read_text())["clusters"][0]["cluster"]["server"])
 
 
 def in_cluster(kubeconfig: Path, folder: Path, namespace: str, token: Callable[[], str]) -> dict[str, str]:
-    """Lay a kubeconfig that `write_kubeconfig` wrote out as a pod finds its credentials in `IN_CLUSTER`.
+    """Write the credentials of a `write_kubeconfig` file as a pod finds them in `IN_CLUSTER`.
 
-    Returns the environment that goes with it; empty, and nothing is written, where a pod could not be told the same: a
-    server behind a proxy or below a path, one whose certificate is not to be verified, or no token.
+    Returns the environment variables to go with them. If a pod cannot express the kubeconfig, returns none and
+    writes nothing: a server behind a proxy or below a path, a certificate that is not verified, or no token.
 
     Args:
         kubeconfig: of one identity.
-        folder: is made.
-        namespace: that of the ServiceAccount.
-        token: makes one of the same identity, for the file.
+        folder: is created.
+        namespace: of the ServiceAccount.
+        token: creates a token of the same identity for the file.
     """
     config = json.loads(kubeconfig.read_text())
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     server = urlsplit(cluster["server"])
-    told = {"server", "certificate-authority-data"}
-    if set(cluster) != told or "token" not in user or server.path.strip("/") or server.scheme != "https":
+    expected = {"server", "certificate-authority-data"}
+    if set(cluster) != expected or "token" not in user or server.path.strip("/") or server.scheme != "https":
         return {}
     folder.mkdir(mode=0o700, exist_ok=True)
     authority = base64.b64decode(cluster["certificate-authority-data"])
@@ -79,9 +79,9 @@ def in_cluster(kubeconfig: Path, folder: Path, namespace: str, token: Callable[[
 
 
 def write_account(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write files of a pod's credentials, or replace some of them, all at once; the others stay as they are.
+    """Write or replace some files of a pod's credentials atomically; keep the other files.
 
-    As a kubelet's atomic writer does it: each file is a link into `..data`, a link to a folder that is exchanged.
+    Works as a kubelet's atomic writer: each file is a link into `..data`, a link to a folder, which is swapped.
     """
     data = folder / "..data"
     before = data.resolve() if data.is_symlink() else None
@@ -101,9 +101,9 @@ def write_account(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def redirected(path: Path, server: str) -> Path:
-    """A kubeconfig beside one that `write_kubeconfig` wrote, for the same user, by another URL of its apiserver.
+    """Write a kubeconfig beside one of `write_kubeconfig`, for the same user, with another URL of the apiserver.
 
-    The server's certificate must be good for the host in either.
+    The server's certificate must be valid for the hosts of both URLs.
     """
     config = json.loads(path.read_text())
     config["clusters"][0]["cluster"]["server"] = server

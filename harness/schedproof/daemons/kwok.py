@@ -7,13 +7,13 @@ from schedproof.foundation.content import content
 from schedproof.foundation.processes.sandbox import Process
 
 UNPLAYED = "schedproof.dev/unplayed"
-"""A label of Node objects that nothing plays."""
+"""A label of Node objects that kwok does not simulate."""
 
 
 def start_kwok(host: Host, kubeconfig: Path, *, annotation: tuple[str, str] | None = None) -> Process:
-    """Start kwok, which plays kubelets as clusters/kwok-stages.yaml says; returns at once.
+    """Start kwok, which simulates kubelets by clusters/kwok-stages.yaml; returns at once.
 
-    Those of nodes that bear an `annotation` of this name and value; else of all that do not bear `UNPLAYED`.
+    It simulates nodes with this `annotation` (name and value); without one, all nodes without `UNPLAYED`.
     """
     selector = (
         {"manage-nodes-with-label-selector": f"!{UNPLAYED}"}

@@ -13,14 +13,14 @@ class NodeExporter:
 
     process: Process
     address: str
-    """With the port."""
+    """Host and port."""
 
 
 def start_node_exporter(host: Host, node: str, netns: int, address: str = "127.0.0.1") -> NodeExporter:
-    """Start an exporter inside a network namespace; returns at once, and scrapes queue until it accepts.
+    """Start an exporter inside a network namespace; returns at once. Scrapes queue until it accepts them.
 
-    Its listening socket is opened here, at an address of the host's, and inherited: a socket belongs to
-    the namespace that it was opened in, so Prometheus reaches it although the process has moved.
+    Its listening socket is opened here, at an address of the host, and inherited. A socket belongs to the namespace
+    in which it was opened, so Prometheus can reach the exporter.
     """
     options = {
         "collector.disable-defaults": True,

@@ -1,4 +1,4 @@
-"""A password that only the harness knows, as Prometheus checks it: by its bcrypt hash (`--web.config.file`)."""
+"""A password of the harness, which Prometheus checks by its bcrypt hash (`--web.config.file`)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from schedproof.foundation.errors import HostError
 USER = "schedproof"
 _SALT = "./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _LIBRARIES = ("libcrypt.so.1", "libcrypt.so.2")
-"""Debian's and Ubuntu's; Fedora's. Python's own module `crypt` is gone since 3.13."""
+"""Of Debian and Ubuntu; of Fedora. Python's module `crypt` was removed in 3.13."""
 
 
 def protect(web_config: Path) -> str:
-    """Write a web configuration that refuses all requests without a fresh password; returns the password.
+    """Write a web configuration that refuses requests without a new password; return the password.
 
     Raises:
-        HostError: this machine's C library has no bcrypt.
+        HostError: this machine's libcrypt has no bcrypt.
     """
     password = secrets.token_urlsafe(24)
     web_config.touch(mode=0o600)
@@ -31,7 +31,7 @@ def protect(web_config: Path) -> str:
 
 
 def authorization(url: str) -> dict[str, str]:
-    """The header by which a request shows the user and password of a server's URL; none where it has none."""
+    """Return the Authorization header for the user and password in a URL; none if it has no user."""
     base = urlsplit(url)
     if base.username is None:
         return {}
@@ -40,14 +40,14 @@ def authorization(url: str) -> dict[str, str]:
 
 
 def _bcrypt(password: str) -> str:
-    # The password is random: 2^4 rounds, the fewest that there are, protect it as well as more would.
-    # The last of the 22 characters stands for two bits: "O" is one of the four that it may be.
+    # The password is random, so 2^4 rounds, the minimum, are enough.
+    # The last of the 22 characters has two bits: "O" is one of its four possible values.
     salt = "$2b$04$" + "".join(secrets.choice(_SALT) for _ in range(21)) + "O"
     for name in _LIBRARIES:
         with contextlib.suppress(OSError):
             crypt = ctypes.CDLL(name).crypt
             crypt.restype = ctypes.c_char_p
-            found: bytes | None = crypt(password.encode(), salt.encode())
-            if found and found.startswith(b"$2b$"):
-                return found.decode()
-    raise HostError("no bcrypt in this machine's libcrypt", remedy="apt-get install libcrypt1")
+            hashed: bytes | None = crypt(password.encode(), salt.encode())
+            if hashed and hashed.startswith(b"$2b$"):
+                return hashed.decode()
+    raise HostError("this machine's libcrypt has no bcrypt", remedy="apt-get install libcrypt1")

@@ -17,17 +17,16 @@ from schedproof.foundation.processes.sandbox import Process
 from schedproof.foundation.waiting import NotYet, wait_for
 
 RULES = "rules.json"
-"""The file of recording rules, beside that of the targets."""
+"""The file of recording rules, in the folder of the targets file."""
 
 _EVALUATED = "500ms"
 
 
 @dataclasses.dataclass(frozen=True)
 class Prometheus:
-    """A Prometheus server on loopback that scrapes what its targets file lists, and takes pushed samples.
+    """A Prometheus server on loopback that scrapes the targets of a file, and accepts pushed samples.
 
-    It answers only to its `password`: Prometheus cannot tell clients that may read from those that may write, and
-    candidates, which may read, are asked by their tap to do no more.
+    It requires its `password`, because Prometheus cannot restrict clients to reading: the candidates' tap does.
     """
 
     process: Process
@@ -44,15 +43,15 @@ class Prometheus:
         wait_http(self.process, self.port, "/-/ready", DAEMON_READY, headers=authorization(self.url))
 
     def load_rules(self, rules: Sequence[Mapping[str, Any]]) -> None:
-        """See `load_rules`."""
+        """Replace the recording rules; see the function `load_rules`."""
         load_rules(self.url, self.targets_file.with_name(RULES), rules)
 
     def set_targets(self, targets: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the scrape targets: address to labels. Picked up by Prometheus' file discovery (inotify)."""
+        """Replace the scrape targets: address to labels. Prometheus' file discovery (inotify) picks them up."""
         write_targets(self.targets_file, targets)
 
     def wait_scraped(self, addresses: Collection[str]) -> None:
-        """Wait until the targets are these, and each has been scraped."""
+        """Wait until exactly these targets are discovered, and each has been scraped."""
 
         def probe() -> None:
             status, text = _ask(self.url, "GET", "/api/v1/targets?state=active")
@@ -67,19 +66,19 @@ class Prometheus:
 
 
 def write_targets(file: Path, targets: Mapping[str, Mapping[str, str]]) -> None:
-    """Replace a targets file as Prometheus' file discovery reads it: address to labels."""
+    """Replace a targets file, which Prometheus' file discovery reads: address to labels."""
     groups = [{"targets": [address], "labels": dict(labels)} for address, labels in targets.items()]
-    # A rename is atomic: Prometheus never reads half a file.
+    # Renaming is atomic: Prometheus never reads half a file.
     fresh = file.with_suffix(".new")
     fresh.write_text(json.dumps(groups))
     fresh.rename(file)
 
 
 def load_rules(url: str, file: Path, rules: Sequence[Mapping[str, Any]]) -> None:
-    """Have a server evaluate these recording rules from now on, every half second and in their order, and no others.
+    """Replace a server's recording rules: it evaluates these every half second, in their order, and no others.
 
     Raises:
-        UsageError: it does not take them.
+        UsageError: it rejects them.
     """
     if not rules and not file.exists():
         return
@@ -89,15 +88,15 @@ def load_rules(url: str, file: Path, rules: Sequence[Mapping[str, Any]]) -> None
     if status != http.client.OK:
         raise UsageError(
             f"Prometheus rejects the recording rules of claims.network.rules: {text[-400:]}",
-            remedy="promtool check rules FILE",
+            remedy="run `promtool check rules FILE`",
         )
 
 
 def wait_recorded(url: str) -> None:
-    """Wait until all rules were evaluated once from now on.
+    """Wait until each rule has been evaluated after this call.
 
     Raises:
-        UsageError: one cannot be evaluated.
+        UsageError: a rule cannot be evaluated.
     """
     since = datetime.datetime.now(datetime.UTC)
 
@@ -120,12 +119,12 @@ def wait_recorded(url: str) -> None:
 def _ask(url: str, method: str, path: str) -> tuple[int, str]:
     status, text = exchange(connect(url, 30), method, path, headers=authorization(url))
     if not status:
-        raise HostError(f"Prometheus does not answer {path}: {text}", remedy="see its log")
+        raise HostError(f"Prometheus does not answer {path}: {text}", remedy="read its log")
     return status, text
 
 
 def configuration(scrape_interval: float, targets_file: str, **scrape: object) -> dict[str, object]:
-    """What Prometheus is to scrape, and how often (seconds); `scrape` are more fields of its scrape config."""
+    """Return Prometheus' configuration: targets, interval in seconds; `scrape` has more fields of its scrape config."""
     discovery = {"job_name": "node-exporter", "file_sd_configs": [{"files": [targets_file]}]}
     return {
         "global": {"scrape_interval": f"{round(scrape_interval * 1000)}ms"},
@@ -146,10 +145,10 @@ def start_prometheus(
 
     Args:
         host: where it runs.
-        name: tells several servers of one cluster apart (logs, data).
+        name: distinguishes several servers of one cluster (logs, data).
         scrape_interval: seconds.
-        out_of_order: how far behind the newest sample a pushed one may lie.
-        env: more of its environment.
+        out_of_order: how far behind the newest sample a pushed sample may be.
+        env: additional environment variables.
     """
     home = host.sandbox.scratch / name
     home.mkdir()
@@ -166,7 +165,7 @@ def start_prometheus(
         "web.listen-address": f"127.0.0.1:{port}",
         "web.config.file": home / "web.json",
         "log.level": "warn",
-        # Both hidden: the default only looks at new targets every 5 s.
+        # Both are hidden flags: by default, new targets are only read every 5 s.
         "scrape.discovery-reload-interval": "100ms",
     }
     argv = ["prometheus", *flags(options), "--web.enable-remote-write-receiver", "--web.enable-lifecycle"]

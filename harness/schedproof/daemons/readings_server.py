@@ -1,4 +1,4 @@
-"""A Prometheus whose every sample is chosen: our own (`clusters/modules/readings-server`), over its real engine."""
+"""A Prometheus with scripted samples: `clusters/modules/readings-server`, which has Prometheus' real engine."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from schedproof.foundation.private import make_private
 from schedproof.foundation.processes.ports import listening_socket
 
 SAMPLES = 8
-"""Of each series in a window; targets are scraped as often."""
+"""Samples of each series in a window, and scrapes."""
 
 
 class ReadingsServer:
-    """Serves one set of readings at a time, on loopback. It needs no cluster, no sandbox and no rights.
+    """Serves one set of readings at a time, on loopback. It needs no cluster, no sandbox and no privileges.
 
-    Its clock stands still between two `put`s, so that all questions between them get the same answers.
+    Its clock stands still between two `put`s, so that all queries between them get the same results.
 
     Args:
         binary: the program.
@@ -33,7 +33,7 @@ class ReadingsServer:
 
     def __init__(self, binary: Path, logs: Path) -> None:
         make_private(logs)
-        # Inherited as it listens already: a request before it has started waits in the queue.
+        # Inherited while it listens: requests before the program's start wait in the queue.
         with listening_socket() as listener:
             port = listener.getsockname()[1]
             self._process = LineProcess(
@@ -55,15 +55,15 @@ class ReadingsServer:
         labels: Mapping[str, Mapping[str, str]],
         readings: Sequence[tuple[str, float | None]],
     ) -> None:
-        """Replace all series; returns when every query that comes after it sees these, and none of the others.
+        """Replace all series; returns when every later query sees only these.
 
-        A node's series is a counter that rises by its reading, over twice the window and more, with eight samples a
-        window. Equal readings give equal bits, and twice a reading is exactly twice each sample. Of a reading that is
-        NaN or infinite each sample has that value; of one below 0 samples fall.
+        A node's series is a counter that rises by its reading, over more than twice the window, with eight samples a
+        window. Equal readings give equal bits, and for twice a reading each sample is exactly twice as large. If a
+        reading is NaN or infinite, each sample has that value; below 0, samples fall.
 
-        All else is as after scrapes of an exporter (`daemons/scrape.py`; of more than 32 nodes only what is asked for
-        or joined with). In the other direction each node has the reading of another one, the quietest that of the
-        loudest. Scrapes of a node without a reading have failed: its `up` is 0.
+        Other series are as after scrapes of an exporter (`daemons/scrape.py`; for more than 32 nodes, only those
+        that queries read or join with). In the opposite direction, nodes have each other's readings, the quietest
+        that of the loudest. Scrapes of a node without a reading have failed: its `up` is 0.
 
         Args:
             metric: the series' name.
@@ -73,7 +73,7 @@ class ReadingsServer:
             readings: nodes and their bytes per second; None: the node has no sample.
 
         Raises:
-            HostError: the server has ended, or does not take them.
+            HostError: the server has ended, or refuses them.
         """
         scrape = {**_scrape(metric, device, window, whole=len(readings) <= WHOLE), "rules": list(self.rules)}
         nodes, values = [node for node, _ in readings], [value for _, value in readings]
@@ -81,7 +81,7 @@ class ReadingsServer:
         change: dict[str, Any] = {"rates": [_written(values)]}
         if opposite(metric):
             change["rates"].append(_written(_mirrored(values)))
-        # What is known already need not be told again, and takes longer than all else.
+        # Unchanged parts are not sent: they take longer than all else.
         if scrape != self._scrape:
             change["scrape"] = scrape
         if fresh:
@@ -89,11 +89,11 @@ class ReadingsServer:
         if fresh or nodes != self._nodes:
             change["nodes"] = nodes
         self._scrape = self._nodes = None  # in case that it is refused
-        self._tell(change)
+        self._send(change)
         self._targets.update(fresh)
         self._scrape, self._nodes = scrape, nodes
 
-    def _tell(self, change: Mapping[str, Any]) -> None:
+    def _send(self, change: Mapping[str, Any]) -> None:
         try:
             self._process.send(json.dumps(change).encode() + b"\n", DAEMON_READY)
             refusal = json.loads(self._process.receive(DAEMON_READY))["error"]
@@ -114,9 +114,9 @@ class ReadingsServer:
 
 @functools.lru_cache(maxsize=64)
 def _scrape(metric: str, device: str, window: float, *, whole: bool) -> Mapping[str, Any]:
-    """What there is to be read of each node, but for its reading."""
+    """Return what is constant in the scrapes of each node: all but the readings."""
     rates = [{"__name__": name, "device": device} for name in (metric, opposite(metric)) if name]
-    rest = [one for one in exposed([device], whole=whole) if one[0] not in rates]
+    rest = [series for series in exposed([device], whole=whole) if series[0] not in rates]
     succeeded, failed = (reported(samples, whole=whole) for samples in (len(rates) + len(rest), 0))
     return {
         "past": round((2 * window + 5) * 1000),
@@ -130,12 +130,12 @@ def _scrape(metric: str, device: str, window: float, *, whole: bool) -> Mapping[
 
 
 def _written(values: Sequence[float | None]) -> list[float | str | None]:
-    # JSON has no NaN and no infinities: they go as text.
+    # JSON has no NaN or infinities: they are sent as text.
     return [value if value is None or math.isfinite(value) else str(value) for value in values]
 
 
 def _mirrored(values: Sequence[float | None]) -> list[float | None]:
-    """Where there are values, those of the opposite order."""
+    """Return the values in mirrored order: the smallest in place of the largest; None stays None."""
     order = sorted((value, place) for place, value in enumerate(values) if value is not None)
     mirrored: list[float | None] = [None] * len(values)
     for (_, place), (value, _) in zip(order, reversed(order), strict=True):

@@ -14,10 +14,11 @@ from schedproof.foundation.http import insecure_tls
 from schedproof.foundation.processes.sandbox import Process
 
 LOG_SCORES: Mapping[str, str] = MappingProxyType({"vmodule": "schedule_one=10,extender=5"})
-"""The flags for a log of the scores that each node was given (FACTS: level 10 of the scheduling cycle; the rest stays
-at 2, because client-go prints request bodies from level 8 on)."""
+"""Flags that log each node's scores: level 10 of the scheduling cycle. The rest stays at 2, because client-go prints
+request bodies from level 8 on.
+"""
 LOG_ATTEMPTS: Mapping[str, str] = MappingProxyType({"vmodule": "schedule_one=3"})
-"""Those for a line a pod: that its scheduling cycle begins (pkg/scheduler/schedule_one.go)."""
+"""Flags that log a line for each pod at the start of its scheduling cycle (pkg/scheduler/schedule_one.go)."""
 
 _NOT_SERVED = (http.client.UNAUTHORIZED, http.client.FORBIDDEN, http.client.NOT_FOUND)
 
@@ -30,9 +31,9 @@ class Scheduler:
     port: int
 
     def wait_ready(self) -> None:
-        """Until /readyz says that its informers have synced.
+        """Wait until /readyz reports that its informers have synced.
 
-        One that does not serve it, or only to known clients, is not waited for: plugin/healthz-readyz judges that.
+        Does not wait if /readyz is missing or requires known clients: plugin/healthz-readyz judges that.
         """
         wait_http(self.process, self.port, "/readyz", CANDIDATE_READY, tls=insecure_tls(), also=_NOT_SERVED)
 
@@ -51,18 +52,18 @@ def start_scheduler(
     shown: Mapping[str, Path] | None = None,
     env: Mapping[str, str] | None = None,
 ) -> Scheduler:
-    """Start a kube-scheduler on a KubeSchedulerConfiguration; returns at once.
+    """Start a kube-scheduler with a KubeSchedulerConfiguration; returns at once.
 
-    The config file carries everything but the serving port, which has no field there. `more` are flags beside
-    the usual ones. `contained`: see `Command`; for what is not Kubernetes' own. It is kept its files, and what else is
-    `kept` or `shown`. `env`: beside a daemon's environment.
+    The configuration has all settings but the serving port, which has no field in it. `more`: additional flags.
+    `contained`: for binaries that are not from Kubernetes; see `Command`. It sees its own files, and those that are
+    `kept` or `shown`. `env`: additional environment variables.
     """
     port = host.ports.reserve()
     file = host.sandbox.scratch / f"{name}.json"
     file.write_text(json.dumps(configuration, indent=1))
     options = {
         "config": file,
-        # For the requests that its own endpoints must authenticate and authorize.
+        # For requests to its own endpoints, which it must authenticate and authorize.
         "authentication-kubeconfig": kubeconfig,
         "authorization-kubeconfig": kubeconfig,
         "bind-address": "127.0.0.1",

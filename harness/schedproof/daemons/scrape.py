@@ -1,4 +1,4 @@
-"""What a scrape of a node_exporter gives while nothing happens on its node: the table that scripted series are made of.
+"""The series of a node_exporter's scrape on an idle node, from which scripted series are made.
 
 The exporter's flags are those of the clusters (`start_node_exporter`, `clusters/addons/node-exporter.yaml`): the
 collectors netdev and uname, and no metrics of the exporter's own process. `tests/live/test_scrape.py` compares the
@@ -13,17 +13,17 @@ from types import MappingProxyType
 Labels = dict[str, str]
 
 RECEIVED, SENT = "node_network_receive_bytes_total", "node_network_transmit_bytes_total"
-"""What node_exporter's netdev collector calls the bytes that a device has counted."""
+"""The names of a device's byte counters in node_exporter's netdev collector."""
 
 UNAME = "node_uname_info"
-"""The series that queries join with for names: its label `nodename` is what `uname -n` prints."""
+"""The series that queries join with for node names: its label `nodename` is the output of `uname -n`."""
 
 JOB = "node-exporter"
 
 WHOLE = 32
-"""Nodes up to which scripted scrapes are whole: with ten times as many the samples would be millions."""
+"""Scripted scrapes are whole for up to this many nodes: ten times as many would have millions of samples."""
 
-_ASKED = frozenset({RECEIVED, SENT, UNAME, "up"})
+_QUERIED = frozenset({RECEIVED, SENT, UNAME, "up"})
 
 _COUNTED = MappingProxyType(
     {
@@ -31,8 +31,8 @@ _COUNTED = MappingProxyType(
         "transmit": ("bytes", "carrier", "colls", "compressed", "drop", "errs", "fifo", "packets"),
     }
 )
-"""Of each device, by the netdev collector, from netlink's 64-bit statistics (collector/netdev_linux.go)."""
-_FAMILIES = tuple(f"node_network_{way}_{what}_total" for way, names in _COUNTED.items() for what in names)
+"""The netdev collector's counters of each device, from netlink's 64-bit statistics (collector/netdev_linux.go)."""
+_FAMILIES = tuple(f"node_network_{way}_{counter}_total" for way, counters in _COUNTED.items() for counter in counters)
 
 _BUILD = MappingProxyType(
     {
@@ -46,7 +46,7 @@ _MACHINE = MappingProxyType(
 
 
 def opposite(metric: str) -> str:
-    """The counter of the other direction; "" for a metric whose name tells none."""
+    """Return the counter of the opposite direction; "" if the metric's name has no direction."""
     for way, other in (("_receive_", "_transmit_"), ("_transmit_", "_receive_")):
         if way in metric:
             return metric.replace(way, other)
@@ -54,11 +54,11 @@ def opposite(metric: str) -> str:
 
 
 def exposed(devices: Iterable[str], *, whole: bool = True) -> list[tuple[Labels, float]]:
-    """Labels and values of what the exporter tells, but for the target's labels, and `nodename` of `UNAME`.
+    """Return the labels and values of the exporter's series, without the target's labels and `nodename` of `UNAME`.
 
     Args:
         devices: the network devices, without the loopback.
-        whole: if not, only what is asked for or joined with.
+        whole: if not, only the series that queries read or join with.
     """
     series: list[tuple[Labels, float]] = [
         ({"__name__": family, "device": device}, 0.0) for device in ("lo", *devices) for family in _FAMILIES
@@ -68,11 +68,15 @@ def exposed(devices: Iterable[str], *, whole: bool = True) -> list[tuple[Labels,
     for collector in ("netdev", "uname"):
         series.append(({"__name__": "node_scrape_collector_duration_seconds", "collector": collector}, 1e-4))
         series.append(({"__name__": "node_scrape_collector_success", "collector": collector}, 1.0))
-    return series if whole else [one for one in series if one[0]["__name__"] in _ASKED and one[0].get("device") != "lo"]
+    if whole:
+        return series
+    return [
+        (labels, value) for labels, value in series if labels["__name__"] in _QUERIED and labels.get("device") != "lo"
+    ]
 
 
 def reported(samples: int, *, whole: bool = True) -> dict[str, float]:
-    """What Prometheus itself adds to each scrape (scrape/scrape.go, report); no `samples`: the scrape failed."""
+    """Return the series that Prometheus adds to a scrape (scrape/scrape.go, report); 0 `samples`: the scrape failed."""
     report = {
         "up": float(samples > 0),
         "scrape_duration_seconds": 0.002,

@@ -53,8 +53,7 @@ def in_order(items: Sequence[pytest.Item], request: RunRequest, only: frozenset[
         only: selects clauses instead, unless it is empty.
 
     Raises:
-        pytest.UsageError: a clause is unknown, a requested clause of the user's own has no test, or two tests
-        have the same id.
+        pytest.UsageError: a clause is unknown, a requested own clause has no test, or two own tests have one id.
     """
     for item in items:
         if clause_of(item) not in CATALOGUE:
