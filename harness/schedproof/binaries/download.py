@@ -1,4 +1,4 @@
-"""Downloads over HTTP that can be continued, and whether a server can be reached at all."""
+"""Resumable downloads over HTTP, and checks whether a server is reachable."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from typing import Any
 from schedproof.foundation.deadlines import Deadline
 
 SERVER_REACHED = Deadline("release server reached", 2, "a TLS handshake takes tenths of a second; a build waits for it")
-SERVER_STALLED = Deadline("release server stalled", 20, "a server that sends nothing for so long sends no more")
+SERVER_STALLED = Deadline("release server stalled", 20, "after so long without data, no more is expected")
 
-_ATTEMPTS = 5  # each continues where the one before was cut off
+_ATTEMPTS = 5  # each resumes where the previous attempt stopped
 _CHUNK = 1 << 16
 _LARGEST_TEXT = 1 << 20
-_GATEWAY_ERRORS = frozenset({407, 502, 503, 504})  # a proxy's word about a server that it does not reach
+_GATEWAY_ERRORS = frozenset({407, 502, 503, 504})  # responses of a proxy that cannot reach the server
 
 
 class DownloadError(Exception):
-    """What was asked for did not come, or is not what it should be.
+    """A download failed, or its content is wrong.
 
     Attributes:
-        unreachable: whether the server, or one that it redirects to, did not answer, or no longer does.
+        unreachable: whether the server, or the server of a redirect, did not respond or stopped responding.
     """
 
     def __init__(self, message: str, *, unreachable: bool = False) -> None:
@@ -37,7 +37,7 @@ class DownloadError(Exception):
 
 
 class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, but not from an encrypted connection to one that is not."""
+    """Follows redirects, except from https to http."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: Any, code: int, msg: str, headers: Any, newurl: str
@@ -55,18 +55,18 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 # -- whether servers can be reached
 
 _state: dict[str, str] = {}
-"""Servers that this process has tried, and why they cannot be reached; empty for those that can."""
+"""Servers that this process has tried, and why they are unreachable; "" for reachable servers."""
 
 
 def unreachable(origins: Iterable[str]) -> Mapping[str, str]:
-    """Those of these servers that do not answer at once, and why. All are tried together, each once per process.
+    """Return which servers do not respond at once, and why. All are tried in parallel, each once per process.
 
-    A name that does not resolve and packets that vanish take no longer than `SERVER_REACHED` either.
+    Unresolvable names and dropped packets take at most `SERVER_REACHED`, too.
     """
     origins = set(origins)
     untried = sorted(origins - set(_state))
     answers: dict[str, str] = {}
-    # Daemons: a look-up of a name cannot be interrupted, and must not hold up our end.
+    # Daemon threads: a name look-up cannot be interrupted, and must not delay the exit.
     threads = [threading.Thread(target=_try, args=(origin, answers), daemon=True) for origin in untried]
     end = time.monotonic() + SERVER_REACHED.seconds
     for thread in threads:
@@ -80,12 +80,12 @@ def unreachable(origins: Iterable[str]) -> Mapping[str, str]:
 
 
 def known_unreachable(origin: str) -> str:
-    """Why a server cannot be reached, as far as this process has found out; empty where it may be reached."""
+    """Return why a server is unreachable, as far as this process knows; "" if it may be reachable."""
     return _state.get(origin, "")
 
 
 def mark_unreachable(origin: str, why: str) -> None:
-    """Remember for the rest of this process that a server, or one that it redirects to, cannot be reached."""
+    """Remember in this process that a server, or the server of a redirect, is unreachable."""
     _state[origin] = why
 
 
@@ -103,18 +103,18 @@ def _try(origin: str, answers: dict[str, str]) -> None:
 
 def _reason(error: Exception) -> str:
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
-    said = reason.strerror if isinstance(reason, OSError) else ""
-    return said or str(reason) or type(reason).__name__
+    text = reason.strerror if isinstance(reason, OSError) else ""
+    return text or str(reason) or type(reason).__name__
 
 
 # -- downloads
 
 
 def fetch_text(url: str) -> str:
-    """A small text, such as a file of checksums.
+    """Return a small text, such as a file of checksums.
 
     Raises:
-        DownloadError: it cannot be had, or is no small text.
+        DownloadError: it is unavailable, or too large.
     """
     with _opened(url) as response:
         text = b"".join(_chunks(url, response, limit=_LARGEST_TEXT))
@@ -124,24 +124,24 @@ def fetch_text(url: str) -> str:
 
 
 def fetch_file(url: str, part: Path, advance: Callable[[int, int], None]) -> None:
-    """Complete `part`, which may hold what an earlier call got before it was interrupted.
+    """Complete the file `part`, which may have content of an interrupted call.
 
-    A connection that breaks is continued where it broke. `part` is kept whatever happens.
+    A broken connection is resumed where it broke. `part` is kept in any case.
 
     Args:
         url: of the file.
-        part: where it is written to.
-        advance: called with the number of bytes that are there, and of those that there will be (0: not known).
+        part: the path to write to.
+        advance: called with the bytes so far, and the total bytes (0: unknown).
 
     Raises:
-        DownloadError: it cannot be had.
+        DownloadError: the file is unavailable.
     """
     for attempt in range(1, _ATTEMPTS + 1):
         before = _size(part)
         try:
             _continue(url, part, advance)
         except DownloadError:
-            # A server that sends nothing more is not asked again.
+            # Give up if the last attempt got no more data.
             if attempt == _ATTEMPTS or _size(part) <= before:
                 raise
         else:
@@ -152,7 +152,7 @@ def _continue(url: str, part: Path, advance: Callable[[int, int], None]) -> None
     have = _size(part)
     with _opened(url, have) as response:
         if have and not response.headers.get("Content-Range", "").startswith(f"bytes {have}-"):
-            have = 0  # it sends all of it
+            have = 0  # the server sends the whole file
         length = _length(response)
         total = have + length if length is not None else 0
         with part.open("ab" if have else "wb") as file:
@@ -174,11 +174,11 @@ def _opened(url: str, begin: int = 0) -> Iterator[http.client.HTTPResponse]:
     except urllib.error.HTTPError as error:
         error.close()
         if begin and error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-            # There is more than there can be.
+            # `part` is larger than the file: start again.
             with _opened(url) as response:
                 yield response
             return
-        raise DownloadError(f"{url} is answered with {error.code} {error.reason}") from error
+        raise DownloadError(f"{url}: the server responds {error.code} {error.reason}") from error
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise DownloadError(f"{url} cannot be reached: {_reason(error)}", unreachable=True) from error
     with response:
@@ -186,7 +186,7 @@ def _opened(url: str, begin: int = 0) -> Iterator[http.client.HTTPResponse]:
 
 
 def _chunks(url: str, response: http.client.HTTPResponse, limit: float = float("inf")) -> Iterator[bytes]:
-    """What arrives; errors of whatever the caller does with it are not among those that are raised here."""
+    """Yield the response in chunks; only errors of reading are raised as DownloadError, not those of the caller."""
     arrived = 0
     while True:
         try:

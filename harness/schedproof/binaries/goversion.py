@@ -1,4 +1,4 @@
-"""Go's version numbers, as `go env GOVERSION` and go.mod write them."""
+"""Go's version numbers, as in `go env GOVERSION` and go.mod."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _FORM = re.compile(r"(?:go)?(\d+)\.(\d+)(?:\.(\d+)|(?:rc|beta)\d+|)(?![\d.])")
 
 
 class GoVersion(NamedTuple):
-    """Ordered as Go orders them; a pre-release comes before the `.0` that it leads to."""
+    """A version of Go, in Go's order: a pre-release comes before its `.0`."""
 
     major: int
     minor: int
@@ -17,10 +17,10 @@ class GoVersion(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> GoVersion:
-        """Read `go1.26.8`, `1.26`, `go1.27rc1`, `devel go1.27-1a2b3c ...`.
+        """Parse `go1.26.8`, `1.26`, `go1.27rc1`, `devel go1.27-1a2b3c ...`.
 
         Raises:
-            ValueError: no such number in the text.
+            ValueError: the text has no version.
         """
         found = _FORM.search(text)
         if found is None:

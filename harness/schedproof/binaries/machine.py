@@ -1,4 +1,4 @@
-"""The machine that binaries are for."""
+"""The system and processor for which binaries are built."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ _GOARCH = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def machine() -> str:
-    """The system and processor as Go names them, such as `linux-amd64`."""
+    """Return the system and processor in Go's names, such as `linux-amd64`."""
     name = platform.machine()
     return f"linux-{_GOARCH.get(name, name)}"

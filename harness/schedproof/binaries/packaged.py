@@ -1,4 +1,4 @@
-"""Puts binaries out of packages of the machine's Debian into the cache, without installing the packages."""
+"""Extracts binaries from the Debian packages of this machine into the cache, without installing the packages."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from schedproof.foundation.deadlines import Deadline
 from schedproof.foundation.errors import HostError, SchedproofError
 from schedproof.foundation.progress import Progress
 
-PACKAGE_HAD = Deadline("package downloaded or unpacked", 120, "20 MB; a build takes longer than that")
+PACKAGE_HAD = Deadline("package downloaded or unpacked", 120, "20 MB; a build takes longer")
 
 
 def fetch(name: str, group: Build, progress: Progress) -> Path | None:
-    """The binary out of the group's package; None where it cannot be had, after a note that says why.
+    """Return the binary from the group's package; None, after a note with the reason, if that fails.
 
     Raises:
         HostError: the cache cannot be written.
@@ -31,8 +31,8 @@ def fetch(name: str, group: Build, progress: Progress) -> Path | None:
             return path
         try:
             with progress.step(
-                f"take {name} out of Debian's package {group.package.name}",
-                why="some MB, once; not installed, and for a first look only",
+                f"extract {name} from Debian's package {group.package.name}",
+                why="a few MB, once; not installed, and only for a first look",
             ):
                 _run(key, ("apt-get", "download", group.package.name), work)
                 _run(key, ("dpkg-deb", "-x", *(file.name for file in work.glob("*.deb")), "tree"), work)
@@ -45,10 +45,10 @@ def fetch(name: str, group: Build, progress: Progress) -> Path | None:
 
 
 def _run(key: str, argv: tuple[str, ...], cwd: Path) -> None:
-    """Raises HostError where it does not end well."""
+    """Run a command of Debian. Raises HostError if it is missing or fails."""
     found = shutil.which(argv[0])
     if found is None:
-        raise HostError(f"PATH has no {argv[0]}", remedy="only Debian has it")
+        raise HostError(f"PATH has no {argv[0]}", remedy="requires Debian or a derivative")
     env = {**os.environ, "PWD": str(cwd)}
     status = command.run((found, *argv[1:]), cwd=cwd, env=env, log=log_path(key), deadline=PACKAGE_HAD)
     if status != 0:

@@ -1,4 +1,4 @@
-"""The last step of everything that puts a binary into the cache."""
+"""The last step for every binary that enters the cache."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ from schedproof.foundation.errors import HostError
 
 
 def publish(made: Path, path: Path, group: Build, *, how: str, versions: Sequence[str] = ()) -> None:
-    """Put a binary where it is looked for, in one step, once it has said that it is what it should be.
+    """Check a binary's version, and move it to its path atomically.
 
     Args:
-        made: the binary, on the cache's own file system.
-        path: where it is looked for; its name is the binary's.
-        group: what it is one of.
-        how: it was made, for messages: "built" or "downloaded".
-        versions: what it may say that it is; the group's version unless given.
+        made: the binary, on the cache's file system.
+        path: the destination; its name is the binary's.
+        group: the build that the binary belongs to.
+        how: it was made, for messages: "built", "downloaded" or "packaged".
+        versions: that it may report; by default the group's version.
 
     Raises:
-        HostError: it does not run here, or is of another version.
+        HostError: it does not run here, or has another version.
     """
     try:
         version = ask(made, group.question(path.name))
     except Unanswered as error:
         raise HostError(
             f"{path.name} was {how} but does not run: {error}",
-            remedy="if the file system is mounted noexec, name another folder in SCHEDPROOF_CACHE",
+            remedy="if the file system is mounted noexec, set SCHEDPROOF_CACHE to another folder",
         ) from error
     expected = versions or (group.version,)
     if version not in expected:
         raise HostError(
-            f"{path.name} was {how} as {' or '.join(expected)} but says that it is {version or 'something else'}",
-            remedy="correct version and variables in clusters/binaries.lock.yaml",
+            f"{path.name} was {how} as {' or '.join(expected)} but reports {version or 'no version'}",
+            remedy="correct its version and variables in clusters/binaries.lock.yaml",
         )
     path.parent.mkdir(parents=True, exist_ok=True)
     made.replace(path)

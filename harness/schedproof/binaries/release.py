@@ -1,4 +1,4 @@
-"""Where projects publish the binaries that they build themselves, and how those are checked."""
+"""Where projects publish their binaries, and the checksums to verify them."""
 
 from __future__ import annotations
 
@@ -19,43 +19,43 @@ _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
 class Policy(enum.StrEnum):
-    """What `SCHEDPROOF_DOWNLOAD` says."""
+    """The values of `SCHEDPROOF_DOWNLOAD`."""
 
     PREFER = ""
-    """A release where its server can be reached, else a build."""
+    """Use a release if its server is reachable, else build."""
     NEVER = "never"
-    """No release is downloaded."""
+    """Download no release."""
     ONLY = "only"
-    """What has a release is not built."""
+    """Build nothing that has a release."""
     PACKAGES = "packages"
-    """A release where its server can be reached, else a package of the machine's Debian, else a build."""
+    """Use a release if its server is reachable, else a package of the machine's Debian, else build."""
 
 
 def policy() -> Policy:
-    """The policy of this process's environment.
+    """Return the policy of this process's environment.
 
     Raises:
-        UsageError: it is none.
+        UsageError: the value is unknown.
     """
     text = os.environ.get(POLICY, "")
     try:
         return Policy(text)
     except ValueError:
         raise UsageError(
-            f"{POLICY} is {text!r}",
-            remedy='use "never", "only" or "packages", or leave it out: releases are then preferred to builds',
+            f"{POLICY} is {text!r}, which is not a policy",
+            remedy='use "never", "only" or "packages", or unset it: releases are then preferred to builds',
         ) from None
 
 
 @dataclasses.dataclass(frozen=True)
 class Asset:
-    """One published file, and the binary that it is or holds.
+    """A published file that is a binary, or contains it.
 
     Attributes:
-        url: of the file; at the mirror that `SCHEDPROOF_RELEASES` names, where it names one.
-        checksums: URL of the published file with its SHA-256; empty where the project publishes none.
-        member: the path of the binary in the tarball; empty where the file is the binary.
-        sha256: of the file, as the lock file has it; empty where that has none.
+        url: of the file; at the mirror in `SCHEDPROOF_RELEASES`, if set.
+        checksums: URL of the published file with its SHA-256; empty if the project publishes none.
+        member: the path of the binary in the tarball; empty if the file is the binary.
+        sha256: of the file, from the lock file; empty if it has none.
     """
 
     url: str
@@ -69,7 +69,7 @@ class Asset:
 
     @property
     def origin(self) -> str:
-        """The server: scheme, host and port."""
+        """The server's scheme, host and port."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}"
 
@@ -81,7 +81,7 @@ class Asset:
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """What the lock file says; its texts have the fields `{version}`, `{arch}` (Go's name) and `{name}`."""
+    """A release in the lock file; its texts have the fields `{version}`, `{arch}` (Go's name) and `{name}`."""
 
     url: str
     checksums: str = ""
@@ -90,10 +90,10 @@ class Release:
     """By binary, then by Go's name of the architecture."""
 
     def asset(self, name: str, version: str, arch: str) -> Asset | None:
-        """What is published of a binary; None where there is nothing to check it against.
+        """Return the published file of a binary; None if it has no checksum.
 
         Raises:
-            UsageError: `SCHEDPROOF_RELEASES` is no URL.
+            UsageError: `SCHEDPROOF_RELEASES` is not a URL.
         """
         sha256 = self.sha256.get(name, {}).get(arch, "")
         if not sha256 and not self.checksums:
@@ -106,12 +106,12 @@ class Release:
 
     @property
     def digest(self) -> str:
-        """Changes with everything that decides what is downloaded."""
+        """A hash of all that determines the download."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:12]
 
 
 def _mirrored(url: str) -> str:
-    """The same file at the mirror, which has it under the original's host and path."""
+    """Return the file's URL at the mirror, which has it under the original host and path."""
     mirror = os.environ.get(MIRROR, "").rstrip("/")
     if not mirror or not url:
         return url
@@ -119,13 +119,13 @@ def _mirrored(url: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise UsageError(
             f"{MIRROR} is {mirror!r}, which is not a URL of a server",
-            remedy="such as https://mirror.example/releases; below it, files have their original host and path",
+            remedy="for example https://mirror.example/releases; below it, files have their original host and path",
         )
     return f"{mirror}/{url.partition('://')[2]}"
 
 
 def published_checksum(text: str, file_name: str) -> str:
-    """A file's SHA-256 in what is published: the digest alone, or lines of `sha256sum`. Empty where there is none."""
+    """Return a file's SHA-256 from published text: the digest alone, or lines of `sha256sum`. "" if it is not there."""
     lines = [line.split() for line in text.splitlines() if line.strip()]
     if len(lines) == 1 and len(lines[0]) == 1 and _SHA256.fullmatch(lines[0][0]):
         return lines[0][0].lower()

@@ -1,4 +1,4 @@
-"""Puts published binaries into the cache, once they are what was published."""
+"""Downloads published binaries into the cache, and verifies them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from schedproof.foundation.progress import Progress
 
 
 def fetch(group: Build, assets: Mapping[str, Asset], progress: Progress) -> tuple[dict[str, Path], dict[str, str]]:
-    """Download those binaries of the group that the cache lacks; `assets` are by their names.
+    """Download the group's binaries that the cache lacks; `assets` are by binary.
 
-    Several processes may do this at once: one downloads, the others wait and take the result.
+    Several processes may call this at once: one downloads, the others wait and use the result.
 
     Returns:
-        Where those are that were had, and for each of the others why it was not.
+        The paths of the available binaries, and for each of the others the reason.
 
     Raises:
         HostError: the cache cannot be written.
@@ -68,14 +68,16 @@ def _fetch(group: Build, name: str, asset: Asset, work: Path, progress: Progress
 
 
 def _expected_checksum(asset: Asset) -> str:
-    """The SHA-256 of what will be downloaded: what is published, and what is locked, must agree where both exist."""
+    """Return the SHA-256 of a file; the published and the locked checksum must agree if both exist."""
     if not asset.checksums:
         return asset.sha256
     published = published_checksum(download.fetch_text(asset.checksums), asset.file_name)
     if not published:
         raise DownloadError(f"{asset.checksums} has no SHA-256 of {asset.file_name}")
     if asset.sha256 and published != asset.sha256:
-        raise DownloadError(f"{asset.checksums} says {published}, and clusters/binaries.lock.yaml {asset.sha256}")
+        raise DownloadError(
+            f"{asset.checksums} has the SHA-256 {published}, but clusters/binaries.lock.yaml {asset.sha256}"
+        )
     return published
 
 
@@ -84,15 +86,15 @@ def _download(text: str, asset: Asset, part: Path, expected: str, progress: Prog
     resumed = part.exists()
     with progress.transfer(text) as advance:
         download.fetch_file(asset.url, part, advance)
-        found = _sha256(part)
-        if found != expected and resumed:
-            # The part of an earlier run may have been damaged.
+        actual = _sha256(part)
+        if actual != expected and resumed:
+            # An earlier run may have left damaged data.
             part.unlink()
             download.fetch_file(asset.url, part, advance)
-            found = _sha256(part)
-        if found != expected:
+            actual = _sha256(part)
+        if actual != expected:
             part.unlink()
-            raise DownloadError(f"the SHA-256 of {asset.url} is {found}, and should be {expected}")
+            raise DownloadError(f"the SHA-256 of {asset.url} is {actual}, expected {expected}")
 
 
 def _sha256(path: Path) -> str:
@@ -101,16 +103,16 @@ def _sha256(path: Path) -> str:
 
 
 def _unpack(archive: Path, member: str, target: Path) -> None:
-    """Copy one regular file out of a tarball. Nothing else of it reaches the disk, whatever its paths and links say."""
+    """Copy one regular file out of a tarball. Nothing else is written to disk, whatever its paths and links."""
     try:
         with tarfile.open(archive, "r:*") as tarball:
-            found = tarball.getmember(member)
-            source = tarball.extractfile(found) if found.isreg() else None
+            entry = tarball.getmember(member)
+            source = tarball.extractfile(entry) if entry.isreg() else None
             if source is None:
-                raise DownloadError(f"{member} in {archive.name} is no regular file")
+                raise DownloadError(f"{member} in {archive.name} is not a regular file")
             with source, target.open("wb") as file:
                 shutil.copyfileobj(source, file)
     except KeyError:
-        raise DownloadError(f"{archive.name} holds no {member}") from None
+        raise DownloadError(f"{archive.name} does not contain {member}") from None
     except (tarfile.TarError, gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise DownloadError(f"{archive.name} cannot be unpacked: {error}") from error
+        raise DownloadError(f"cannot unpack {archive.name}: {error}") from error

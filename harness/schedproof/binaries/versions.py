@@ -1,4 +1,4 @@
-"""Asks binaries for their version, and remembers what they said."""
+"""Asks binaries for their version, and caches their answers."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from schedproof.foundation.deadlines import Deadline
 
 VERSION_ANSWER = Deadline("version answer", 20, "takes 0.1 s, and some seconds from a cold disk")
 
-# A binary must not answer by what our caller's environment happens to say.
+# The answer must not depend on the caller's environment.
 CLEAN_ENVIRONMENT = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
 
 
-class Unanswered(Exception):  # noqa: N818 - not an error here: whatever cannot be asked is not what we look for
+class Unanswered(Exception):  # noqa: N818 - not an error here: such a binary is just not used
     """The binary could not be started, or did not answer in time."""
 
 
 def ask(path: Path, question: VersionQuestion) -> str | None:
-    """Run the binary; None if what it prints has no version in it.
+    """Run the binary and return its version; None if its output has none.
 
     Raises:
         Unanswered: it could not be started, or did not answer in time.
@@ -40,7 +40,7 @@ def ask(path: Path, question: VersionQuestion) -> str | None:
 
 
 def version_of(path: Path, question: VersionQuestion) -> str | None:
-    """The same, but from memory where the file has not changed since; None also if it cannot be asked."""
+    """Return a binary's version, cached while the file is unchanged; None also if the binary cannot be asked."""
     identity = _identity(path, question)
     memory = _recall() if identity else {}
     if identity and identity == memory.get(str(path), {}).get("identity"):
@@ -57,10 +57,10 @@ def version_of(path: Path, question: VersionQuestion) -> str | None:
 
 
 def _identity(path: Path, question: VersionQuestion) -> list[object] | None:
-    """What must be unchanged for an old answer to hold; None where the file alone does not decide the answer.
+    """Return what must be unchanged for a cached version to be valid; None if the file alone does not determine it.
 
-    A script, or a link to a program of another name (as version managers install them), may run
-    something else tomorrow without being changed itself.
+    A script, or a link to a program of another name (as version managers install them), may run something else
+    tomorrow without being changed itself.
     """
     try:
         real = path.resolve(strict=True)
@@ -86,7 +86,7 @@ def _recall() -> dict[str, Any]:
 
 
 def _remember(memory: dict[str, Any]) -> None:
-    # Two processes may overwrite each other's news: then one binary is asked once more.
+    # Two processes may overwrite each other's entries: then one binary is asked again.
     kept = {path: entry for path, entry in memory.items() if Path(path).exists()}
     new = _memory_file().with_suffix(f".{os.getpid()}")
     with contextlib.suppress(OSError):  # a cache that cannot be written only costs time
