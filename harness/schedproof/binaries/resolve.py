@@ -121,7 +121,7 @@ def _download(names: Sequence[str], builds: Mapping[str, Build], chosen: Policy,
     """Download the releases of `names`; those without a release, or whose download fails, are left to be built.
 
     Raises:
-        HostError: a release is unavailable, and the policy forbids to build it.
+        HostError: a release is unavailable, and the policy forbids building it.
     """
     assets = {name: asset for name in names if (asset := builds[name].asset(name)) is not None}
     paths: dict[str, Path] = {}
