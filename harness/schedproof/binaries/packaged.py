@@ -39,7 +39,7 @@ def fetch(name: str, group: Build, progress: Progress) -> Path | None:
                 made = work / "tree" / group.package.member
                 publish(made, path, group, how="packaged", versions=group.package.versions)
         except SchedproofError as error:
-            progress.note(f"no package of {name}: {error.message}; building instead")
+            progress.note(f"no package of {name}: {error.message} ({error.remedy}); building instead")
             return None
     return path
 
