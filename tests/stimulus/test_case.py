@@ -34,7 +34,7 @@ def bare(**claims: Any) -> Case:
     ("part", "lacking"),
     [
         ("load", "claims no `network`"), ("preference", "claims no `network`"), ("groups", "claims no `gang`"),
-        ("extender", "is no extender"), ("plugin", "is no compiled scheduler"),
+        ("extender", "is not an extender"), ("plugin", "is not a compiled scheduler"),
     ],
 )  # fmt: skip
 def test_a_part_that_the_candidate_does_not_have_says_so(part: str, lacking: str) -> None:

@@ -1,1 +1,1 @@
-"""What a suite does to the world: pods, nodes, load, faults. It asserts nothing."""
+"""The stimulus of suites: changes of pods, nodes, load and lines. It asserts nothing."""

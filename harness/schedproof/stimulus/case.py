@@ -178,10 +178,10 @@ class Case:
         """Requests to an extender, and faults of its connection.
 
         Raises:
-            UsageError: the candidate is no extender.
+            UsageError: the candidate is not an extender.
         """
         if not isinstance(spec := self.trial.candidate.spec, ExtenderSpec):
-            raise self._lacks("is no extender")
+            raise self._lacks("is not an extender")
         return ExtenderStimulus(self._context, spec, self.nodes, self.status)
 
     @functools.cached_property
@@ -189,10 +189,10 @@ class Case:
         """Starts of a compiled scheduler, its HTTP endpoints, and other schedulers beside it.
 
         Raises:
-            UsageError: the candidate is no compiled scheduler.
+            UsageError: the candidate is not a compiled scheduler.
         """
         if not isinstance(self.trial.candidate.spec, PluginSpec):
-            raise self._lacks("is no compiled scheduler")
+            raise self._lacks("is not a compiled scheduler")
         return PluginStimulus(self._context, self.pods, self._expect, self.candidate)
 
     @functools.cached_property

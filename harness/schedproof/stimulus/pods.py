@@ -31,7 +31,7 @@ class Pod:
 
     @classmethod
     def created(cls, answer: dict[str, Any]) -> Pod:
-        """From the apiserver's answer to its creation."""
+        """Return the pod from the apiserver's response to its creation."""
         metadata = answer["metadata"]
         return cls(metadata["name"], metadata["uid"], int(metadata["resourceVersion"]), metadata["namespace"])
 

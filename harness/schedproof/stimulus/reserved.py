@@ -30,7 +30,7 @@ GENERATION = "schedproof.dev/generation"
 _TAINT = {"key": f"schedproof.dev/{RESERVED}", "effect": "NoSchedule"}
 _EVICTING = {"key": f"schedproof.dev/{RESERVED}-evicting", "effect": "NoExecute"}
 _CPUS = 100_000
-"""More than there are turns in a run; each turn frees one."""
+"""The CPUs of the node: more than there are turns in a run, each of which frees one."""
 _PODS = 1_000
 _BLOCKER = "schedproof-filler"
 

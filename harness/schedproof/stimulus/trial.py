@@ -1,4 +1,4 @@
-"""One candidate, attached to one cluster, being recorded."""
+"""The run of one candidate on one cluster, with its recording."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ _SCHEDULER_ROLES = (*SCHEDULER_RBAC.cluster_roles, "system:basic-user", "system:
 
 
 class Trial:
-    """A candidate's run. The constructor returns when the candidate is ready; `close` takes it down.
+    """The run of one candidate. The constructor returns when the candidate is ready; `close` stops it.
 
     Args:
-        folder: where its history and logs are kept.
-        seed: what the cases draw from.
-        deploy: how the candidate's parts run; see `Attachment`.
+        folder: for its history and logs.
+        seed: for the random choices of the cases.
+        deploy: how the candidate's components run; see `Attachment`.
         effort: of the property tests of its scores.
-        keep_going: whether each deadline is waited out, whatever was missed before.
+        keep_going: whether to wait out every deadline, even for what the candidate has never done in time.
     """
 
     def __init__(
@@ -88,17 +88,17 @@ class Trial:
         self._scheduling_start = 0
         network = candidate.claims.network
         self.probes_apart = network is not None and network.own_placements == "counted"
-        """Whether probes of the preference are so far apart that no placement before them can count any more."""
+        """Whether probes of the preference are so far apart that no earlier placement counts as load any more."""
         self.asked_at = -math.inf
-        """When the harness last asked the candidate itself about a pod, by the recorder's clock; see OwnPlacements."""
+        """When the harness last asked the candidate about a pod, by the recorder's clock; see `OwnPlacements`."""
         self.asked_apart: set[str] = set()
-        """The surfaces on which questions were seen to count as placements: there they are asked apart."""
+        """Surfaces on which questions were found to count as placements; questions there are asked with pauses."""
         self.binds_nothing: bool | None = None
-        """Whether the candidate has bound none of the pods that it was given time for; None while there were none."""
+        """Whether the candidate has bound no pod that it was given time for; None before the first such pod."""
         self.ignores_selectors = False
-        """Whether it has bound a pod to another node than the one that the pod selects, which was free for it."""
+        """Whether it has bound a pod to another node than the pod selects, although that node was free."""
         self.is_over = False
-        """Whether all that was to be tried has been."""
+        """Whether the run has tried all that it had to try."""
         self._closing = contextlib.ExitStack()
         with contextlib.ExitStack() as undo:
             undo.callback(self.close)
@@ -126,13 +126,13 @@ class Trial:
                 self.surroundings.dress_nodes(self.reserved_nodes)
             self.recorder = Recorder(cluster.api, folder, self._header(), cluster.audit_log)
             self._closing.callback(self.recorder.close)
-            # Once more, and before the recorder closes: the candidate's last acts count.
+            # Also before the recorder closes: the candidate's last actions are recorded.
             self._closing.callback(self.attachment.stop)
             if self.reserved is not None:
                 self.reserved.follow(self.recorder)
             for manifest in bystanders(candidate.scheduler_name, self.attachment.scheduler_names, cluster):
                 self._stand(manifest)
-            # What it lists at its start, it has seen.
+            # The candidate sees what it lists at its start.
             self.recorder.add(ShownSeen(rv=self.recorder.rv, shown_at_rv=self.recorder.rv, pod="(its own start)"))
             self.attachment.start(self.recorder.note)
             kept_log = KeptLog(
@@ -152,20 +152,20 @@ class Trial:
         self.attach_seconds = time.monotonic() - begin
 
     def _taking_part(self) -> dict[str, Sequence[int]]:
-        """The processes that a Binding of the candidate's passes, by name."""
+        """Return name to pids of the processes on the path of a Binding."""
         servers = {name: [pid] for name, pid in self.cluster.servers().items()}
         return {**servers, **self.attachment.pids()}
 
     def _let_wait(self) -> dict[str, Pod]:
-        """Pods that must wait from the candidate's start to the end of the run, by why they must."""
+        """Create pods that must wait from the candidate's start to the end of the run, and return them by reason."""
         specs = waiting(self.reserved.waiting() if self.reserved is not None else {})
         return {name: self._wait(name, spec, role="waiter") for name, spec in specs.items()}
 
     def let_patient_wait(self) -> None:
-        """One more pod that is to wait until the end of the run, and to be bound then: now and then, a few in all.
+        """Create a pod that waits until the end of the run and is bound then, if it is time for another one.
 
-        A scheduler whose back-off has grown beyond all bounds binds a single one in time, if its next attempt is due by
-        chance at the end of the run. That of a pod which began to wait at another time is not.
+        A scheduler whose back-off grows without bound still binds one such pod in time, if its next attempt happens
+        to be due at the end of the run. Pods that began to wait at other times reveal it.
         """
         now = time.monotonic()
         if now < self._next_patient or len(self.patients) == _PATIENTS:
@@ -176,7 +176,7 @@ class Trial:
         self.newest_waits_since = now
 
     def _wait(self, name: str, spec: Mapping[str, Any], *, role: str) -> Pod:
-        """A pod of the candidate's that fits nowhere for now."""
+        """Create a pod of the candidate that has no feasible node for now."""
         manifest = pod_manifest(
             f"waits-{name}", self.candidate.scheduler_name, image=self.cluster.workload_image, **spec
         )
@@ -186,7 +186,7 @@ class Trial:
         return pod
 
     def _stand(self, manifest: Manifest) -> Pod:
-        """Create a pod that stays until the end of the trial, when the candidate is down."""
+        """Create a pod that stays until the candidate has stopped, at the end of the trial."""
         pod = Pod.created(self.cluster.api.create("pods", manifest, self.namespace))
         self._standing.append(pod)
         return pod
@@ -222,48 +222,50 @@ class Trial:
         )
 
     def _rights(self, rbac: RbacSpec) -> list[dict[str, Any]]:
-        """What an identity of the candidate is granted, by what its descriptor says."""
+        """Return the RBAC rules that the descriptor gives an identity of the candidate."""
         return self._rules(rbac.cluster_roles) + [rule.document() for rule in rbac.rules]
 
     def _rules(self, roles: Iterable[str]) -> list[dict[str, Any]]:
-        """What these ClusterRoles grant."""
+        """Return the RBAC rules of these ClusterRoles."""
         return [rule for role in roles for rule in self.cluster.api.get("clusterroles", role).get("rules") or ()]
 
     def next_generation(self) -> str:
-        """A label value that no node has borne yet in this run."""
+        """Return a label value that no node has had in this run."""
         self._generation += 1
         return f"{self.seed}-{self._generation}"
 
     @property
     def taking_over(self) -> bool:
-        """Whether it has scheduled nothing since it was last started: another's lease may have to run out first."""
+        """Whether it has scheduled nothing since its last start: the Lease of another instance may have to expire
+        first.
+        """
         return self._scheduling_start != self.attachment.starts
 
     def schedules(self) -> None:
-        """It is known to schedule since its last start."""
+        """Note that the candidate has scheduled a pod since its last start."""
         self._scheduling_start = self.attachment.starts
 
     @property
     def reserved_nodes(self) -> tuple[str, ...]:
-        """The harness's own node, where there is one: it gets readings, as the cluster's nodes do."""
+        """The node reserved for the harness, if there is one; it gets readings like the cluster's nodes."""
         return (RESERVED,) if self.reserved is not None else ()
 
     def waited(self, *, for_nothing: bool) -> None:
-        """Pods were to be bound; `for_nothing`: none was."""
+        """Note the end of a wait for Bindings; `for_nothing`: no pod was bound."""
         self.binds_nothing = for_nothing and self.binds_nothing is not False
 
     def did(self, what: str, *, in_time: bool) -> None:
-        """It was given a deadline to do something."""
+        """Note whether the candidate did `what` by its deadline."""
         self._done[what] = in_time or self._done.get(what, False)
 
     def never_did(self, what: str) -> bool:
-        """Whether it has missed a deadline to do this, and never met such a one."""
+        """Whether it has missed a deadline for `what`, and has never met one."""
         return not self._keep_going and self._done.get(what) is False
 
     def binds_pods(self) -> bool:
-        """Whether it binds two pods that fit everywhere, one after the other, each within its deadline.
+        """Whether the candidate binds two pods that fit on every node, one after the other, each by its deadline.
 
-        One that ends after each Binding does not bind the second one. The pods are gone afterwards.
+        A candidate that ends after each Binding does not bind the second pod. The pods are deleted afterwards.
         """
         try:
             self.attachment.restart_if_ended()
@@ -297,7 +299,7 @@ class Trial:
             self.cluster.api.delete_if_there("pods", pod.name, self.namespace)
 
     def start_control(self) -> None:
-        """Let the control run beside the candidate from here on."""
+        """Start the control scheduler beside the candidate, unless it runs already."""
         log = self.control.start(self.folder)
         if log is not None:
             self.recorder.follow_scores(ScoreTail(log))
@@ -308,7 +310,7 @@ class Trial:
         return self.recorder.history()
 
     def over(self) -> None:
-        """All that was to be tried has been. May be said again."""
+        """Record the end of the run. Further calls do nothing."""
         if not self.is_over:
             self.is_over = True
             self.recorder.catch_up()
@@ -316,19 +318,20 @@ class Trial:
 
     def close(self) -> None:
         """Stop the candidate, then the recording. Safe to call twice."""
-        # The watches must end before their namespace does, but after the candidate: its last acts count.
+        # The watches must end before their namespace is deleted, but after the candidate: its last actions are
+        # recorded.
         self._closing.close()
 
 
 def _rules_of(candidate: Candidate, device: str) -> list[dict[str, Any]]:
-    """The candidate's recording rules, placeholders filled."""
+    """Return the candidate's recording rules, with placeholders filled in."""
     network = candidate.claims.network
     values = {**candidate.own_values(), "device": device}
     return [fill(dict(rule), values) for rule in network.rules] if network is not None else []
 
 
 def describe_cluster(cluster: Cluster) -> RunCluster:
-    """The `cluster` of a history's header."""
+    """Return the `cluster` of a history's header."""
     return RunCluster(
         name=cluster.name, nodes=list(cluster.nodes), device=cluster.device,
         capabilities=sorted(cluster.capabilities), scrape_interval=cluster.scrape_interval,
@@ -336,7 +339,7 @@ def describe_cluster(cluster: Cluster) -> RunCluster:
 
 
 class _Control:
-    """The stock scheduler under a name of its own."""
+    """The stock scheduler with a schedulerName of its own."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -348,7 +351,7 @@ class _Control:
         return self._identity.user
 
     def start(self, logs: Path) -> Path | None:
-        """Its log, where it was not running yet."""
+        """Start it, and return its log; None if it runs already."""
         if self._scheduler is not None:
             return None
         configuration = scheduler_configuration([CONTROL], self._identity.kubeconfig)
@@ -364,7 +367,7 @@ class _Control:
 
 
 class _Readers:
-    """One reader for each Prometheus."""
+    """One reader per Prometheus."""
 
     def __init__(self) -> None:
         self._readers: dict[str, Reader] = {}

@@ -1,8 +1,8 @@
-"""Pods as people write them: each pod of a case means what the case says, and looks otherwise, by the run's seed.
+"""Varies the manifests of a case's pods without changing their meaning, by the run's seed.
 
-What a pod asks for is split among containers, or written as limits, in other units; beside it stand a device and
-storage, of which every node has enough, and labels, annotations, tolerations, selectors and affinities that keep it off
-no node. No rule of placement tells the pod from the plain one, so that the judge need not know of it (Kubernetes:
+Requests are split among containers, or written as limits or in other units. Pods also request a device and storage,
+which all nodes have enough of, and get labels, annotations, tolerations, selectors and affinities that exclude no
+node. No scheduling rule distinguishes the pod from the plain one, so the judge need not consider it (Kubernetes:
 effective requests of a pod, defaults of requests, quantities; node affinity; taints and tolerations).
 """
 
@@ -24,12 +24,12 @@ _PREFIX = "looks.schedproof.dev/"
 NODE_LABELS: Mapping[str, str] = MappingProxyType(
     {f"{_PREFIX}empty": "", f"{_PREFIX}number": "7", f"{_PREFIX}word": "7a"}
 )
-"""Labels of every node where nodes may be changed, for expressions that all nodes match."""
+"""Labels of every node, if nodes may be changed, for expressions that all nodes match."""
 
 DEVICE, STORAGE = f"{_PREFIX}device", "ephemeral-storage"
-"""Resources that pods ask for beside, where all nodes offer more of them than pods can take."""
+"""Resources that pods request additionally, if all nodes offer more of them than pods can take."""
 _MOST: Mapping[str, int] = MappingProxyType({DEVICE: 3, STORAGE: 64 << 20})
-"""How much a container asks for."""
+"""The most that a container requests of each."""
 
 _NUMBER, _EMPTY, _WORD, _ABSENT = (f"{_PREFIX}{name}" for name in ("number", "empty", "word", "absent"))
 _ARCH = "kubernetes.io/arch"
@@ -48,42 +48,42 @@ _LABELLED: Sequence[Mapping[str, Any]] = (
     {"key": _EMPTY, "operator": "Exists"},
     {"key": _WORD, "operator": "NotIn", "values": ["7", ""]},
 )
-"""Those that match by `NODE_LABELS`."""
+"""Expressions that nodes with `NODE_LABELS` match."""
 _NOWHERE: Sequence[Mapping[str, Any]] = (
     {"key": _ABSENT, "operator": "Exists"},
     {"key": _ARCH, "operator": "In", "values": ["z80"]},
     {"key": _ABSENT, "operator": "Gt", "values": ["0"]},
     {"key": _ARCH, "operator": "Lt", "values": ["7"]},
 )
-"""Expressions that no node matches: of another term than the others, they change nothing."""
+"""Expressions that no node matches. In a term of their own they change nothing, because terms are ORed."""
 _TOLERATIONS: Sequence[Mapping[str, Any]] = (
     {"key": _ABSENT, "operator": "Exists"},
     {"key": _ABSENT, "operator": "Equal", "value": "7", "effect": "NoSchedule"},
     {"key": _ABSENT, "value": "", "effect": "PreferNoSchedule"},
     {"key": _ABSENT, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600},
 )
-"""Of taints that no node has."""
+"""Tolerations of taints that no node has."""
 
 _CPU_SUFFIXES = ("", "m", "e-3", "u")
 _BYTE_SUFFIXES = ("", "m", "k", "M", "G", "e3", "E6", "Ki", "Mi", "Gi")
 _SPLIT = ("cpu", "memory")
 _UNITS = (1, 1000, 1024, 10**6, 1 << 20)
-"""Bytes, of which parts are multiples."""
+"""Bytes; parts are multiples of one of these."""
 _LEAST_LIMIT = MappingProxyType({"cpu": Fraction(1, 100), "memory": Fraction(32 << 20)})
-"""What a container can run with, where it runs."""
+"""The least limits with which a real container can run."""
 _CHANCE = 0.4
-"""Of each way in which a pod may look otherwise."""
+"""The probability of each kind of change."""
 
 
 class Variation:
-    """Of the pods of one case.
+    """Changes the manifests of one case's pods.
 
     Args:
         source: of random numbers.
-        excluded: whether the candidate excludes a clause: what that is about is no part of any pod.
-        labelled: whether nodes bear `NODE_LABELS`.
-        offered: gives those of `DEVICE` and `STORAGE` of which there is enough on all nodes now.
-        real: whether kubelets run the pods: then there are few containers, and limits with which they can run.
+        excluded: whether the candidate excludes a clause; pods then get nothing that the clause is about.
+        labelled: whether nodes have `NODE_LABELS`.
+        offered: returns which of `DEVICE` and `STORAGE` all nodes now have enough of.
+        real: whether kubelets run the pods: then there are few containers, with limits that they can run with.
     """
 
     def __init__(
@@ -107,23 +107,23 @@ class Variation:
         self._ways = [way for clause, way in ways if not excluded(clause)]
 
     def vary(self, pod: Manifest) -> list[str]:
-        """Change a manifest; what was changed, in words."""
-        return [told for way in self._ways if self._chance() and (told := way(pod))]
+        """Change a manifest, and return a description of each change."""
+        return [change for way in self._ways if self._chance() and (change := way(pod))]
 
     def toss(self) -> bool:
-        """Yes or no, each as often."""
+        """Return True or False with equal probability."""
         return self._random.random() < 0.5
 
     def _chance(self) -> bool:
         return self._random.random() < _CHANCE
 
-    # -- what it asks for
+    # -- requests
 
     def _split(self, pod: Manifest) -> str:
-        """Among its only container, and more beside it.
+        """Split the requests of its only container among several.
 
-        A container that does not mention CPU or memory counts as one that asks for a little, where nodes are scored
-        (kube-scheduler: DefaultMilliCPURequest); so those beside it mention both.
+        When nodes are scored, a container without a CPU or memory request counts as requesting a little
+        (kube-scheduler: DefaultMilliCPURequest), so the additional containers request both.
         """
         containers = pod["spec"]["containers"]
         if len(containers) > 1 or "command" in containers[0]:
@@ -136,7 +136,7 @@ class Variation:
         parts = {name: self._parts(name, amount, count) for name, amount in asked.items()}
         image = containers[0]["image"]
         requests.update({name: self._written(name, amounts[0]) for name, amounts in parts.items()})
-        beside = [
+        more = [
             {
                 "name": f"beside-{number}", "image": image,
                 "resources": {"requests": {
@@ -145,22 +145,22 @@ class Variation:
             }
             for number in range(1, count)
         ]  # fmt: skip
-        containers += beside
+        containers += more
         if not self._real:
             self._random.shuffle(containers)
         return f"{count} containers"
 
     def _parts(self, name: str, amount: Fraction, count: int) -> list[Fraction]:
-        """So many amounts of which this one is the sum."""
+        """Split `amount` into `count` parts."""
         units = [Fraction(1, 1000)] if name == "cpu" else [Fraction(unit) for unit in _UNITS]
-        unit = self._random.choice([one for one in units if one * count <= amount] or units[:1])
+        unit = self._random.choice([unit for unit in units if unit * count <= amount] or units[:1])
         steps = math.floor(amount / unit)
         cuts = sorted(self._random.randint(0, steps) for _ in range(count - 1))
         ends = [Fraction(0), *(cut * unit for cut in cuts), amount]
         return [end - begin for begin, end in itertools.pairwise(ends)]
 
     def _init(self, pod: Manifest) -> str:
-        """An init container, which ends before the others start: it asks for no more than the first of them."""
+        """Add an init container, which ends before the others start and requests no more than the first of them."""
         spec = pod["spec"]
         if self._real or spec.get("initContainers") or "command" in spec["containers"][0]:
             return ""
@@ -177,8 +177,8 @@ class Variation:
         return self._random.randint(0, math.floor(amount / unit)) * unit
 
     def _limit(self, pod: Manifest) -> str:
-        """Limits as high as requests, or higher; or alone: a request that is not written is the limit."""
-        told: set[str] = set()
+        """Set limits: equal to the requests, higher, or alone, in which case the limit is also the request."""
+        styles: set[str] = set()
         for container in pod["spec"]["containers"]:
             resources = container.get("resources", {})
             requests = resources.get("requests", {})
@@ -191,18 +191,18 @@ class Variation:
                 limits[name] = requests[name] if how != "higher" else self._written(name, amount * 2 + 1)
                 if how == "alone":
                     del requests[name]
-            told |= {how} if names else set()
-        return f"limits ({', '.join(sorted(told))})" if told else ""
+            styles |= {how} if names else set()
+        return f"limits ({', '.join(sorted(styles))})" if styles else ""
 
     def _ask(self, name: str) -> Callable[[Manifest], str]:
-        """For some of a resource that the pod does not ask for. The limit of an extended one is its request."""
+        """Return a change that requests a resource additionally. The limit of an extended resource is its request."""
 
         def ask(pod: Manifest) -> str:
             containers = (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ()))
-            asked = [one.get("resources", {}).get("requests", {}) for one in containers]
+            asked = [container.get("resources", {}).get("requests", {}) for container in containers]
             if name not in self._offered() or any(name in requests for requests in asked):
                 return ""
-            unit = self._random.choice([one for one in _UNITS if one <= _MOST[name]])
+            unit = self._random.choice([unit for unit in _UNITS if unit <= _MOST[name]])
             amount = Fraction(unit * self._random.randint(1, _MOST[name] // unit))
             resources = self._random.choice(pod["spec"]["containers"]).setdefault("resources", {})
             written = self._written(name, amount) if name == STORAGE else str(amount)
@@ -216,26 +216,26 @@ class Variation:
         return not self._real or parse_quantity(requests[name]) >= _LEAST_LIMIT[name]
 
     def _spell(self, pod: Manifest) -> str:
-        """Amounts in other units."""
-        told = set()
+        """Write amounts in other units."""
+        changed = set()
         for container in (*pod["spec"]["containers"], *pod["spec"].get("initContainers", ())):
             for amounts in container.get("resources", {}).values():
                 for name in amounts if isinstance(amounts, dict) else ():
                     if name in _SPLIT:
                         before, amounts[name] = amounts[name], self._written(name, parse_quantity(amounts[name]))
-                        told |= {amounts[name]} - {before}
-        return f"amounts as {', '.join(sorted(told))}" if told else ""
+                        changed |= {amounts[name]} - {before}
+        return f"amounts as {', '.join(sorted(changed))}" if changed else ""
 
     def _written(self, name: str, amount: Fraction) -> str:
         return self._random.choice(list(spellings(name, amount)))
 
-    # -- what stands beside
+    # -- labels, annotations, and other fields of the spec
 
     def _label(self, pod: Manifest) -> str:
         more = {f"{_PREFIX}empty": "", f"{_PREFIX}long": "x" * 63, f"{_PREFIX}number": "010"}
         labels = pod["metadata"].setdefault("labels", {})
         free = [name for name in more if name not in labels]
-        if not free:  # a pod that is made of another one
+        if not free:  # a pod that is made from another pod
             return ""
         chosen = self._some(free)
         labels.update({name: more[name] for name in chosen})
@@ -249,16 +249,16 @@ class Variation:
 
     def _tolerate(self, pod: Manifest) -> str:
         chosen = self._some(_TOLERATIONS)
-        pod["spec"]["tolerations"] = [*pod["spec"].get("tolerations", ()), *(dict(one) for one in chosen)]
-        return f"{len(chosen)} tolerations of nothing"
+        pod["spec"]["tolerations"] = [*pod["spec"].get("tolerations", ()), *(dict(toleration) for toleration in chosen)]
+        return f"{len(chosen)} tolerations for taints that no node has"
 
     def _require(self, pod: Manifest) -> str:
-        """Node affinity that every node meets, beside the pod's own and its selector."""
+        """Add to its required node affinity expressions that every node matches, and perhaps a term that none does."""
         affinity = pod["spec"].get("affinity") or {}
         own = (affinity.get("nodeAffinity") or {}).get(REQUIRED)
         if pod["spec"].get("nodeName"):
             return ""
-        # Terms are ORed and their expressions ANDed; a term that has none, nor fields, matches no node.
+        # Terms are ORed and their expressions ANDed; a term without expressions and fields matches no node.
         terms = [
             {**term, "matchExpressions": [*term.get("matchExpressions", ()), *self._met()]}
             if term.get("matchExpressions") or term.get("matchFields")
@@ -267,9 +267,9 @@ class Variation:
         ]
         if self._chance():
             never = [self._random.choice(_NOWHERE), self._random.choice(_ANYWHERE)]
-            terms.append({"matchExpressions": [dict(one) for one in never]})
-        operators = sorted({str(one["operator"]) for term in terms for one in term.get("matchExpressions", ())})
-        if not operators:  # it has terms, and none that matches anything
+            terms.append({"matchExpressions": [dict(expression) for expression in never]})
+        operators = sorted({str(found["operator"]) for term in terms for found in term.get("matchExpressions", ())})
+        if not operators:  # no term has expressions
             return ""
         self._random.shuffle(terms)
         node_affinity = {**(affinity.get("nodeAffinity") or {}), REQUIRED: {"nodeSelectorTerms": terms}}
@@ -277,23 +277,23 @@ class Variation:
         return f"node affinity that changes nothing ({', '.join(operators)})"
 
     def _met(self) -> list[dict[str, Any]]:
-        return [dict(one) for one in self._some(self._expressions)]
+        return [dict(expression) for expression in self._some(self._expressions)]
 
     def _select(self, pod: Manifest) -> str:
         if pod["spec"].get("nodeName") or not self._labelled:
             return ""
         chosen = {name: NODE_LABELS[name] for name in self._some(list(NODE_LABELS))}
         pod["spec"]["nodeSelector"] = {**(pod["spec"].get("nodeSelector") or {}), **chosen}
-        return f"a selector of {len(chosen)} labels that every node bears"
+        return f"a selector of {len(chosen)} labels that every node has"
 
     def _some(self, values: Sequence[Any]) -> list[Any]:
         return self._random.sample(list(values), self._random.randint(1, min(3, len(values))))
 
 
 def spellings(name: str, amount: Fraction) -> Iterator[str]:
-    """How an amount of a resource (CPUs or bytes) may be written: plain, with each suffix, with an exponent.
+    """Yield the notations of an amount of a resource (CPUs or bytes): plain, with each suffix, with an exponent.
 
-    Finer amounts than the scheduler's units are written as they are, in billionths.
+    Amounts finer than the scheduler's units are written in billionths.
     """
     suffixes = _CPU_SUFFIXES if name == "cpu" else _BYTE_SUFFIXES
     scales = {suffix: parse_quantity(f"1{suffix}") for suffix in suffixes}
