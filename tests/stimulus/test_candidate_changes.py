@@ -117,7 +117,7 @@ def test_a_second_instance_that_asks_nothing_ends_the_case(
     heard_of(world, "another one")
     with pytest.raises(CaseOver), candidate.second_instance():
         pytest.fail("it was not heard")
-    assert [record.reason for record in world.of(Unseen)] == ["its second instance asked the apiserver nothing"]
+    assert [record.reason for record in world.of(Unseen)] == ["its second instance made no request to the apiserver"]
     assert world.attachment.acts == ["start second", "halt", "resume"]
 
 

@@ -92,7 +92,7 @@ def test_devices_of_pods_that_are_gone_are_released(
     monkeypatch.setattr(changes, "CLAIM_RELEASED", dataclasses.replace(CLAIM_RELEASED, seconds=0.0))
     gone, other = world.pods.create(), world.pods.create()
     name = claim_of(world, reservedFor=[{"uid": other.uid}, {"uid": gone.uid}])
-    with pytest.raises(DeadlineExceededError, match=f"claim {name} is reserved for a pod that is gone"):
+    with pytest.raises(DeadlineExceededError, match=f"claim {name} is still reserved for a deleted pod"):
         devices.await_released([gone])
     world.server.patch("resourceclaims", name, {"status": {"reservedFor": [{"uid": other.uid}]}}, NAMESPACE)
     devices.await_released([gone])

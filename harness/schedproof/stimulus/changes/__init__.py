@@ -1,1 +1,1 @@
-"""What a case changes in a cluster and of its candidate. Each part takes back what it has done."""
+"""Changes of a cluster and of its candidate for a case. Each part undoes its own changes."""

@@ -1,4 +1,4 @@
-"""Holds Bindings at the apiserver's door, and refuses writes of statuses: an admission webhook, for every client."""
+"""An admission webhook that holds or refuses Bindings, and refuses status writes, of every client."""
 
 from __future__ import annotations
 
@@ -27,24 +27,26 @@ from schedproof.stimulus.usable_time import UsableTime
 _FENCE = "schedproof-gate-fence"
 _WEBHOOK, _ANNOTATION = CALL_ANNOTATION.split("/")
 _NUMBERS = itertools.count(1)
-"""Of calls to any gate, so that the annotation is unique in a history."""
+"""Numbers of calls to any gate, so that the annotation is unique in a history."""
 _EFFECT_SECONDS = 2.0
-"""How long the effect of a Binding can be seen before its answer: watches deliver in milliseconds, and a candidate that
-polls does so each second."""
+"""Seconds for which the effect of a Binding is visible before its response. Watches deliver within milliseconds, and
+candidates that poll do so each second.
+"""
 _REASONS = {409: "Conflict", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
 """metav1.StatusReason, by HTTP status code."""
 
 
 class BindingGate:
-    """While it is open as a context, Bindings in `namespace` pass through it.
+    """A context in which Bindings in `namespace` pass through the webhook.
 
-    The apiserver calls us before it acts on a Binding (pkg/registry/core/pod/storage: BindingREST.Create validates,
-    then assigns), so what happens while it waits for us happens between a scheduler's decision and its effect.
+    The apiserver calls it before it acts on a Binding (pkg/registry/core/pod/storage: BindingREST.Create validates,
+    then assigns). While it waits, events happen between a scheduler's decision and its effect.
 
     Args:
         patience: how long the candidate may take to post a Binding.
         usable_time: of the candidate.
-        statuses: whether writes of pods' statuses pass through it, too.
+        record: adds a record to the history.
+        statuses: whether writes of pods' statuses pass through the webhook, too.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class BindingGate:
         self._performing: dict[str, str] = {}
         self._held = ""
         self.held_node = ""
-        """The node of the Binding that waits, or that was the last to wait."""
+        """The node of the Binding that is held, or was held last."""
         self._port = cluster.host.ports.reserve(self._address)
         self._folder = cluster.host.sandbox.scratch / f"gate-{self._port}"
         self._name = f"schedproof-{namespace}"
@@ -120,22 +122,22 @@ class BindingGate:
         }  # fmt: skip
 
     def _await_effect(self) -> None:
-        """The apiserver learns of a webhook by a watch: Bindings of a pod that does not exist tell when it has."""
+        """Post Bindings of a nonexistent pod until the apiserver, which watches configurations, calls the webhook."""
 
         def probe() -> None:
             try:
                 self._api.bind(self._namespace, _FENCE, "nowhere")
             except ApiError as refused:
                 if _FENCE not in self._calls:
-                    raise NotYet(f"the apiserver answers without asking us: {refused.message}") from refused
+                    raise NotYet(f"the apiserver did not call it: {refused.message}") from refused
 
         wait_for(probe, WEBHOOK_CALLED, what="the apiserver to call the webhook")
 
     def refuse(self, pod: str, code: int = http.client.INTERNAL_SERVER_ERROR, *, times: float = math.inf) -> None:
         """Answer the next `times` Bindings of this pod with an error.
 
-        None of the codes that tell a client for good that the request itself is wrong (400, 403, 422): many give up
-        on these, and rightly so.
+        `code` must not mean that the request itself is wrong (400, 403, 422): many clients rightly do not retry
+        after these.
         """
         with self._changed:
             self._refused[pod] = (code, times)
@@ -146,15 +148,15 @@ class BindingGate:
             self._mute.add(pod)
 
     def await_refused_status(self, pod: str) -> bool:
-        """Return when a write of this pod's status was refused, or when that took too long; which of the two."""
+        """Wait until a write of this pod's status is refused, and return whether that happened in time."""
         return self._await(lambda: pod in self._muted, f"a write of the status of {pod}", self._patience)
 
-    def _await(self, came: Callable[[], bool], what: str, deadline: Deadline) -> bool:
-        """Whether something came in time."""
+    def _await(self, arrived: Callable[[], bool], what: str, deadline: Deadline) -> bool:
+        """Wait for an event, and return whether it came in time."""
 
         def probe() -> None:
-            if not came():
-                raise NotYet(f"there was none: {what}")
+            if not arrived():
+                raise NotYet("there was none")
 
         try:
             self._usable_time.begin().wait_for(probe, deadline, what=what, wake=self._changed)
@@ -163,53 +165,54 @@ class BindingGate:
         return True
 
     def lose_answer(self, pod: str) -> None:
-        """Let the next Binding of this pod take effect, and answer it with 504 once that could be seen for a while.
+        """Let the next Binding of this pod take effect, and answer it with 504 after the effect was visible for a
+        while.
 
-        A webhook is called before the effect. So the same Binding is posted by us, under the harness's identity;
-        for the client that posted the first it is as if the apiserver had been too slow to answer.
+        Webhooks are called before the effect. So the harness posts the same Binding with its own identity; to the
+        client it looks as if the apiserver had been too slow.
         """
         with self._changed:
             self._losing.add(pod)
 
     def await_lost(self, pod: str) -> None:
-        """Return when the answer to a Binding of this pod has been lost, or when that took too long."""
+        """Wait until the response to a Binding of this pod is lost, or until that took too long."""
         self._await(lambda: pod in self._lost, f"the answer to a Binding of {pod}", self._patience)
 
     def accept(self, *pods: str) -> None:
-        """Refuse no Binding of these pods any more; of no pod, if none is given."""
+        """Stop refusing Bindings of these pods, or of all pods if none is given."""
         with self._changed:
             for pod in pods or list(self._refused):
                 self._refused.pop(pod, None)
 
     def hold(self, pod: str) -> None:
-        """Let the next Binding of a pod of this name wait until `release`."""
+        """Hold the next Binding of a pod with this name until `release`."""
         with self._changed:
             self._held = pod
 
     def await_held(self) -> bool:
-        """Return when a Binding waits, or when no attempt to bind that pod was made in time; which of the two."""
+        """Wait until a Binding is held, and return whether one was posted in time."""
         return self.await_call(self._held)
 
     def await_call(self, pod: str) -> bool:
-        """Return when a Binding of a pod of this name was posted, or when that took too long; which of the two."""
+        """Wait until a Binding of a pod with this name is posted, and return whether it was in time."""
         return self._await(lambda: pod in self._calls, f"a Binding of {pod}", self._patience)
 
     def await_calls(self, pod: str, times: int, deadline: Deadline) -> bool:
-        """Return when so many Bindings of this pod were posted; `deadline` is for each. Whether they were in time."""
+        """Wait until `times` Bindings of this pod were posted, each by `deadline`. Return whether all were in time."""
 
-        def came(so_many: int) -> bool:
-            return self._await(lambda: self._calls.count(pod) >= so_many, f"a Binding of {pod}", deadline)
+        def posted(count: int) -> bool:
+            return self._await(lambda: self._calls.count(pod) >= count, f"a Binding of {pod}", deadline)
 
-        return all(came(so_many) for so_many in range(1, times + 1))
+        return all(posted(count) for count in range(1, times + 1))
 
     def release(self) -> None:
-        """Let what waits go on, and all that follows."""
+        """Let held Bindings and all later ones pass."""
         with self._changed:
             self._held = ""
             self._changed.notify_all()
 
     def review(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to an AdmissionRequest; for the server."""
+        """Return the AdmissionResponse to an AdmissionRequest; called by the server."""
         if request.get("subResource") == "status":
             return self._review_status(request)
         binding = request["object"]
@@ -220,11 +223,11 @@ class BindingGate:
         with self._changed:
             counts = not request.get("dryRun") and self._performing.get(pod, user) == user
             first = pod not in self._calls
-            if counts:  # neither a dry run nor our own
+            if counts:  # neither a dry run nor the harness's own Binding
                 self._calls.append(pod)
                 self._changed.notify_all()
             if counts and pod in self._performing:
-                # Another worker's: it is told after the effect that the pod is bound.
+                # Another worker's Binding: it is answered after the effect, that the pod is bound.
                 self._changed.wait_for(lambda: pod not in self._performing)
             if counts and first and pod == self._held:
                 held, self.held_node = True, binding["target"]["name"]
@@ -259,7 +262,7 @@ class BindingGate:
         return _answer(request, http.client.INTERNAL_SERVER_ERROR if refused else 0)
 
     def _refusal(self, pod: str) -> int:
-        """The code to answer with; 0 where the Binding may pass."""
+        """Return the error code for the next Binding of a pod; 0 if it may pass."""
         code, left = self._refused.get(pod, (0, 0))
         if left <= 0:
             return 0
@@ -267,7 +270,7 @@ class BindingGate:
         return code
 
     def _perform(self, pod: str, binding: Mapping[str, Any]) -> bool:
-        """Carry a Binding out, and return once its effect could be seen for a while; whether there was any."""
+        """Post a Binding, wait until its effect was visible for a while, and return whether it took effect."""
         try:
             self._api.bind(self._namespace, pod, binding["target"]["name"], uid=binding["metadata"].get("uid", ""))
         except ApiError:
@@ -290,10 +293,10 @@ class BindingGate:
 
 
 def _answer(request: Mapping[str, Any], code: int) -> dict[str, Any]:
-    """An AdmissionResponse; `code` is 0 where the request may pass."""
+    """Return an AdmissionResponse; `code` is 0 if the request may pass."""
     answer: dict[str, Any] = {"uid": request["uid"], "allowed": not code}
     if code:
-        message = "answered by the harness, to see what follows"
+        message = "refused by schedproof, to test the client"
         answer["status"] = {"code": code, "reason": _REASONS.get(code, ""), "message": message}
     return answer
 
@@ -303,7 +306,7 @@ class _Server(http.server.ThreadingHTTPServer):
     block_on_close = False
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """The apiserver gave up waiting."""
+        """Ignore errors: the apiserver has stopped waiting."""
 
 
 def _handler(gate: BindingGate) -> type[http.server.BaseHTTPRequestHandler]:
@@ -322,6 +325,6 @@ def _handler(gate: BindingGate) -> type[http.server.BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, *_: Any) -> None:
-            """The audit log has it."""
+            """Print nothing: the requests are in the audit log."""
 
     return Handler

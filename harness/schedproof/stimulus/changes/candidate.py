@@ -44,18 +44,18 @@ class CandidateChanges:
         try:
             yield
         finally:
-            # Before it is started: what it asks for from its start on is behind the mark.
+            # Taken before the start: requests from the start on come after the mark.
             mark = self._recorder.mark()
             attachment.resume()
             self._recorder.add(Resumed(case=self._clause, mark=mark))
 
     def restart(self) -> None:
-        """Stop its processes, and start it again."""
+        """Stop the candidate's processes, and start them again."""
         with self.down():
             pass
 
     def try_to_restart(self) -> None:
-        """Start it again; if it does not start, leave it stopped."""
+        """Restart the candidate; if it does not start, leave it stopped."""
         try:
             self.restart()
         except CandidateError:
@@ -63,7 +63,7 @@ class CandidateChanges:
 
     @contextlib.contextmanager
     def second_instance(self) -> Iterator[None]:
-        """A context in which a second instance of the candidate runs, and has asked the apiserver something.
+        """A context in which a second instance of the candidate runs, and has made a request to the apiserver.
 
         At its end both are stopped, and the first is started again, which may have to wait for the Lease to expire.
         """
@@ -78,8 +78,8 @@ class CandidateChanges:
                 if not any(isinstance(r, ApiRequest) and r.user == user for r in self._recorder.records):
                     raise NotYet(f"{user} has made no request")
 
-            if not self._expect.patiently(has_asked, CANDIDATE_READY, "the second instance to ask something"):
-                self._expect.unseen("its second instance asked the apiserver nothing")
+            if not self._expect.patiently(has_asked, CANDIDATE_READY, "a request of the second instance"):
+                self._expect.unseen("its second instance made no request to the apiserver")
                 self._expect.end_early()
             yield
             self._note_election("second-ends")
@@ -130,7 +130,7 @@ class CandidateChanges:
 
     @contextlib.contextmanager
     def profiles_turned(self) -> Iterator[None]:
-        """A context in which the profiles of its configuration stand in the opposite order.
+        """A context in which the profiles of the candidate's configuration are in the opposite order.
 
         It is restarted at both ends. Only a compiled scheduler has several profiles.
         """
@@ -160,9 +160,10 @@ class CandidateChanges:
 
     @contextlib.contextmanager
     def second_apiserver(self) -> Iterator[LineToSecond]:
-        """A context in which there is a second apiserver, which can take over. Needs `second-apiserver`.
+        """A context with a second apiserver, which can take over. Needs `second-apiserver`.
 
-        Returns when it has ended: its watches did before it, without an error, and can be begun anew at the first one.
+        It has ended when the context exits. Its watches ended before, without an error, and can be started again at
+        the first one.
         """
         line = self._trial.attachment.apiserver
         assert line is not None
@@ -175,9 +176,9 @@ class CandidateChanges:
 
     @contextlib.contextmanager
     def versions_grow(self) -> Iterator[None]:
-        """A context whose resourceVersions have one digit less than those after it. Needs `advance-versions`.
+        """A context in which resourceVersions have one digit less than after it. Needs `advance-versions`.
 
-        Where that takes too many of them, nothing happens.
+        If that takes too many versions, nothing is done.
         """
         now = self._trial.cluster.advance_versions(0)
         missing = versions_to(now)
@@ -190,7 +191,7 @@ class CandidateChanges:
             self._trial.cluster.advance_versions(power)
 
     def tokens(self) -> TokenRotation:
-        """The tokens of its ServiceAccounts' files. Needs `cut-apiserver`, as then its processes run here."""
+        """Return the tokens in its processes' credential files. Needs `cut-apiserver`: its processes then run here."""
         accounts = self._trial.attachment.accounts
         assert accounts is not None
         self._had_trouble = True
@@ -207,6 +208,6 @@ class CandidateChanges:
         return BindingGate(trial.cluster, trial.namespace, patience, trial.usable_time, record, statuses=statuses)
 
     def undo(self) -> None:
-        """Give it new watches, where it has missed a deadline since something happened to those it had."""
+        """Restart the candidate, for new watches, if it missed a deadline after the case had disturbed those it had."""
         if self._had_trouble and self._expect.over:
             self.restart()

@@ -1,4 +1,4 @@
-"""Devices that a case publishes, as the driver of some hardware would, and claims to them."""
+"""Devices that a case publishes, as a DRA driver would, and ResourceClaims for them."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from schedproof.stimulus.context import Context
 from schedproof.stimulus.pods import Pod
 
 DRIVER = "devices.schedproof.dev"
-"""No kubelet has a plugin of it: where kubelets are real, no pod with such a device would start."""
+"""A driver without a kubelet plugin: pods with such a device would not start on nodes with kubelets."""
 _CLAIMS = "resourceclaims"
 
 
 class DraChanges:
-    """What a case does to devices (resource.k8s.io/v1). `undo` removes all of it."""
+    """Creates objects of dynamic resource allocation (resource.k8s.io/v1). `undo` removes them."""
 
     def __init__(self, context: Context) -> None:
         self._api, self._recorder = context.api, context.recorder
         self._namespace = context.trial.namespace
-        self._there: list[tuple[str, str, str]] = []
-        """Resource, name and namespace of what is to go, in the order of its creation."""
+        self._created: list[tuple[str, str, str]] = []
+        """Resource, name and namespace of created objects, in the order of their creation."""
         self._prefix = context.prefix
 
     def device_class(self, kind: str) -> str:
-        """Let there be a DeviceClass of the devices of a kind; its name."""
+        """Create a DeviceClass for the devices of a kind, and return its name."""
         name = self._next_name(f"{self._namespace}-")
         return self._store("deviceclasses", {"spec": {"selectors": [_where("kind", kind)]}}, name=name)
 
     def publish(self, node: str, *devices: tuple[str, str]) -> None:
-        """Let a node have devices, each of a kind and a model: a ResourceSlice, which is a pool of its own."""
+        """Give a node devices, each of a kind and a model, in a ResourceSlice that is a pool of its own."""
         name = self._next_name(f"{self._namespace}-")
         spec = {
             "driver": DRIVER, "nodeName": node, "pool": {"name": name, "generation": 1, "resourceSliceCount": 1},
@@ -45,12 +45,14 @@ class DraChanges:
         self._store("resourceslices", {"spec": spec}, name=name)
 
     def claim(self, device_class: str, model: str, *, count: int = 1) -> dict[str, Any]:
-        """Let there be a claim to devices of a class and a model; it, as an item of a pod's `resourceClaims`."""
+        """Create a ResourceClaim for devices of a class and a model, and return it as an item of a pod's
+        `resourceClaims`.
+        """
         name = self._store(_CLAIMS, {"spec": _claim_spec(device_class, model, count)}, self._namespace)
         return {"name": name, "resourceClaimName": name}
 
     def template(self, device_class: str, model: str, *, count: int = 1) -> dict[str, Any]:
-        """Likewise for a template, from which each pod that names it is made a claim of its own."""
+        """Create a ResourceClaimTemplate, from which each pod gets its own claim, and return it as for `claim`."""
         body = {"spec": {"spec": _claim_spec(device_class, model, count)}}
         name = self._store("resourceclaimtemplates", body, self._namespace)
         return {"name": name, "resourceClaimTemplateName": name}
@@ -58,15 +60,15 @@ class DraChanges:
     def _store(self, resource: str, body: Manifest, namespace: str = "", *, name: str = "") -> str:
         name = name or self._next_name()
         self._api.create(resource, {"metadata": {"name": name}, **body}, namespace)
-        self._there.append((resource, name, namespace))
+        self._created.append((resource, name, namespace))
         return name
 
     def _next_name(self, beginning: str = "") -> str:
-        """`beginning`: of what is outside of a namespace, which other runs may share."""
-        return f"{beginning}{self._prefix}-{len(self._there) + 1}"
+        """Return a new name. `beginning`: a prefix for objects without a namespace, which other runs may share."""
+        return f"{beginning}{self._prefix}-{len(self._created) + 1}"
 
     def await_released(self, pods: Sequence[Pod]) -> None:
-        """Pods are gone: wait until kube-controller-manager has taken their devices back."""
+        """Wait until kube-controller-manager has released the devices of these deleted pods."""
         gone = {pod.uid for pod in pods}
 
         def probe() -> None:
@@ -74,17 +76,17 @@ class DraChanges:
             for claim in self._claims():
                 consumers = (claim.get("status") or {}).get("reservedFor") or ()
                 if any(consumer["uid"] in gone for consumer in consumers):
-                    raise NotYet(f"claim {claim['metadata']['name']} is reserved for a pod that is gone")
+                    raise NotYet(f"claim {claim['metadata']['name']} is still reserved for a deleted pod")
 
-        wait_for(probe, CLAIM_RELEASED, what="the devices of pods that are gone", poll=0.1)
+        wait_for(probe, CLAIM_RELEASED, what="the devices of deleted pods to be released", poll=0.1)
 
     def _claims(self) -> list[Manifest]:
-        """Those that were made from templates as well."""
+        """Return all claims, including those made from templates."""
         return list(self._api.list(_CLAIMS, self._namespace)["items"])
 
     def await_recorded(self) -> None:
-        """What became of claims is judged by the record, and the watch of them may be behind the others."""
-        if not self._there:
+        """Wait until the watch of claims, which may be behind others, shows them all: clauses judge the record."""
+        if not self._created:
             return
 
         def probe() -> None:
@@ -94,17 +96,19 @@ class DraChanges:
         wait_for(probe, OBJECT_SHOWN, what="the watch to show ResourceClaims", wake=self._recorder.changed)
 
     def undo(self) -> bool:
-        """Remove claims, templates, slices and classes; whether there were any. The pods that used them are gone."""
-        changed = bool(self._there)
-        while self._there:
-            self._api.delete_if_there(*self._there.pop())
+        """Remove claims, templates, slices and classes, after their pods. Return whether there were any."""
+        changed = bool(self._created)
+        while self._created:
+            self._api.delete_if_there(*self._created.pop())
         if changed:
             self._remove_claims()
         return changed
 
     def _remove_claims(self) -> None:
-        """With the finalizer of what is allocated: kube-controller-manager takes it off only once nothing uses a claim,
-        and may not see that where a candidate has reserved it for nothing.
+        """Remove all claims together with the finalizer of allocated claims.
+
+        kube-controller-manager removes the finalizer only once nothing uses the claim. It may not notice that if a
+        candidate has reserved a claim for no pod.
         """
 
         def probe() -> None:
@@ -114,9 +118,9 @@ class DraChanges:
                     self._api.merge(_CLAIMS, name, {"metadata": {"finalizers": None}}, self._namespace)
                 self._api.delete_if_there(_CLAIMS, name, self._namespace)
             if left:
-                raise NotYet(f"there are {len(left)}")
+                raise NotYet(f"{len(left)} are still there")
 
-        wait_for(probe, OBJECT_GONE, what="ResourceClaims to go", poll=0.1)
+        wait_for(probe, OBJECT_GONE, what="ResourceClaims to be deleted", poll=0.1)
 
 
 def _claim_spec(device_class: str, model: str, count: int) -> Manifest:
@@ -128,6 +132,6 @@ def _claim_spec(device_class: str, model: str, count: int) -> Manifest:
 
 
 def _where(attribute: str, value: str) -> Manifest:
-    """A selector of our devices that have this attribute: of others only the driver is looked at."""
+    """Return a CEL selector for this driver's devices with an attribute. It reads only the driver of other devices."""
     attributes = f'device.attributes["{DRIVER}"]'
     return {"cel": {"expression": f'device.driver == "{DRIVER}" && {attributes}.{attribute} == "{value}"'}}

@@ -1,4 +1,4 @@
-"""Groups of pods that are to be bound whole or not at all, as the candidate knows them by its claim."""
+"""Groups of pods that must be bound as a whole or not at all, marked as the candidate's claim describes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIZE = "{size}"
 
 
 class GroupChanges:
-    """What a case does to groups. `undo` removes what was made for them besides their pods."""
+    """Creates groups. `undo` removes the objects that were made for them; pods are removed elsewhere."""
 
     def __init__(self, context: Context, gang: GangClaims, pods: PodChanges, expect: Expectations) -> None:
         self._context, self._recorder = context, context.recorder
@@ -31,10 +31,10 @@ class GroupChanges:
         self._objects = AppliedObjects(context.api, mine=context.trial.cluster.name != "existing")
 
     def create(self, count: int, size: int, **spec: Any) -> list[list[Pod]]:
-        """Create so many groups of `size` pods, in turns: one member of each, then the next, and so on."""
+        """Create `count` groups of `size` pods, in turns: one member of each group, then the next, and so on."""
         named = [self._values(size) for _ in range(count)]
         for values in named:
-            objects = [fill(_with_number(one, size), values) for one in self._gang.objects]
+            objects = [fill(_with_number(document, size), values) for document in self._gang.objects]
             self._objects.apply(objects, self._context.trial.namespace, source="claims.gang.objects")
         templates = [fill(dict(self._gang.pods), values) for values in named]
         rounds = [
@@ -52,33 +52,33 @@ class GroupChanges:
         return {"group": f"{self._context.prefix}-{self._count}", "size": str(size)}
 
     def expect_whole(self, groups: Sequence[Sequence[Pod]]) -> None:
-        """Give the candidate its time to bind one of these groups whole, whichever it likes.
+        """Give the candidate time to bind any one of these groups as a whole.
 
-        Where several contend, those that were tried together may have to time out first.
+        If several contend for room, those that were tried together may have to time out first.
         """
 
         def whole() -> None:
             if not any(all(map(self._pods.node_of, group)) for group in groups):
-                raise NotYet("of each group some members are not bound")
+                raise NotYet("no group has all of its members bound")
 
         requeue = self._expect.due(self._context.deadlines.requeue)
         due = dataclasses.replace(requeue, seconds=requeue.seconds + self._gang.timeout)
-        in_time = self._expect.patiently(whole, due, "a group to be bound whole")
+        in_time = self._expect.patiently(whole, due, "a group to be bound as a whole")
         first = max(groups, key=lambda group: (sum(map(bool, map(self._pods.node_of, group))), self._holding(group)))
         self._expect.record("bound", first, due)
         if not in_time and not all(map(self._holding, groups)):
             self._expect.end_early()
 
     def _holding(self, group: Sequence[Pod]) -> int:
-        """How many members have a node for which they are nominated: where all groups have such, they may lack room."""
+        """Return the number of members with a nominated node. If all groups have such members, room may be lacking."""
         pods = (self._recorder.pods.get(pod.uid, {}) for pod in group)
         return sum(bool(pod.get("status", {}).get("nominatedNodeName")) for pod in pods)
 
     def await_timeout(self) -> None:
-        """Fence, and wait until what was bound without its group must be gone, by the candidate's claim."""
+        """Fence, and wait until members that are bound without their group must be gone, by the candidate's claim."""
         self._expect.fence()
         patience = self._gang.timeout + 2 * self._context.freshness
-        # Whatever was bound meanwhile has its time as well.
+        # Pods that were bound meanwhile have as much time.
         while (left := self._recorder.placed_at + patience - self._recorder.now()) > 0:
             self._context.trial.usable_time.let_pass(left)
 
@@ -87,7 +87,10 @@ class GroupChanges:
 
 
 def _with_number(value: Any, size: int) -> Manifest:
-    """With the size as a number where nothing else is written: fields of objects want one, labels a text."""
+    """Replace a string that is just the placeholder of the size by a number, except in metadata.
+
+    Fields of objects take a number, labels a string.
+    """
 
     def numbered(part: Any) -> Any:
         if isinstance(part, dict):
@@ -96,5 +99,5 @@ def _with_number(value: Any, size: int) -> Manifest:
             return [numbered(item) for item in part]
         return size if part == _SIZE else part
 
-    found: Manifest = numbered(dict(value))
-    return found
+    document: Manifest = numbered(dict(value))
+    return document

@@ -24,7 +24,7 @@ from schedproof.traffic.readings import node_labels
 LOOKALIKES: Mapping[str, str] = MappingProxyType(
     {"alike-1": "198.51.100.1", "alike-11": "198.51.100.11", "alike-1.zone": "198.51.100.111"}
 )
-"""Nodes and addresses (of TEST-NET-2, RFC 5737) of which one is how the others begin."""
+"""Node names and addresses (of TEST-NET-2, RFC 5737): one of them is a prefix of the others."""
 _LONGEST = 253
 """Characters of a node's name: a DNS subdomain (RFC 1123)."""
 UNUSUAL_NAMES: Mapping[str, str] = MappingProxyType(
@@ -33,11 +33,11 @@ UNUSUAL_NAMES: Mapping[str, str] = MappingProxyType(
         **{"long.".ljust(_LONGEST - 1, "n") + end: f"198.51.100.{3 + n}" for n, end in enumerate("ab")},
     }
 )  # fmt: skip
-"""Nodes and addresses: one is a regular expression that matches others whole, and two differ at their ends only."""
+"""Node names and addresses: one name is a regular expression that fully matches others; two differ at the end."""
 
 
 class NodeChanges:
-    """What was done to the nodes of a cluster. `undo` makes them what they were."""
+    """Changes the nodes of a cluster. `undo` restores them."""
 
     def __init__(self, context: Context, sight: Sight) -> None:
         self._context, self._sight = context, sight
@@ -47,30 +47,30 @@ class NodeChanges:
         self._added: list[str] = []
         self._absent: dict[str, Manifest] = {}
         self._images: dict[str, Sequence[Manifest]] = {}
-        """What nodes reported before."""
+        """The images that nodes reported before."""
         self._addresses: dict[str, str] = {}
-        """Of nodes that no Prometheus of the cluster scrapes."""
+        """Addresses of nodes that no Prometheus of the cluster scrapes."""
         self._crowd: list[str] = []
-        """Nodes that exist in the API only, and take no pod."""
+        """Nodes that exist only in the API, and take no pod."""
         self._left: dict[str, float] = {}
-        """When nodes that had joined left, on the monotonic clock."""
+        """The moment, on the monotonic clock, at which each node that had joined left."""
 
     @property
     def targets(self) -> dict[str, Mapping[str, str]]:
-        """The labels that readings have of idle nodes, which no Prometheus of the cluster scrapes."""
+        """The labels in the readings of idle nodes, which no Prometheus of the cluster scrapes."""
         return {node: node_labels(node, address) for node, address in self._addresses.items()}
 
     @property
     def names(self) -> list[str]:
-        """The cluster's nodes, in an order that changes with the seed, and each time."""
+        """The cluster's nodes, in a new random order at each access."""
         return self._context.random.sample(list(self._cluster.nodes), len(self._cluster.nodes))
 
     def share(self, resource: str, part: float) -> str:
-        """So much of what the smallest node has to offer, of `cpu` or `memory`."""
+        """Return `part` of what the smallest node offers of `cpu` or `memory`."""
         return amount(resource, min(self._offers(resource)) * part)
 
     def beyond(self, resource: str, factor: float) -> str:
-        """So many times what the largest node has to offer."""
+        """Return `factor` times what the largest node offers."""
         return amount(resource, max(self._offers(resource)) * factor)
 
     def _offers(self, resource: str) -> list[int]:
@@ -91,7 +91,7 @@ class NodeChanges:
         labels: Mapping[str, str | None] | None = None,
         unschedulable: bool | None = None,
     ) -> None:
-        """Replace taints, add labels (None: take away), cordon. Call `settle` once all changes are made."""
+        """Replace taints, add labels (None: remove), cordon. Call `settle` after the last change."""
         self._restore.setdefault(node, self._node(node))
         patch: Manifest = {}
         if labels is not None:
@@ -103,29 +103,28 @@ class NodeChanges:
         self._merge(node, patch, cordoned=unschedulable)
 
     def burst(self, node: str, label: str, count: int, *, last: str) -> None:
-        """Give a label of a node `count` values, as fast as the apiserver takes one after the other; then `last`."""
+        """Write `count` values of a label of a node one after the other, without pauses; then `last`."""
         self._restore.setdefault(node, self._node(node))
         for number in range(count):
             self._api.merge("nodes", node, {"metadata": {"labels": {label: f"burst-{number}"}}})
         self.change(node, labels={label: last})
 
     def hold_image(self, node: str, image: str) -> None:
-        """Have a node report an image, of a gigabyte. Where a kubelet reports its own, nothing happens."""
+        """Make a node report an image of a gigabyte. If a kubelet reports its own, nothing is done."""
         if "real-pods" in self._cluster.capabilities:
             return
         self._images.setdefault(node, self._node(node)["status"].get("images") or [])
         self._report(node, {"images": [{"names": [image], "sizeBytes": 10**9}]})
 
     def _report(self, node: str, status: Manifest) -> None:
-        """As its kubelet would; returns when it is on record."""
+        """Write a node's status as its kubelet would, and wait until the change is recorded."""
         changed = self._api.merge("nodes", node, {"status": status}, subresource="status")
         self._await_version(node, int(changed["metadata"]["resourceVersion"]))
 
     def _merge(self, node: str, patch: Manifest, *, cordoned: bool | None = None) -> None:
-        """Returns when the change is on record: what follows must not come before it there.
+        """Patch a node, and wait until the change is recorded, so that later events follow it there.
 
-        Where it was `cordoned` or not, the node controller answers with a taint, or takes it away; until then the
-        world is not what it is going to be.
+        If the patch cordons or uncordons, the node controller then adds or removes a taint; this is waited for, too.
         """
         version = int(self._api.merge("nodes", node, patch)["metadata"]["resourceVersion"])
 
@@ -140,22 +139,22 @@ class NodeChanges:
             self._recorder.check()
             seen = self._recorder.nodes.get(node)
             if seen is None or not wanted(seen):
-                raise NotYet("there is no such node" if seen is None else f"its taints are {sorted(_taints(seen))}")
+                raise NotYet("it does not exist" if seen is None else f"its taints are {sorted(_taints(seen))}")
 
-        wait_for(probe, NODE_READY, what=f"node {node} to be as it should", wake=self._recorder.changed)
+        wait_for(probe, NODE_READY, what=f"node {node} to have the expected state", wake=self._recorder.changed)
 
     def _await_gone(self, nodes: Collection[str]) -> None:
         def probe() -> None:
             self._recorder.check()
             if left := sorted(self._recorder.nodes.keys() & set(nodes)):
-                raise NotYet(f"there are {', '.join(left)}")
+                raise NotYet(f"{', '.join(left)} still exist")
 
-        wait_for(probe, OBJECT_GONE, what="nodes to go", wake=self._recorder.changed)
+        wait_for(probe, OBJECT_GONE, what="nodes to be deleted", wake=self._recorder.changed)
 
     def add(self, name: str, **capacity: str) -> None:
-        """Let a node join, like the others but for `capacity`; with readings, where the candidate rejects one without.
+        """Add a node like the others except for `capacity`; wait for its readings if the candidate needs them.
 
-        Call `settle` before pods that are to go there.
+        Call `settle` before creating pods for it.
         """
         template = self._template
         self._context.scarce.update(capacity)
@@ -166,7 +165,7 @@ class NodeChanges:
         self._sight.joined(name, left=self._left.get(name))
 
     def remove(self, name: str) -> None:
-        """Let a node leave that joined by `add`."""
+        """Remove a node that was added by `add`."""
         self._added.remove(name)
         self._addresses.pop(name, None)
         self._restore.pop(name, None)
@@ -175,16 +174,16 @@ class NodeChanges:
         self._left[name] = time.monotonic()
 
     def resize(self, name: str, **allocatable: str | None) -> None:
-        """Have a node that joined offer another amount of resources, as after its kubelet was given reservations.
+        """Make a node that joined offer other amounts of resources, as after a change of its kubelet's reservations.
 
-        None: it does not offer that one any more.
+        None: it no longer offers the resource.
         """
         self._report(name, {"allocatable": allocatable})
 
     def recreate(self, name: str, *, labels: Mapping[str, str], **capacity: str) -> None:
-        """Delete the Node object of one that joined, and create another one of its name at once.
+        """Delete the Node object of a node that joined, and create another object of the same name at once.
 
-        It has no taints of the first one's, those of its labels that Kubernetes knows, and what is given here.
+        It keeps the labels that Kubernetes defines, loses the taints, and gets what is given here.
         """
         node = self._node(name)
         known = {key: value for key, value in node["metadata"]["labels"].items() if "kubernetes.io/" in key}
@@ -198,16 +197,16 @@ class NodeChanges:
         self._dress([name])
 
     def add_idle(self, count: int) -> list[str]:
-        """Let nodes join that exist in the API only, with no device and no exporter; their names.
+        """Add nodes that exist only in the API, without a device and without an exporter, and return their names.
 
         Needs the capability `idle-nodes`.
         """
         return self.add_named({f"node-idle-{number}": f"203.0.113.{number + 1}" for number in range(count)})
 
     def up_to(self, count: int) -> list[str]:
-        """Let idle nodes join until there are so many; the names of all, in the order in which they were created.
+        """Add idle nodes until there are `count` nodes, and return the names of all, in the order of creation.
 
-        By name they are in another order. Needs the capability `idle-nodes`.
+        Their order by name differs. Needs the capability `idle-nodes`.
         """
         numbers = range(max(0, count - len(self._cluster.nodes)))
         names = [f"many-{number:02}" for number in self._context.random.sample(numbers, len(numbers))]
@@ -215,14 +214,15 @@ class NodeChanges:
         return [*self._cluster.nodes, *joined]
 
     def add_named(self, addresses: Mapping[str, str]) -> list[str]:
-        """Let idle nodes of these names and addresses join; their names. Needs the capability `idle-nodes`."""
+        """Add idle nodes with these names and addresses, and return the names. Needs the capability `idle-nodes`."""
         names = list(addresses)
         self._added += names
         self._addresses |= addresses
         self._cluster.add_idle_nodes(addresses, like=self._template)
         for number, name in enumerate(names):
             self._await_recorded(name, is_ready)
-            # No order of types is promised. Of two InternalIPs, the first one is of the node's primary family.
+            # The order of types is not guaranteed. Of two InternalIPs, the first is of the node's primary address
+            # family.
             listed = [
                 ("Hostname", name), ("ExternalIP", f"192.0.2.{number + 1}"), ("InternalIP", addresses[name]),
                 ("InternalIP", f"2001:db8::{number + 1:x}"),
@@ -232,13 +232,13 @@ class NodeChanges:
         return names
 
     def crowd(self, count: int) -> None:
-        """Let so many cordoned nodes join that exist in the API only. In lists they come first, by their names.
+        """Add `count` cordoned nodes that exist only in the API. Their names sort first in lists.
 
         Needs the capability `idle-nodes`, and a cluster whose controllers create no pods for each node.
         """
         self._crowd, version = [f"0-crowd-{number}" for number in range(count)], self._api.version()
         template = self._template
-        # As node controllers leave them, which have nothing to change then.
+        # As the node controller would leave them, so that it changes nothing.
         spec = dataclasses.replace(
             template, labels={**template.labels, UNPLAYED: ""}, taints=({"key": CORDONED, "effect": "NoSchedule"},)
         )
@@ -259,7 +259,7 @@ class NodeChanges:
         self._crowd = []
 
     def _dress(self, nodes: Sequence[str]) -> None:
-        """Give nodes that joined what those of the cluster have been given for the candidate."""
+        """Give joined nodes what the cluster's nodes were given for the candidate."""
         for node, version in self._context.trial.surroundings.dress_nodes(nodes).items():
             self._await_version(node, version)
 
@@ -267,7 +267,7 @@ class NodeChanges:
         self._await_recorded(node, lambda seen: int(seen["metadata"]["resourceVersion"]) >= version)
 
     def remove_all(self) -> None:
-        """Remove all nodes. `rejoin` adds one again; the others return automatically at the end."""
+        """Remove all nodes. `rejoin` adds one again; `undo` restores the others."""
         self._recorder.add(Emptied(case=self._context.clause))
         for node in self._api.list("nodes")["items"]:
             metadata = {key: node["metadata"].get(key) for key in ("name", "labels", "annotations")}
@@ -277,12 +277,12 @@ class NodeChanges:
         self._await_gone(self._absent)
 
     def rejoin(self, name: str) -> None:
-        """Let a node that was taken away join again, as it was."""
+        """Add a removed node again, as it was."""
         self._api.create("nodes", self._absent.pop(name))
         self._await_recorded(name, is_ready)
 
     def undo(self) -> bool:
-        """Change back what was changed; whether anything was."""
+        """Undo all changes, and return whether there were any."""
         changed = bool(self._restore or self._added or self._absent or self._images or self._crowd)
         self._disperse()
         for name in list(self._absent):

@@ -1,4 +1,4 @@
-"""Objects that pods and terms refer to: namespaces, classes of pods, budgets, owners."""
+"""Objects that pods and their terms refer to: namespaces, classes, disruption budgets and owners."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from schedproof.stimulus.pods import FILLER, owned_by, pod_manifest
 
 
 class ObjectChanges:
-    """What a case creates beside pods, nodes and storage. `undo` removes it, but for namespaces and what is in them."""
+    """Objects of a case except pods, nodes and storage. `undo` removes all but namespaces and their content."""
 
     def __init__(self, context: Context) -> None:
         self._trial, self._api = context.trial, context.api
         self._prefix, self._freshness = context.prefix, context.freshness
         self._classes: list[tuple[str, str]] = []
-        """Resource and name of RuntimeClasses and PriorityClasses that are to go."""
+        """Resource and name of created RuntimeClasses and PriorityClasses."""
         self._budgets: list[str] = []
 
     def namespaces(self, **labels: Mapping[str, str]) -> list[str]:
-        """Let there be more namespaces, with these labels, which stay to the end of the run; their full names.
+        """Create namespaces with these labels, which stay until the end of the run, and return their full names.
 
-        No binding shows that the candidate has seen them: it has the time within which it claims to heed changes.
+        No Binding shows that the candidate has seen them, so it gets the time that it claims to need for changes.
         """
         full_names = []
-        for name, its_labels in labels.items():
+        for name, namespace_labels in labels.items():
             full_name = self._trial.surroundings.namespace_beside(self._trial.namespace, name)
-            self._api.merge("namespaces", full_name, {"metadata": {"labels": dict(its_labels)}})
+            self._api.merge("namespaces", full_name, {"metadata": {"labels": dict(namespace_labels)}})
             full_names.append(full_name)
         self._trial.usable_time.let_pass(self._freshness)
         return full_names
 
     def runtime_class(self, cpu: str) -> str:
-        """Let there be a RuntimeClass whose pods take so much CPU more than they ask for; its name."""
+        """Create a RuntimeClass whose pods have this much CPU overhead, and return its name."""
         name = self._class_name()
         overhead = {"podFixed": {"cpu": cpu}}
         self._api.create("runtimeclasses", {"metadata": {"name": name}, "handler": "runc", "overhead": overhead})
@@ -45,7 +45,7 @@ class ObjectChanges:
         return name
 
     def priority_class(self, value: int, *, preempts: bool = False) -> str:
-        """Let there be a PriorityClass of this value; its name. `preempts`: whether others are evicted for its pods."""
+        """Create a PriorityClass, and return its name. `preempts`: whether its pods may preempt others."""
         name = self._class_name()
         policy = "PreemptLowerPriority" if preempts else "Never"
         self._api.create("priorityclasses", {"metadata": {"name": name}, "value": value, "preemptionPolicy": policy})
@@ -54,7 +54,8 @@ class ObjectChanges:
         pod = pod_manifest(f"{self._prefix}-of-class", FILLER, image=image, priorityClassName=name)
 
         def known() -> None:
-            # The apiserver's admission has its own watch of PriorityClasses, and refuses pods of those unknown to it.
+            # The apiserver's admission plugin watches PriorityClasses, and refuses pods whose class it has not seen
+            # yet.
             try:
                 self._api.try_create("pods", pod, self._trial.namespace)
             except ApiError as error:
@@ -62,13 +63,13 @@ class ObjectChanges:
                     raise
                 raise NotYet(str(error)) from error
 
-        wait_for(known, OBJECT_SHOWN, what=f"the apiserver to know the PriorityClass {name}")
+        wait_for(known, OBJECT_SHOWN, what=f"the apiserver to have seen the PriorityClass {name}")
         return name
 
     def daemon_set(self) -> dict[str, Any]:
-        """Let there be a DaemonSet, to the end of the run; the metav1.OwnerReference of its pods, which we make.
+        """Create a DaemonSet until the end of the run, and return the metav1.OwnerReference for its pods.
 
-        Needs the capability `idle-daemon-sets`.
+        The harness creates these pods. Needs the capability `idle-daemon-sets`.
         """
         labels = {"schedproof.dev/daemons": self._prefix}
         containers = [{"name": "main", "image": self._trial.cluster.workload_image}]
@@ -79,7 +80,7 @@ class ObjectChanges:
         return owned_by("apps/v1", "DaemonSet", made)
 
     def disruption_budget(self, app: str, pods: int = 1) -> None:
-        """Let a PodDisruptionBudget allow no disruption of the `pods` that are labelled with this `app`, and run."""
+        """Create a PodDisruptionBudget that allows no disruption of the `pods` running pods with the label `app`."""
         name = f"{self._prefix}-{app}"
         spec = {"minAvailable": pods, "selector": {"matchLabels": {"app": app}}}
         budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name}, "spec": spec}
@@ -91,7 +92,7 @@ class ObjectChanges:
             if status.get("currentHealthy") != pods or status.get("disruptionsAllowed") != 0:
                 raise NotYet(f"its status is {status}")
 
-        wait_for(in_force, BUDGET_IN_FORCE, what=f"the PodDisruptionBudget {name}", poll=0.1)
+        wait_for(in_force, BUDGET_IN_FORCE, what=f"the PodDisruptionBudget {name} to be in force", poll=0.1)
 
     def _class_name(self) -> str:
         return f"{self._trial.namespace}-{self._prefix}-{len(self._classes)}"

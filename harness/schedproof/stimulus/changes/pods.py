@@ -33,7 +33,7 @@ _DEAF = ["/bin/sh", "-c", "trap '' TERM; while :; do sleep 3600; done"]
 """A container's command that ignores SIGTERM: it runs until the grace period of its deleted pod ends."""
 _GRACE = 600
 _STATUS = MappingProxyType({"image": "", "imageID": "", "ready": True, "started": True, "restartCount": 0})
-"""Of a container that runs (v1.ContainerStatus)."""
+"""Status fields of a running container (v1.ContainerStatus)."""
 
 
 class PodChanges:
@@ -43,7 +43,7 @@ class PodChanges:
         self._context, self._trial = context, context.trial
         self._api, self._recorder = context.api, context.recorder
         self._numbers: Counter[tuple[str, str]] = Counter()
-        """Of pods of a name in a namespace."""
+        """By namespace and name: how many pods were created."""
         self._pods: dict[str, Pod] = {}
         self._real = "real-pods" in context.trial.cluster.capabilities
         """Whether kubelets run bound pods; otherwise kwok simulates them."""
@@ -395,16 +395,16 @@ class PodChanges:
 
     def add_conditions(self, pod: Pod, *types: str) -> None:
         """Write conditions into a pod's status, as controllers of their own do, beside those that are there."""
-        there = self._api.get("pods", pod.name, pod.namespace)["status"].get("conditions", [])
+        present = self._api.get("pods", pod.name, pod.namespace)["status"].get("conditions", [])
         more = [{"type": kind, "status": "True", "reason": "WrittenByOthers"} for kind in types]
-        self.patch(pod, {"status": {"conditions": [*there, *more]}}, "status")
+        self.patch(pod, {"status": {"conditions": [*present, *more]}}, "status")
 
     def tolerate(self, pod: Pod, toleration: Mapping[str, Any], *, phase: int = -1) -> None:
         """Add a toleration to a pending pod; of its spec, only tolerations and gates may change. `phase`: of load."""
-        there = self._api.get("pods", pod.name, pod.namespace)["spec"].get("tolerations", [])
+        present = self._api.get("pods", pod.name, pod.namespace)["spec"].get("tolerations", [])
         # Recorded before the request: its consequences must not precede it in the timeline.
         self._recorder.add(Tolerates(case=self._context.clause, pod=pod.full_name, uid=pod.uid, phase=phase))
-        self.patch(pod, {"spec": {"tolerations": [*there, dict(toleration)]}})
+        self.patch(pod, {"spec": {"tolerations": [*present, dict(toleration)]}})
 
     def lift_gates(self, pod: Pod) -> None:
         """Remove a pod's scheduling gates."""

@@ -1,4 +1,4 @@
-"""The candidate's line to the apiserver: it is cut, or led to a second one that has forgotten what was seen before."""
+"""The candidate's line to the apiserver: it is cut, or led to a second apiserver without the earlier state."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _LOOPBACK = "127.0.0.1"
 
 @contextlib.contextmanager
 def cut_off(line: ApiLine, recorder: Recorder, clause: str) -> Iterator[None]:
-    """A context in which the candidate cannot reach what its line leads to; its connections end.
+    """A context in which the candidate's connections through this line end, and new ones end at once.
 
-    Answers that are under way are lost, also that to a Binding of which the watch has shown the effect already.
+    Responses in flight are lost, even to a Binding whose effect the watch has already shown.
     """
     at = recorder.now()
     connections = line.cut()
     recorder.add(LineFault(at=at, case=clause, line="apiserver", fault="cut", on=True, connections=connections))
     try:
         yield
-    finally:  # or the cases after one that broke would be tried on a candidate that reaches nothing
+    finally:  # otherwise later cases would run on a candidate that reaches nothing
         line.mend()
         recorder.add(LineFault(case=clause, line="apiserver", fault="", on=False))
 
 
 class LineToSecond:
-    """Directs a candidate to a second apiserver, which is started for it, and back."""
+    """A second apiserver that was started for the candidate, and the line that leads the candidate to it and back."""
 
     def __init__(self, server: cluster.SecondApiServer, line: ApiLine, recorder: Recorder, clause: str) -> None:
         self._server, self._line, self._recorder, self._clause = server, line, recorder, clause
         self._first: tuple[str, int] | None = None
-        """Where the line led before it took over."""
+        """Where the line led before."""
 
     @contextlib.contextmanager
     def taking_over(self) -> Iterator[None]:
-        """A context in which the candidate cannot reach any apiserver; then it reaches this one.
+        """A context in which the candidate cannot reach any apiserver; afterwards it reaches this one.
 
-        All that it had seen before is forgotten by then, so that it cannot resume its watches there: let the world
-        change at least twice meanwhile. It is ready before, so that no lease runs out.
+        The second apiserver has then forgotten all that the candidate has seen, so the candidate cannot resume its
+        watches there: change the cluster at least twice meanwhile. It is ready before the cut, so no Lease expires.
         """
         self._server.wait_ready()
         with cut_off(self._line, self._recorder, self._clause):
@@ -51,7 +51,7 @@ class LineToSecond:
             self._first = self._line.lead_to((_LOOPBACK, self._server.port))
 
     def end(self) -> None:
-        """Lead what connects from here on to the first one, then end this one. Safe to call at any time."""
+        """Lead new connections to the first apiserver, then end this one. Safe to call at any time."""
         at = self._recorder.now()
         if self._first is not None:
             self._line.lead_to(self._first)

@@ -1,4 +1,4 @@
-"""The tokens that processes of a candidate find as files are replaced, and those before end."""
+"""Replaces the tokens in the credential files of a candidate's processes, and ends the previous tokens."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from schedproof.stimulus.context import Context
 from schedproof.stimulus.expectations import Expectations
 
 _BETWEEN = 5.0
-"""Seconds between two turns: a token is sent with each request, so there are to be some."""
+"""Seconds between two turns. Tokens are sent with requests, so there must be some requests."""
 _A_MINUTE = 13
-"""Turns, and a little more: what reads the file again each minute has done so by then."""
+"""Turns in a little more than a minute: a client that reads the file again each minute has done so by then."""
 
 
 class TokenRotation:
-    """Of a candidate whose processes run where the harness writes these files."""
+    """The tokens of a candidate whose processes run where the harness writes their credential files."""
 
     def __init__(self, context: Context, expect: Expectations, accounts: Accounts) -> None:
         self._context, self._expect, self._accounts = context, expect, accounts
@@ -31,13 +31,13 @@ class TokenRotation:
         """The tokens that were replaced, and their ids."""
 
     def are_used(self) -> bool:
-        """Whether any request of the candidate has borne a token that is in the files now."""
+        """Whether any request of the candidate has carried a token that is in the files now."""
         self._note("found", self._accounts.credentials)
         return self._used(self._accounts.credentials)
 
     @contextlib.contextmanager
     def bound(self) -> Iterator[None]:
-        """A context in which processes that start are given tokens that `end` ends."""
+        """A context in which processes that start get tokens that `end` invalidates."""
         api, namespace = self._context.api, self._context.trial.cluster.namespace
         name = f"{self._context.prefix}-{self._context.trial.candidate.name}"
         self._secret = api.create("secrets", {"metadata": {"name": name}}, namespace)
@@ -49,17 +49,17 @@ class TokenRotation:
             self._delete_secret()
 
     def replace(self) -> None:
-        """Put new tokens into the files. Those before stay valid for now, as they do where a kubelet replaces them."""
+        """Put new tokens into the files. The previous tokens stay valid for now, as when a kubelet replaces them."""
         self._note("found", self._accounts.credentials)
         self._before = self._accounts.tokens, self._accounts.credentials
         self._accounts.replace_tokens()
         self._note("replaced", self._accounts.credentials)
 
     def turns(self) -> Iterator[bool]:
-        """Every few seconds one, until a request bears a new token, or the time to read the file again is over.
+        """Yield every few seconds, until a request carries a new token or the time to read the file again is over.
 
-        Each is to have the candidate ask for something. True in every minute's last: where what it has asked for goes
-        on until its connection ends, that is to end.
+        In each turn the caller lets the candidate make a request. The value is True at the end of each minute; the
+        caller then ends the candidate's connections, so that watches, too, have to be started with the new token.
         """
         for turn in range(1, int(TOKEN_READ.seconds / _BETWEEN) + 1):
             yield turn % _A_MINUTE == 0
@@ -68,25 +68,25 @@ class TokenRotation:
             self._context.trial.usable_time.let_pass(_BETWEEN)
 
     def end(self) -> None:
-        """End the tokens before. Returns when the apiserver refuses them."""
+        """End the previous tokens, and wait until the apiserver refuses them."""
         tokens, credentials = self._before
         self._delete_secret()
 
         def refused() -> None:
             if any(map(self._context.api.accepts, tokens)):
-                raise NotYet("the apiserver accepts a token that has ended")
+                raise NotYet("the apiserver still accepts a token that has ended")
 
         wait_for(refused, TOKEN_REFUSED, what="tokens to be refused", watching=(self._recorder,), poll=0.5)
         self._note("refused", credentials)
 
     def await_use(self) -> None:
-        """Give the candidate its time to make a request that bears a new token; none may be due."""
+        """Give the candidate time to make a request that carries a new token. Such a request need not be due."""
 
         def used() -> None:
             if not self._used(self._accounts.credentials):
-                raise NotYet("no request bears a new token")
+                raise NotYet("no request carries a new token")
 
-        self._expect.patiently(used, self._context.deadlines.requeue, "a request that bears a new token")
+        self._expect.patiently(used, self._context.deadlines.requeue, "a request that carries a new token")
 
     def _used(self, credentials: Sequence[str]) -> bool:
         self._recorder.catch_up()

@@ -1,4 +1,4 @@
-"""Volumes that a case makes: classes, volumes that are there from the start, and claims to them."""
+"""StorageClasses, PersistentVolumes and PersistentVolumeClaims of a case."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from schedproof.stimulus.context import Context
 
 ZONE = "topology.kubernetes.io/zone"
 _HOSTNAME = "kubernetes.io/hostname"
-_DIRECTORY = "/tmp"  # noqa: S108 - which is on every node; no container mounts it
+_DIRECTORY = "/tmp"  # noqa: S108 - exists on every node; no container mounts it
 _SIZE = "1Gi"
 _MODES = ["ReadWriteMany"]
 
 
 class VolumeChanges:
-    """What a case does to storage. No volume is made by a provisioner. `undo` removes all of it."""
+    """Creates and removes storage objects. No provisioner creates volumes. `undo` removes everything."""
 
     def __init__(self, context: Context) -> None:
         self._api, self._recorder = context.api, context.recorder
         self._namespace = context.trial.namespace
-        self._there: list[tuple[str, str, str]] = []
-        """Resource, name and namespace of what is to go, in the order of its creation."""
+        self._created: list[tuple[str, str, str]] = []
+        """Resource, name and namespace of created objects, in the order of their creation."""
         self._prefix = f"{self._namespace}-{context.prefix}"
 
     def storage_class(self, *, waits: bool) -> str:
-        """Let there be a StorageClass; its name. `waits`: its claims are bound for the first pod that uses them."""
+        """Create a StorageClass, and return its name. `waits`: claims are bound for the first pod that uses them."""
         mode = "WaitForFirstConsumer" if waits else "Immediate"
         return self._store("storageclasses", {"provisioner": NO_PROVISIONER, "volumeBindingMode": mode})
 
     def volume(self, storage_class: str, *, node: str = "", zone: str = "") -> str:
-        """Let there be a volume that can be used on a `node`, or in a `zone`; its name."""
+        """Create a volume that can be used on a `node` or in a `zone`, and return its name."""
         spec: dict[str, Any] = {
             "capacity": {"storage": _SIZE}, "accessModes": _MODES, "storageClassName": storage_class,
             "persistentVolumeReclaimPolicy": "Retain",
@@ -50,7 +50,7 @@ class VolumeChanges:
         return name
 
     def claim(self, storage_class: str, *, volume: str = "") -> dict[str, Any]:
-        """Let there be a claim, and be bound to `volume` where one is given; it, as an item of a pod's `volumes`."""
+        """Create a claim, bound to `volume` if it is given, and return it as an item of a pod's `volumes`."""
         spec: dict[str, Any] = {
             "accessModes": _MODES, "storageClassName": storage_class, "resources": {"requests": {"storage": _SIZE}},
             **({"volumeName": volume} if volume else {}),
@@ -63,13 +63,13 @@ class VolumeChanges:
     def _store(
         self, resource: str, body: Manifest, namespace: str = "", *, labels: dict[str, str] | None = None
     ) -> str:
-        name = f"{self._prefix}-{len(self._there) + 1}"
+        name = f"{self._prefix}-{len(self._created) + 1}"
         self._api.create(resource, {"metadata": {"name": name, "labels": labels or {}}, **body}, namespace)
-        self._there.append((resource, name, namespace))
+        self._created.append((resource, name, namespace))
         return name
 
     def _await_ready(self, name: str, namespace: str, is_ready: Callable[[Manifest], bool]) -> None:
-        """The controllers of volumes have to do their part."""
+        """Wait until the volume controllers have processed an object."""
         resource = "persistentvolumeclaims" if namespace else "persistentvolumes"
 
         def probe() -> None:
@@ -81,29 +81,29 @@ class VolumeChanges:
         wait_for(probe, VOLUME_READY, what=f"{resource} {name}", poll=0.1)
 
     def await_recorded(self) -> None:
-        """What became of volumes and claims is judged by the record, and the watch of them may be behind the others."""
+        """Wait until the watches of volumes and claims, which may be behind others, show all: the record is judged."""
 
         def probe() -> None:
-            for resource, name, namespace in self._there:
+            for resource, name, namespace in self._created:
                 self._recorder.require_shown(resource, self._api.get(resource, name, namespace))
 
         wait_for(probe, OBJECT_SHOWN, what="the watches to show volumes and claims", wake=self._recorder.changed)
 
     def undo(self) -> bool:
-        """Remove claims, volumes and classes, in this order; whether there were any."""
-        changed = bool(self._there)
-        while self._there:
-            resource, name, namespace = self._there.pop()
+        """Remove claims, volumes and classes, in this order. Return whether there were any."""
+        changed = bool(self._created)
+        while self._created:
+            resource, name, namespace = self._created.pop()
             self._api.delete_if_there(resource, name, namespace)
             self._await_removed(resource, name, namespace)
         return changed
 
     def _await_removed(self, resource: str, name: str, namespace: str) -> None:
-        """Finalizers keep what is in use, and their controllers take their time."""
+        """Wait until an object is gone. Finalizers protect objects in use until their controllers remove them."""
 
         def probe() -> None:
             with contextlib.suppress(NotFound):
                 self._api.get(resource, name, namespace)
                 raise NotYet("it is still there")
 
-        wait_for(probe, OBJECT_GONE, what=f"{resource} {name} to go", poll=0.1)
+        wait_for(probe, OBJECT_GONE, what=f"{resource} {name} to be deleted", poll=0.1)
