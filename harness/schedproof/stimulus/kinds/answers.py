@@ -1,4 +1,4 @@
-"""What is on record of the answers that the candidate got."""
+"""Reads from the record how long the candidate waited for responses."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from schedproof.judge.rulings.late import may_be_late
 from schedproof.recording.recorder import Recorder
 
 _RECENT = 5_000
-"""Records of the last half minute, at most."""
+"""The most records of half a minute."""
 
 
 def answered_late(recorder: Recorder, since: float) -> bool:
-    """Whether an answer of Prometheus, or of the extender, that came since then took so long that it may be missed."""
+    """Whether a response of Prometheus or the extender since then took so long that the client may do without."""
     with recorder.changed:
-        # In no strict order: the audit log is read later.
+        # The records are not in strict order: the audit log is read later.
         recent = recorder.records[-_RECENT:]
-    return any(isinstance(one, Tapped) and one.at >= since and may_be_late(one) for one in recent)
+    return any(isinstance(record, Tapped) and record.at >= since and may_be_late(record) for record in recent)

@@ -1,4 +1,4 @@
-"""What a compiled scheduler serves: its health, and its metrics."""
+"""Reads the HTTP endpoints of a compiled scheduler: its health and its metrics."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import re
 from schedproof.foundation.http import connect, exchange
 
 _SECONDS = 15.0
-"""For one answer: as long as the kubelet of a control plane waits for its scheduler's."""
+"""Timeout of one request, as that of the kubelet's probes of a control plane's scheduler."""
 _KEPT = 400
-"""Characters of an answer that are kept on record."""
+"""Characters of a response that are recorded."""
 _SCHEDULED = re.compile(r'^scheduler_schedule_attempts_total\{[^}]*result="scheduled"[^}]*\} (\S+)', re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
 class Answer:
-    """`status` is 0 where there was none; `text` says why then."""
+    """A response; if there is none, `status` is 0 and `text` gives the reason."""
 
     status: int
     text: str
@@ -28,7 +28,7 @@ class Answer:
 
     @property
     def scheduled(self) -> float | None:
-        """How many pods it has scheduled, by its own metrics, of all profiles; None where they do not tell."""
+        """How many pods it has scheduled with all its profiles, by its own metrics; None if they do not show it."""
         counts = [float(count) for count in _SCHEDULED.findall(self.text)]
         return sum(counts) if counts else None
 
@@ -38,6 +38,6 @@ class Answer:
 
 
 def ask(port: int, path: str, token: str = "") -> Answer:
-    """GET a path of a scheduler on loopback: as no known client, or by a token."""
+    """GET a path of a scheduler on loopback, anonymously or with a bearer token."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     return Answer(*exchange(connect(f"https://127.0.0.1:{port}", _SECONDS), "GET", path, headers=headers))

@@ -1,4 +1,4 @@
-"""Stimuli for extenders: requests of the harness, over the tapped connection."""
+"""Stimuli for extenders: requests of the harness, and faults of the tapped connection."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from schedproof.traffic.series import Counter
 
 _ANSWER_SECONDS = 20.0
 _LEAST = 1e5
-"""Bytes per second of the quietest of nodes that differ."""
+"""Bytes per second at the quietest node, if nodes differ."""
 _NO_POD = "00000000-0000-4000-8000-000000000000"
 """The uid of a pod that does not exist."""
 
 
 class ExtenderStimulus:
-    """Requests to an extender, of the harness and of kube-scheduler, and faults of the line between them."""
+    """Sends requests to an extender, and breaks the line between it and kube-scheduler."""
 
     def __init__(self, context: Context, spec: ExtenderSpec, nodes: NodeChanges, status: PodStatus) -> None:
         self._context, self._trial, self._recorder = context, context.trial, context.recorder
@@ -52,14 +52,15 @@ class ExtenderStimulus:
 
     @property
     def verbs(self) -> tuple[str, ...]:
-        """All that are configured."""
+        """The configured verbs."""
         return self._config.verbs
 
     def add_idle_nodes(self, count: int, *, alike: bool = True) -> list[str]:
-        """Let idle nodes join; and all nodes have readings, so that none is rejected for want of one.
+        """Add idle nodes, give all nodes readings, so that none is rejected for lack of one, and return the new names.
 
-        `alike`: without traffic; else no two have the same, by more than twice the claimed resolution. Nothing that was
-        placed before counts any more then: of equal nodes, an extender cannot know which one a pod went to.
+        `alike`: no node has traffic; otherwise any two differ by more than twice the claimed resolution. In that
+        case, wait first until earlier placements no longer count: an extender cannot know which of several equal
+        nodes a pod went to.
         """
         if not alike and self._trial.probes_apart:
             OwnPlacements(self._trial).wait()
@@ -81,7 +82,7 @@ class ExtenderStimulus:
         before.close()
 
     def _script(self, network: NetworkClaims, traffic: Mapping[str, float]) -> None:
-        """Let Prometheus have these readings, in bytes per second, the lowest first."""
+        """Give the candidate a Prometheus with these readings, in bytes per second, in ascending order."""
         self._traffic = dict(traffic)
         self._server = self._trial.cluster.scripted_metrics()
         begin = time.time() - scripted_past(network)
@@ -93,13 +94,13 @@ class ExtenderStimulus:
         self._recorder.add(NodesLoad(case=self._context.clause, phase=0, traffic=dict(traffic), source="scripted"))
 
     def undo(self) -> None:
-        """Put the candidate back on the cluster's Prometheus."""
+        """Lead the candidate back to the cluster's Prometheus."""
         if self._server is not None:
             self._trial.attachment.prometheus.upstream = self._trial.cluster.prometheus_url
             self._server.close()
 
     def call_preempt(self, *, victim: Pod) -> None:
-        """Ask it which pods may go, where a pod of a higher priority wants the place of `victim`, which is bound."""
+        """Call the preempt verb for a pod of a higher priority that needs the room of the bound pod `victim`."""
         if not self._config.preempt_verb:
             return
         pod = self._recorder.pods[victim.uid]
@@ -115,12 +116,12 @@ class ExtenderStimulus:
 
     @property
     def needed(self) -> bool:
-        """Whether pods wait while the extender is down, as it is configured."""
+        """Whether the configuration makes pods wait while the extender is down."""
         return is_needed(self._config.as_dict())
 
     @contextlib.contextmanager
     def broken(self, fault: Fault) -> Iterator[None]:
-        """A context in which kube-scheduler cannot reach the extender, or gets no answer from it."""
+        """A context in which kube-scheduler cannot reach the extender, or gets no response from it."""
         tap = self._tap
         tap.inject(fault)
         self._recorder.add(LineFault(case=self._context.clause, line="extender", fault=fault.value, on=True))
@@ -129,17 +130,17 @@ class ExtenderStimulus:
             self._recorder.add(LineFault(case=self._context.clause, line="extender", fault="", on=False))
         finally:
             tap.heal()
-            # The client is kube-scheduler, which always has a time-out: it is not what is tried.
+            # The client is kube-scheduler, which always has a timeout and is not under test.
             tap.release()
 
     def await_left_waiting(self, pods: Sequence[Pod]) -> None:
-        """Give kube-scheduler the time to say of each of these pods that it could not be scheduled."""
+        """Give kube-scheduler time to report for each of these pods that it could not be scheduled."""
         for pod in pods:
             self._status.await_condition([pod], "PodScheduled", self.beyond_timeout)
 
     @property
     def beyond_timeout(self) -> Deadline:
-        """As long as the candidate claims to take for a pod, and its httpTimeout for each verb besides."""
+        """The claimed time to bind a pod, plus the httpTimeout for each verb."""
         bind, timeout = self._context.deadlines.bind, self._config.http_timeout or DEFAULT_TIMEOUT
         return dataclasses.replace(bind, seconds=bind.seconds + timeout * len(self.verbs))
 
@@ -158,36 +159,36 @@ class ExtenderStimulus:
         return bool(self._config.bind_verb)
 
     def call_bind(self, pod: Pod, node: str) -> None:
-        """Tell it to bind a pod, as kube-scheduler would."""
+        """Call the bind verb for a pod, as kube-scheduler would."""
         arguments = {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
         self.call(self._config.bind_verb, json.dumps(arguments).encode(), what="a bind")
 
     @property
     def asking_verbs(self) -> tuple[str, ...]:
-        """Those by which kube-scheduler asks about nodes, and nothing is done: filter and prioritize."""
+        """The verbs without effects, by which kube-scheduler asks about nodes: filter and prioritize."""
         return tuple(verb for verb in (self._config.filter_verb, self._config.prioritize_verb) if verb)
 
     def question(self, pod: Pod, nodes: Sequence[str], *, by_names: bool | None = None, **more: Any) -> bytes:
-        """What kube-scheduler sends to ask about a pod and these nodes, and `more`.
+        """Return the body of kube-scheduler's request about a pod and these nodes, with the fields in `more`.
 
-        `by_names`: whether nodes are given by their names alone; as configured (nodeCacheCapable), if not given.
-        Nodes that do not exist are like the others.
+        `by_names`: whether it contains only node names; by default as configured (nodeCacheCapable). Nodes that do
+        not exist look like the others.
         """
         arguments: dict[str, Any] = {"Pod": self._recorder.pods[pod.uid], "Nodes": None, "NodeNames": None, **more}
         if self._config.node_cache_capable if by_names is None else by_names:
             arguments["NodeNames"] = list(nodes)
         else:
-            arguments["Nodes"] = {"metadata": {}, "items": [self._whole(name) for name in nodes]}
+            arguments["Nodes"] = {"metadata": {}, "items": [self._node(name) for name in nodes]}
         return json.dumps(arguments).encode()
 
-    def _whole(self, name: str) -> dict[str, Any]:
+    def _node(self, name: str) -> dict[str, Any]:
         node = self._recorder.nodes.get(name) or self._recorder.nodes[self._trial.cluster.nodes[0]]
         labels = {**node["metadata"].get("labels", {}), "kubernetes.io/hostname": name}
         status = {key: node["status"].get(key) for key in ("capacity", "allocatable")}
         return {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": status}
 
     def ask_at_once(self, pods: Sequence[Pod]) -> None:
-        """Ask every verb about each of these pods at the same time, about other nodes each time."""
+        """Call every verb for each of these pods at the same time, with other nodes for each pod."""
         nodes, count = self._nodes.names, max(1, len(self._trial.cluster.nodes) // 2)
 
         def ask(number: int, pod: Pod) -> None:
@@ -201,7 +202,7 @@ class ExtenderStimulus:
                 asked.result()
 
     def ask_by_other_transports(self, pod: Pod) -> None:
-        """Ask about a pod past the tap: as kube-scheduler is configured, over plain HTTP, without a certificate."""
+        """Call a verb without the tap: as kube-scheduler is configured, over plain HTTP, and without a certificate."""
         if not self.asking_verbs:
             return
         server = urlsplit(self._tap.upstream).netloc
@@ -216,21 +217,21 @@ class ExtenderStimulus:
             self._recorder.add(TransportTried(case=self._context.clause, how=how, status=status, error=error))
 
     def _ask(self, opened: Callable[[], http.client.HTTPConnection], body: bytes) -> tuple[int, str]:
-        """The status of the answer, or 0 and what went wrong."""
+        """Return the status of the response, or 0 and the error."""
         path, headers = f"{self._config.path_prefix}/{self.asking_verbs[0]}", {"Content-Type": "application/json"}
         try:
             connection = opened()
-        except OSError as error:  # of a certificate that is not to be trusted, for instance
+        except OSError as error:  # for instance, the certificate is not trusted
             return 0, f"{type(error).__name__}: {error}"[:200]
         status, text = exchange(connection, "POST", path, body, headers)
         return status, "" if status else text[:200]
 
     def call(self, verb: str, body: bytes, *, what: str) -> None:
-        """POST a body to a verb, and record the answer; `what` describes the body."""
+        """POST a body to a verb; the tap records the response. `what` describes the body."""
         self._send("POST", f"{self._config.path_prefix}/{verb}", body, f"{verb} {what}")
 
     def ask_health(self) -> None:
-        """Ask for its health as a kubelet does, by the path that its descriptor names, or the usual one."""
+        """Request its health as a kubelet does, at the path in its descriptor or the usual one."""
         path = self._ready or "/healthz"
         self._send("GET", path, b"", f"{path} its health")
 
@@ -240,5 +241,5 @@ class ExtenderStimulus:
             "Accept-Encoding": "gzip",
             HARNESS: f"{self._context.clause} {what}",
         }
-        # The tap has the answer on record, or that there was none.
+        # The tap records the response, or that there was none.
         exchange(connect(self._tap.url, _ANSWER_SECONDS), method, path, body, headers)

@@ -1,4 +1,4 @@
-"""Stimuli for compiled schedulers: starts beside the running one, what it serves, and other schedulers."""
+"""Stimuli for compiled schedulers: starts beside the running one, its endpoints, and other schedulers."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ HEALTH = ("/healthz", "/livez", "/readyz")
 METRICS = "/metrics"
 _SCRAPER = "schedproof-scraper"
 _MAY_SCRAPE = Rbac(rules=({"nonResourceURLs": [METRICS], "verbs": ["get"]},))
-"""The rights of a Prometheus that scrapes schedulers."""
+"""The RBAC rules of a Prometheus that scrapes schedulers."""
 
 
 class PluginStimulus:
-    """What is tried on a compiled scheduler. Everything ends with its context, or by itself."""
+    """Tries a compiled scheduler. All changes end with their contexts, or by themselves."""
 
     def __init__(self, context: Context, pods: PodChanges, expect: Expectations, candidate: CandidateChanges) -> None:
         self._context, self._trial, self._recorder = context, context.trial, context.recorder
         self._pods, self._expect, self._candidate = pods, expect, candidate
         self._counted = 0.0
-        """Pods that it had scheduled by its own metrics, when these were last read."""
+        """The number of pods that it had scheduled, by its own metrics when they were last read."""
 
     def try_ill_typed_args(self) -> None:
-        """Start it once for each of its args, with a value of another type in its place."""
+        """Start it once for each of its args, with a value of another type for this arg."""
         self._try(ill_typed)
 
     def try_unknown_args(self) -> None:
-        """Start it once for each of its plugins that has args, with one arg more."""
+        """Start it once for each of its plugins with args, with an additional arg."""
         self._try(misspelled)
 
     def try_left_out_args(self) -> None:
-        """Start it once without each of its args, and once for each of its plugins without its pluginConfig."""
+        """Start it once without each of its args, and once without the pluginConfig of each of its plugins."""
         self._try(incomplete)
 
     def _try(self, changed: Callable[[Mapping[str, Any]], list[tuple[str, Any, dict[str, Any]]]]) -> None:
@@ -65,7 +65,7 @@ class PluginStimulus:
             self._recorder.add(Tried(case=self._context.clause, arg=arg, value=value, code=code, log=list(log)))
 
     def try_profiles(self) -> None:
-        """A pod for each of its profiles, where it has several."""
+        """Create a pod for each of its profiles, if it has several, and wait for their Bindings."""
         attachment = self._trial.attachment
         if attachment.start_error is None and self.has_several_profiles:
             self._expect.bound([self._pods.create(scheduler_name=name) for name in attachment.scheduler_names])
@@ -75,16 +75,16 @@ class PluginStimulus:
         """Whether its configuration serves more than one schedulerName."""
         return len(self._trial.attachment.scheduler_names) > 1
 
-    # -- what it serves
+    # -- its endpoints
 
     def ask_health(self) -> None:
-        """Ask for its health as a kubelet does: without credentials, and more than once before it is unhealthy."""
+        """Request its health as a kubelet does: anonymously, and repeatedly before it counts as unhealthy."""
         for path in HEALTH:
             if not self._ask(path, lambda answer: answer.positive, UNHEALTHY).positive:
                 break
 
     def ask_metrics(self, *, after: Sequence[Pod] = ()) -> None:
-        """Read its metrics as a Prometheus does; again, until they count the pods that it has scheduled meanwhile."""
+        """Read its metrics as a Prometheus does, until they count the pods that it has scheduled meanwhile."""
         cluster = self._trial.cluster
         cluster.identity(_SCRAPER, _MAY_SCRAPE)
         token = cluster.api.token(cluster.namespace, _SCRAPER)
@@ -93,10 +93,10 @@ class PluginStimulus:
         self._counted = answer.scheduled or 0
 
     def _ask(self, path: str, accepted: Callable[[Answer], bool], deadline: Deadline, token: str = "") -> Answer:
-        """Record the first answer that is `accepted`, or the last one before the deadline; that answer."""
+        """Record and return the first response that is `accepted`, or the last one before the deadline."""
         ports = (component.scheduler_port for component in self._trial.attachment.components)
         port = next((port for port in ports if port is not None), None)
-        answer = Answer(0, "it was not asked")
+        answer = Answer(0, "no request was made")
         if port is None:
             return answer
 
@@ -106,7 +106,7 @@ class PluginStimulus:
             if not accepted(answer):
                 raise NotYet(f"{path}: {answer.status}")
 
-        self._expect.patiently(probe, deadline, f"{path} to be answered")
+        self._expect.patiently(probe, deadline, f"{path} to respond as expected")
         self._recorder.add(EndpointAnswer(
             case=self._context.clause, path=path, status=answer.status,
             answer=answer.beginning, counted=answer.scheduled,
@@ -119,7 +119,7 @@ class PluginStimulus:
     def beside_the_stock_scheduler(self) -> Iterator[None]:
         """A context in which the stock scheduler runs, and the Lease of a cluster's own scheduler is held.
 
-        Where its configuration says how it elects a leader, it does so meanwhile.
+        If the candidate's configuration has leader election, the candidate elects a leader meanwhile.
         """
         self._trial.start_control()
         written = (self._trial.candidate.scheduler_config or {}).get("leaderElection") or NO_LEADER_ELECTION
@@ -139,20 +139,20 @@ class PluginStimulus:
         self._trial.cluster.api.delete_if_there("leases", LEASE, "kube-system")
 
     def others(self, count: int) -> list[Pod]:
-        """Pods of the stock scheduler."""
+        """Create pods for the stock scheduler."""
         return [self._pods.create("other", role="other", scheduler_name=CONTROL) for _ in range(count)]
 
     def await_others(self, pods: Sequence[Pod]) -> None:
-        """Give the stock scheduler its time to bind its pods."""
+        """Give the stock scheduler time to bind its pods."""
         self._expect.wait_bound(pods, self._context.deadlines.bind)
 
     @property
     def replaces_default(self) -> bool:
-        """Whether pods that name no scheduler are its own."""
+        """Whether it schedules pods that name no scheduler."""
         return DEFAULT_SCHEDULER in self._trial.attachment.scheduler_names
 
     def daemon(self, node: str) -> Pod:
-        """A pod as the DaemonSet controller makes them, of a daemon that a node cannot do without."""
+        """Create a pod for a node as the DaemonSet controller does, with the priority system-node-critical."""
         term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
         required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
         return self._pods.create(

@@ -1,1 +1,1 @@
-"""Random worlds on a cluster: run, searched, and made smaller."""
+"""Random worlds on a cluster: runs them, searches for failing ones, and makes these smaller."""

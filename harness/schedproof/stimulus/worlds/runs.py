@@ -1,4 +1,4 @@
-"""Has the candidate schedule the pods of a world, on a few nodes of the clause's own, and says what went wrong."""
+"""Runs a world: lets the candidate schedule its pods on a few nodes of the clause, and returns what went wrong."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from schedproof.worlds.words import node_manifest
 from schedproof.worlds.world import BESIDE, DEVICE, NODES, POOL, REQUIRED, USUAL, Manifest, World, pod_spec
 
 _CAPACITY = {"cpu": "45", "memory": "45Gi", "ephemeral-storage": "410Gi", DEVICE: "40"}
-"""What nodes have; what they offer is less."""
+"""Capacity of the nodes; their allocatable amounts are smaller."""
 _HOSTNAME = "kubernetes.io/hostname"
 _HURRIED = AGAIN
-"""What a pod gets to be bound in while a world is made smaller: milliseconds are usual."""
+"""The deadline of a pod to be bound while a world is made smaller; milliseconds are usual."""
 
 
 class WorldRuns:
-    """Nodes stay from one world to the next and are changed into what they are in it: joining takes much longer.
+    """Runs worlds, one after the other, on the same nodes, which are changed for each: adding nodes is slow.
 
-    Pods come one after the other. Of each the oracle says, as things are when it comes, whether it fits. One that does
-    is to be bound; the others wait until a fence has shown that they were left pending. That is before something
-    changes by which one of them could fit, so that no back-off is waited for. The candidate is shown to have seen what
-    has changed before the next pod comes, however much that is.
+    Pods come one after the other. When a pod comes, the oracle decides whether it fits. A pod that fits must be
+    bound. The others wait until a fence has shown that they were left pending; that is before each change that could
+    make one of them fit, so there is no back-off to wait for. The candidate is shown to have seen all changes before
+    the next pod comes.
     """
 
     def __init__(
@@ -44,19 +44,19 @@ class WorldRuns:
         self._context, self._trial, self._recorder = context, context.trial, context.recorder
         self._pods, self._nodes, self._sight, self._expect = pods, nodes, sight, expect
         self._shapes: dict[str, Manifest] = {}
-        """The nodes as they are."""
+        """The nodes' manifests as they are now."""
         self._named: dict[str, Pod] = {}
         self._settled = False
         """Whether the candidate has seen all changes."""
         self._waiting: list[tuple[Pod, int, Mapping[str, tuple[Reason, ...]]]] = []
-        """Pods that fit nowhere, by which step each came, and why each node is none for it."""
+        """Waiting pods that fit on no node, each with the number of its step and node to the reasons against it."""
         self.uids: list[str] = []
-        """Of all pods of the last world, if something went wrong there and it was not hurried."""
+        """Uids of all pods of the last world, if something went wrong in it and it was not hurried."""
 
     def run(self, world: World, hurried: bool) -> Wrong | None:
-        """The first thing that goes wrong; None where nothing does.
+        """Run a world, and return the first thing that goes wrong; None if nothing does.
 
-        `hurried`: nothing is expected on record, and a pod that was said to wait is not waited for.
+        `hurried`: no expectations are recorded, and a pod that is reported as waiting is not waited for.
 
         Raises:
             CaseOver: the candidate could not be shown to have seen the world, or to have decided on its pods.
@@ -91,10 +91,10 @@ class WorldRuns:
             self._settled = False
         return self._left_pending(hurried=hurried)
 
-    # -- nodes, and what others do
+    # -- nodes, and actions of others
 
     def _shape(self, name: str, node: Manifest | None) -> None:
-        """Make a node what it is in the world: all that a person would `kubectl apply`. None: it has no part in it."""
+        """Make a node what it is in the world: whatever a user could `kubectl apply`. None: it is not in the world."""
         if name not in self._shapes:
             if node is None:
                 return
@@ -109,7 +109,7 @@ class WorldRuns:
         if now["metadata"]["labels"] != before["metadata"]["labels"]:
             changes["labels"] = labels
         if now.get("spec") != before.get("spec"):
-            # A cordon is a taint as well, which must not be lost with the others.
+            # A cordon is a taint as well, which must not be removed with the others.
             changes["taints"] = now.get("spec", {}).get("taints", [])
             changes["unschedulable"] = now.get("spec", {}).get("unschedulable", False)
         if changes:
@@ -135,7 +135,7 @@ class WorldRuns:
                 self._pods.patch(pod, {"metadata": {"labels": {**dict.fromkeys(before), **step.get("labels", {})}}})
 
     def _present(self, name: str) -> list[Pod]:
-        """The pod of this name; none where it is gone, or never came."""
+        """Return the pod of this name as a list; empty if it is gone or never came."""
         pod = self._named.get(name)
         return [pod] if pod is not None and pod.uid in self._recorder.pods else []
 
@@ -147,9 +147,9 @@ class WorldRuns:
                 self._pods.delete([pod])
 
     def _is_there(self, step: Manifest) -> None:
-        """Let a pod of another scheduler come; not where its kubelet would reject it, because its ports are taken.
+        """Create a pod of another scheduler, unless its kubelet would reject it because its ports are taken.
 
-        kube-scheduler forgets that a port is taken once one of two pods that have it is gone: see docs/kubernetes.md.
+        kube-scheduler treats a port as free once one of two pods with it is gone: see docs/kubernetes.md.
         """
         there = occupants(list(self._recorder.pods.values())).get(step["node"], ())
         if port_conflicts({"spec": step["there"].get("spec", {})}, there):
@@ -171,7 +171,7 @@ class WorldRuns:
         self._named[name] = pod
 
     def _await_placed(self, pod: Pod) -> None:
-        """Wait until the watch has shown a pod on its node: a step that ends it passes over what has none."""
+        """Wait until the watch has shown a pod on its node: the step that ends a pod skips pods without one."""
 
         def probe() -> None:
             self._recorder.check()
@@ -198,7 +198,7 @@ class WorldRuns:
     # -- the candidate's pods
 
     def _comes(self, described: Manifest, number: int, *, hurried: bool) -> str:
-        """What goes wrong with a pod that fits; "" where nothing does, or where it has to wait."""
+        """Create a pod, and return what goes wrong if it fits; "" if nothing does, or if it has to wait."""
         if not self._settled:
             self._sight.settle()
             self._settled = True
@@ -215,7 +215,7 @@ class WorldRuns:
         if not self._is_bound(pod, hurried=hurried):
             return f"{pod.name} was not bound, although it fits on {', '.join(room)}"
         if _may_leave(described):
-            # A taint may evict it now, or have done so. The judge sees where it was.
+            # A taint may evict it now, or may have evicted it already. The judge sees where it was.
             self._pods.delete([pod])
             self._settled = False
             return ""
@@ -223,7 +223,7 @@ class WorldRuns:
         return self._misplaced(pod, nodes)
 
     def _is_bound(self, pod: Pod, *, hurried: bool) -> bool:
-        """Whether it is, in the time that the candidate claims to take; if hurried, or until it is said to wait."""
+        """Return whether a pod is bound in the claimed time or, if `hurried`, before it is reported as waiting."""
         if hurried:
 
             def decided() -> None:
@@ -242,14 +242,14 @@ class WorldRuns:
         return f"{pod.name} was bound to {node or 'a node'}, where it cannot run: {why}"
 
     def _drop_those_that_fit(self) -> None:
-        """Delete the pods that fit now, next to the last that was bound: whether they are tried again is left open."""
+        """Delete waiting pods that fit now, beside the pod bound last: whether they are retried is not judged."""
         pods = [self._recorder.pods.get(pod.uid) for pod, _, _ in self._waiting]
         fitting = [pod is not None and not all(self._pods.objections(pod).values()) for pod in pods]
-        self._pods.delete([one[0] for one, fits in zip(self._waiting, fitting, strict=True) if fits])
-        self._waiting = [one for one, fits in zip(self._waiting, fitting, strict=True) if not fits]
+        self._pods.delete([entry[0] for entry, fits in zip(self._waiting, fitting, strict=True) if fits])
+        self._waiting = [entry for entry, fits in zip(self._waiting, fitting, strict=True) if not fits]
 
     def _left_pending(self, *, hurried: bool) -> Wrong | None:
-        """Let the candidate decide on the pods that wait, and delete them; the first of them that is bound."""
+        """Let the candidate decide on the waiting pods, and delete them; return the first of them that is bound."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return None
@@ -266,5 +266,5 @@ class WorldRuns:
 
 
 def _may_leave(pod: Manifest) -> bool:
-    """Whether a taint may evict it as soon as it is bound: it tolerates one for no time."""
-    return any(one.get("tolerationSeconds") == 0 for one in pod.get("spec", {}).get("tolerations", ()))
+    """Whether a taint may evict the pod as soon as it is bound: it tolerates one for zero seconds."""
+    return any(toleration.get("tolerationSeconds") == 0 for toleration in pod.get("spec", {}).get("tolerations", ()))

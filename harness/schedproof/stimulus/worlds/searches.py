@@ -1,4 +1,4 @@
-"""The stimulus of core/random-worlds: a search for a world in which the candidate places a pod wrongly, or none."""
+"""The stimulus of core/random-worlds: searches for a world in which the candidate does not place a pod correctly."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from schedproof.worlds.words import in_words, yaml_text
 from schedproof.worlds.world import World, acceptable
 
 FOLDER = "worlds"
-"""In the candidate's evidence: what was found, as YAML."""
+"""The folder of found worlds, as YAML, in the candidate's evidence."""
 _WORLDS = 200
 _SECONDS = 60.0
 _TRIES, _SMALLER_SECONDS = 150, 60.0
 
 
 class WorldSearches:
-    """Of one case. `ports`: whether some pods open ports of their node."""
+    """The search of one case. `ports`: whether some pods have host ports."""
 
     def __init__(self, context: Context, runs: WorldRuns, *, ports: bool) -> None:
         self._context, self._trial, self._runs = context, context.trial, runs
         self._ports = ports
-        # Where kubelets run pods, those of nodes that have none do not end.
+        # If kubelets run pods, pods on nodes without a kubelet do not end.
         self._ends = "real-pods" not in context.trial.cluster.capabilities
         self._saved = saved_cases()
 
     def search(self) -> None:
-        """Try worlds that have failed before, the large ones of this seed, and generated ones; make smaller what fails.
+        """Try worlds that failed before, this seed's large worlds, and generated ones; make a failing world smaller.
 
-        What is found is kept, and on record, also where the candidate has to be given up on meanwhile.
+        What is found is kept and recorded, even if the case ends early.
         """
         trial, effort, clause = self._trial, self._trial.effort, self._context.clause
         generated = effort.worlds
@@ -49,10 +49,10 @@ class WorldSearches:
         earlier = self._saved.of(str(trial.candidate.path), clause, "")
         replayed = [self._saved.get(effort.replay)] if effort.replay else []
         try:
-            if any(one.clause == clause for one in replayed):
-                search.first_wrong([World.from_json(one.case) for one in replayed])
+            if any(saved.clause == clause for saved in replayed):
+                search.first_wrong([World.from_json(saved.case) for saved in replayed])
             else:
-                known = [world for one in earlier if acceptable(world := World.from_json(one.case))]
+                known = [world for saved in earlier if acceptable(world := World.from_json(saved.case))]
                 features = trial.candidate.claims.features
                 if (
                     search.first_wrong(known)
