@@ -1,4 +1,4 @@
-"""Where a candidate's scoring can be asked while it runs: readings are made its own, then it is asked."""
+"""Surfaces of a running candidate: each question first gives the candidate its readings."""
 
 from __future__ import annotations
 
@@ -36,29 +36,30 @@ from schedproof.traffic.script import Script
 from schedproof.traffic.series import Counter
 
 HIGHEST_RATE = 1e305
-"""Bytes per second up to which a counter stays below float64's end for the ten minutes that it is scripted."""
+"""Bytes per second up to which a counter stays within float64 for the ten minutes that it is scripted."""
 
 _HORIZON = 600.0
 _PANIC = re.compile(r"Observed a panic|^(panic|fatal error): ", re.MULTILINE)
 
 
 class LiveSurfaces:
-    """An extender's verb, and pods that a scheduler scores. `close` ends them."""
+    """The surfaces of a running candidate: an extender's verb, and pods that a scheduler scores. `close` ends them."""
 
     def __init__(self, context: Context, load: LoadChanges, pods: PodChanges, status: PodStatus) -> None:
         self._context, self._trial, self._recorder = context, context.trial, context.recorder
         self._load, self._pods, self._status = load, pods, status
         self.script_readings: Callable[[Readings], None] = self.script_prometheus
-        """Makes readings the candidate's; returns when its next question to Prometheus is answered with them. Another
-        way may be put in the place of this one, also after the surfaces were made."""
+        """Gives the candidate readings; returns when its next query to Prometheus is answered with them. It may be
+        replaced, even after the surfaces were made.
+        """
         self.asked_nodes = tuple(context.trial.cluster.nodes)
-        """Which nodes questions are about."""
+        """The nodes that questions are about."""
         self._log: _Log | None = None
         self._surfaces: list[Surface] | None = None
 
     @property
     def surfaces(self) -> list[Surface]:
-        """Those that the candidate offers while it runs; made at the first call."""
+        """The surfaces that the candidate offers while it runs; made at first access."""
         if self._surfaces is None:
             self._surfaces = [surface for surface in (self._extender(), self._scheduler()) if surface is not None]
         return self._surfaces
@@ -80,7 +81,7 @@ class LiveSurfaces:
         )  # fmt: skip
 
     def _scores(self) -> Scores | None:
-        """Where the candidate's scores are on record, if they are anywhere."""
+        """Return where the candidate's scores are recorded; None if they are not."""
         spec, attachment = self._trial.candidate.spec, self._trial.attachment
         if isinstance(spec, ExtenderSpec) and spec.config.prioritize_verb and attachment.extender is not None:
             return ExtenderScores(spec.config)
@@ -95,13 +96,13 @@ class LiveSurfaces:
 
     @property
     def news_takes_time(self) -> bool:
-        """Whether the candidate must be waited for until it has new readings, as where it polls or caches them."""
+        """Whether new readings take time to reach the candidate, because it polls or caches them."""
         return self._load.claims.staleness > 0
 
     def script_prometheus(self, readings: Readings) -> None:
-        """Put the candidate on a real Prometheus of its own, from which a rate over its window is these readings."""
+        """Put the candidate on a real Prometheus of its own, in which rates over its window equal these readings."""
         server = self._load.new_prometheus()
-        # In whole seconds: then counters are exact at every sample whose step is a binary fraction of a second.
+        # In whole seconds: counters are then exact at every sample if the step is a binary fraction of a second.
         begin = math.floor(time.time() - scripted_past(self._load.claims))
         step = round(sample_step(self._load.claims), 3)
         counters = {node: counter_of(reading, begin) for node, reading in readings if reading is not None}
@@ -114,7 +115,7 @@ class LiveSurfaces:
     def _schedule(self, nodes: Sequence[str]) -> Outcome:
         for surface in self._surfaces or ():
             if isinstance(surface, ExtenderSurface):
-                surface.close()  # some extenders serve one connection at a time, which is kube-scheduler's now
+                surface.close()  # some extenders serve one connection at a time, which kube-scheduler needs now
         log = self._scheduler_log()
         log.skip()
         with self._recorder.changed:
@@ -126,7 +127,7 @@ class LiveSurfaces:
         return outcome
 
     def _outcome(self, pod: Pod, log: _Log, begin: int) -> Outcome:
-        """What is on record of a pod once it was decided on: its scores were logged, its calls answered before."""
+        """Return what is recorded of a decided pod. Scores were logged, and calls answered, before the decision."""
         name = f"{self._trial.namespace}/{pod.name}"
         with self._recorder.changed:
             later = self._recorder.records[begin:]
@@ -136,18 +137,18 @@ class LiveSurfaces:
         unwilling = self._status.unwillingness(pod)
         node = self._pods.node_of(pod)
         self._trial.attachment.catch_up()
-        # The line of its Binding follows those of its scores: where it has arrived, so have they. A container's log may
-        # be behind what its process has written, also where the pod is bound.
+        # The log line of its Binding follows those of its scores, which are complete if it has arrived. A container's
+        # log may be behind its process, even for a bound pod.
         feasible = log.feasible(name, self._trial.attachment.components) if node else None
         scores = log.scores(name)
-        # A goroutine of scoring that panics is counted as done, and the cycle may go on to a Binding before the process
-        # has ended. What it told of the panic came before that (apimachinery, util/runtime, HandleCrash).
-        doomed = log.tells_of_panic()
+        # When a scoring goroutine panics, the cycle may go on to a Binding before the process has ended. The panic was
+        # logged before (apimachinery, util/runtime, HandleCrash).
+        doomed = log.has_panic()
         ended = life.wait_end if doomed else life.watch_end if failing else life.last_words
         return Outcome(
             node=node,
             said=unwilling.get("message", ""),
-            # Whatever fails on the way has the reason SchedulerError (pkg/scheduler/schedule_one.go).
+            # All failures have the reason SchedulerError (pkg/scheduler/schedule_one.go).
             unschedulable=not node and unwilling.get("reason") == "Unschedulable",
             scores=scores,
             calls=[call.as_dict() for call in calls],
@@ -156,7 +157,7 @@ class LiveSurfaces:
         )
 
     def _scheduler_log(self) -> _Log:
-        """Of the scheduler that runs now: one that was started again may write another."""
+        """Return the log of the scheduler that runs now; after a restart it may be another file."""
         path = self._trial.attachment.scheduler_log
         assert path is not None
         if self._log is None or self._log.path != path:
@@ -175,13 +176,13 @@ class LiveSurfaces:
 
 
 def counter_of(reading: float, begin: float) -> Counter:
-    """The counter of a node whose traffic is `reading` since `begin` (seconds since the epoch).
+    """Return the counter of a node whose traffic is `reading` since `begin` (seconds since the epoch).
 
-    It counts from 0, so that equal readings have equal samples. NaN and the infinities are what every sample shows. A
-    counter that falls is what Prometheus takes for one that restarts at every sample: that is a negative reading.
+    It starts at 0, so equal readings have equal samples. NaN and the infinities are the value of every sample. A
+    negative reading is a falling counter, which Prometheus treats as one that restarts at every sample.
 
     Raises:
-        UsageError: float64 ends before such a counter does.
+        UsageError: the counter would exceed float64.
     """
     if not math.isfinite(reading):
         return Counter(reading, ((begin, 0.0),))
@@ -194,7 +195,7 @@ def counter_of(reading: float, begin: float) -> Counter:
 
 
 class _Log:
-    """What a scheduler has logged of a pod."""
+    """A scheduler's log, read for one pod at a time."""
 
     def __init__(self, path: Path, catch_up: Callable[[], None]) -> None:
         self.path = path
@@ -203,7 +204,7 @@ class _Log:
         self._end = 0
 
     def skip(self) -> None:
-        """What was logged before is of no interest any more."""
+        """Ignore what was logged up to now."""
         self._end = self.path.stat().st_size
         for _ in self._tail.read():
             pass
@@ -211,31 +212,31 @@ class _Log:
     def scores(self, pod: str) -> list[dict[str, object]]:
         return [score.as_dict() for score in self._tail.read() if score.pod == pod]
 
-    def tells_of_panic(self) -> bool:
+    def has_panic(self) -> bool:
         return _PANIC.search(self._read()) is not None
 
     def _read(self) -> str:
-        """What was logged since `skip`."""
+        """Return what was logged since `skip`."""
         with self.path.open("rb") as file:
             file.seek(self._end)
             return file.read().decode(errors="replace")
 
     def feasible(self, pod: str, components: Sequence[Component]) -> int | None:
-        """How many nodes a bound pod could have been bound to; None: it does not say, or one of `components` ended.
+        """Return the number of feasible nodes of a bound pod; None if it was not logged, or one of `components` ended.
 
-        The line follows the Binding (pkg/scheduler/schedule_one.go, bindingCycle), so it may still be on its way.
+        The line follows the Binding (pkg/scheduler/schedule_one.go, bindingCycle), so it may not be written yet.
         """
         line = re.compile(rf'"Successfully bound pod to node" pod="{re.escape(pod)}" .*feasibleNodes=(\d+)')
 
-        def told() -> int:
+        def count() -> int:
             self._catch_up()
             found = line.search(self._read())
             if found is None:
-                raise NotYet(f"nothing of {pod} being bound")
+                raise NotYet(f"no line on the Binding of {pod}")
             return int(found[1])
 
         try:
-            return wait_for(told, REACTION, what=f"{self.path.name} to mention {pod}", watching=components)
+            return wait_for(count, REACTION, what=f"{self.path.name} to mention {pod}", watching=components)
         except (DeadlineExceededError, CandidateError):
             return None
 

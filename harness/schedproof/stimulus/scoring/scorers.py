@@ -1,4 +1,4 @@
-"""What a trial keeps for all questions about scores: surfaces that need no pods, and the Prometheus that they ask."""
+"""What a trial keeps for all questions about scores: surfaces that need no pods, and their Prometheus."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SERVER = "readings-server"
 
 
 def build_scorers(candidate: Candidate, kubernetes: str, progress: Progress) -> None:
-    """Have what `Scorers` starts built here, where it can be told how long that takes.
+    """Build the programs that `Scorers` starts, with a progress display.
 
     Raises:
         CandidateError: the plugin does not compile in a probe.
@@ -41,26 +41,26 @@ def _is_probed(candidate: Candidate) -> bool:
 
 
 class Scorers:
-    """Nothing is started before it is needed. `close` ends it all.
+    """Surfaces that need no pods, and their Prometheus, each started at first use. `close` ends them.
 
     Args:
-        candidate: whose scores are in question.
+        candidate: its scores are asked for.
         kubernetes: the minor version of the cluster.
-        logs: the folder for what is printed.
+        logs: the folder for their output.
     """
 
     def __init__(self, candidate: Candidate, kubernetes: str, logs: Path) -> None:
         self._candidate, self._kubernetes, self._logs = candidate, kubernetes, logs
         self._closing = contextlib.ExitStack()
         self.rules: Sequence[Mapping[str, Any]] = ()
-        """Recording rules of that Prometheus."""
+        """Recording rules of `server`."""
         self.answers: dict[str, dict[Readings, Answer]] = {}
-        """What has been answered so far where a question takes long, by surface."""
+        """By surface: the answers so far, if a question takes long there."""
         self.searches = Searches()
 
     @functools.cached_property
     def server(self) -> ReadingsServer:
-        """A Prometheus whose readings can be exchanged within milliseconds."""
+        """A Prometheus whose readings can be replaced within milliseconds."""
         binary = resolve([_SERVER], kubernetes=self._kubernetes, progress=SilentProgress())[_SERVER].path
         server = ReadingsServer(binary, self._logs)
         server.rules = self.rules
@@ -69,10 +69,10 @@ class Scorers:
 
     @functools.cached_property
     def surfaces(self) -> list[Surface]:
-        """Those that the candidate offers without being attached to a cluster.
+        """The surfaces that the candidate offers without being attached to a cluster.
 
         Raises:
-            CandidateError: it describes one that does not work.
+            CandidateError: its descriptor names a surface that does not work.
         """
         surfaces: list[Surface] = []
         if self._candidate.scoring is not None:

@@ -39,28 +39,29 @@ from schedproof.stimulus.traffic.own_placements import ApartSurface, OwnPlacemen
 from schedproof.traffic.readings import node_labels
 
 _NOT_BY_PODS = frozenset({"two-orders", "one-node"})
-"""Shapes that the running scheduler cannot be asked: it orders nodes by itself, and does not score one alone."""
+"""Shapes of cases that the running scheduler cannot be asked: it orders nodes itself, and never scores a single one."""
 
 _MORE_THAN_SCORES = 12
-"""Nodes: more than an extender has scores. With few of them, an index or a place is in the range as well."""
+"""More nodes than an extender has scores. With few nodes, an index or a rank would be in the range as well."""
 _MANY = 30
-"""Nodes, where there is time for them."""
+"""Nodes, if there is time for them."""
 
 
 def saved_cases() -> SavedCases:
-    """Where failing cases of candidates are kept."""
+    """Return the store of candidates' failing cases."""
     return SavedCases(cache_dir() / "cases")
 
 
 _LIVE = frozenset({"extender", "scheduler"})
-"""Surfaces where a question may count as a placement. A plugin that is linked into a probe sees no placements."""
+"""Surfaces on which a question may count as a placement. A plugin in a probe sees no placements."""
 
 
 class ScoreSearches:
-    """Asks on every surface. `live` has those that take a candidate which runs.
+    """Asks questions on every surface. `live` has the surfaces that need a running candidate.
 
-    Questions follow each other at once. What is wrong then may be due to questions before it, of a candidate that
-    counts its own placements as load: it is asked again, apart. If it is right then, all questions are from then on.
+    Questions follow each other without pauses. A candidate that counts its own placements as load may then answer
+    wrongly because of earlier questions. A wrong answer is therefore asked for again after a pause. If the new
+    answer is right, all further questions on the surface have pauses.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class ScoreSearches:
         if context.trial.candidate.claims.network is None:
             live.script_readings = lambda _readings: None
         elif context.clause != "normalize/surfaces-agree":
-            # There the readings are those of a real Prometheus, which so are held to those that we serve elsewhere.
+            # There, a real Prometheus serves the readings: surfaces on the harness's server are compared to it.
             live.script_readings = self._serve
 
     def _serve(self, readings: Readings) -> None:
@@ -83,7 +84,9 @@ class ScoreSearches:
 
     @property
     def surfaces(self) -> list[Surface]:
-        return sorted((*self._trial.scorers.surfaces, *self.live.surfaces), key=lambda one: SURFACES.index(one.name))
+        return sorted(
+            (*self._trial.scorers.surfaces, *self.live.surfaces), key=lambda surface: SURFACES.index(surface.name)
+        )
 
     def undo(self) -> None:
         self.live.close()
@@ -100,7 +103,7 @@ class ScoreSearches:
         for surface in self._asked(rule):
             promises = Promises.of(candidate.kind, candidate.claims, surface.name)
             earlier = saved.of(scorer, self._clause, surface.name)
-            cases = [case_from_json(one.case) for one in earlier]
+            cases = [case_from_json(found.case) for found in earlier]
             known = [_renamed(case, surface.nodes) for case in cases if _fits(case, surface)]
             found = self._found(rule, surface, promises, known)
             identifier = ""
@@ -113,7 +116,7 @@ class ScoreSearches:
             self._note(surface, found, identifier)
 
     def compare(self) -> None:
-        """Ask the same on all surfaces."""
+        """Ask the same questions on all surfaces."""
         step = 1 + 2 * self._load.claims.resolution
         questions = [
             [1e6 * step**n for n in range(4)], [4e6, 1e6, 2e6], [1e6, 1e6, 4e6], [0.0, 1e6], [1e6, 1.2e6, 1.4e6],
@@ -121,22 +124,25 @@ class ScoreSearches:
         ]  # fmt: skip
         cases = []
         for surface in self._asked():
-            values = [one for one in questions if surface.fewest <= len(one) <= surface.most]
-            case = tuple(_named([f"node-{n}" for n in range(1, len(one) + 1)], one, surface) for one in values)
+            fitting = [rates for rates in questions if surface.fewest <= len(rates) <= surface.most]
+            case = tuple(_named([f"node-{n}" for n in range(1, len(rates) + 1)], rates, surface) for rates in fitting)
             cases.append((surface, case))
         self._ask_all(cases, lambda asked: bool(disagreement(asked)[1]))
 
     def ask_examples(self) -> None:
-        """Ask what the candidate's documentation gives the answers to."""
+        """Ask the questions that the candidate's documentation answers."""
         examples = self._trial.candidate.claims.examples
         cases = [
-            (surface, tuple(_named(list(one.readings), list(one.readings.values()), surface) for one in examples))
+            (
+                surface,
+                tuple(_named(list(example.readings), list(example.readings.values()), surface) for example in examples),
+            )
             for surface in self._asked(most=max(len(example.readings) for example in examples))
         ]
         self._ask_all(cases, lambda asked: any(undocumented(examples, case, got) for _, case, got in asked))
 
     def _asked(self, rule: Rule | None = None, *, most: int = 2) -> list[Surface]:
-        """Where it can be asked: by questions of so many nodes, or what a rule asks."""
+        """Return the surfaces to ask: those that take `most` nodes, and the rule's questions if there is a rule."""
         wanted, shape = self._trial.effort.surfaces, rule.shape if rule else "any"
         surfaces = [
             surface
@@ -145,18 +151,18 @@ class ScoreSearches:
             and surface.most >= most
             and (shape not in _NOT_BY_PODS or surface.name != "scheduler")
             and (surface.name != NORMALIZE_SCORE or (rule is not None and rule.clause in OF_NORMALIZE_SCORE))
-            and not (surface.name == "scheduler" and rule is not None and self._is_told_by_its_extender())
+            and not (surface.name == "scheduler" and rule is not None and self._skips_scheduler())
         ]
         self._recorder.add(Surfaces(case=self._clause, names=[surface.name for surface in surfaces]))
         return surfaces
 
     def _is_slow(self, surface: Surface) -> bool:
-        """Whether a question there waits until new readings can have been polled, or nothing before it counts."""
+        """Whether each question there waits until new readings are polled, or earlier placements no longer count."""
         polled = surface.name in ("extender", "plugin", "scheduler") and self.live.news_takes_time
         return polled or surface.name in self._trial.asked_apart
 
-    def _is_told_by_its_extender(self) -> bool:
-        """Whether the running scheduler is not worth the wait: it has its scores from the extender."""
+    def _skips_scheduler(self) -> bool:
+        """Whether to skip the running scheduler: its scores come from the extender, and waiting for them takes long."""
         effort = self._trial.effort
         extender = next((surface for surface in self.surfaces if surface.name == "extender"), None)
         return effort.profile == "quick" and not effort.surfaces and extender is not None and self._is_slow(extender)
@@ -166,7 +172,7 @@ class ScoreSearches:
         cases: Sequence[tuple[Surface, Case]],
         is_wrong: Callable[[Sequence[tuple[str, Case, tuple[Answer, ...]]]], bool],
     ) -> None:
-        """Ask these on their surfaces; once more, apart, where that may make right what is wrong."""
+        """Ask these cases on their surfaces; again with pauses, if that may correct wrong answers."""
 
         def ask() -> list[tuple[str, Case, tuple[Answer, ...]]]:
             asked = [(surface.name, case, self._remembering(surface)) for surface, case in cases]
@@ -183,7 +189,7 @@ class ScoreSearches:
             self._note(surface, Searched(len(case), shown=(case, answers)), "")
 
     def _found(self, rule: Rule, surface: Surface, promises: Promises, known: Sequence[Case]) -> Searched:
-        """What a search finds: once more where late answers may explain that, apart where questions before it may."""
+        """Return what a search finds; it is repeated if late responses, or earlier questions, may explain a failure."""
         begin = self._recorder.now()
         found = self._find(rule, surface, promises, known)
         failing = found.failing
@@ -204,9 +210,9 @@ class ScoreSearches:
         return self._find(rule, surface, promises, known)
 
     def _answers_came_late(self, begin: float) -> bool:
-        """Whether an answer of Prometheus took so long that the candidate may have answered without it, once or more.
+        """Whether a response of Prometheus took so long that the candidate may have answered without it.
 
-        For as long as it claims to need after that it may go on so: returns when that is over.
+        If so, returns once the time is over for which the candidate claims to need afterwards.
         """
         rest = recovery(self._trial.candidate.claims.network) or PATIENCE
         if not answered_late(self._recorder, begin - rest):
@@ -219,7 +225,7 @@ class ScoreSearches:
         asked = self._apart(surface) if rule.shape == "again" else self._remembering(surface)
         if effort.replay:
             return self._replay(rule, asked, promises)
-        # Where each question costs a period of its polls, or of what it counts, the corner cases must do.
+        # If each question costs a poll period, or the time for which placements count, corner cases must suffice.
         cases = 0 if effort.profile == "quick" and self._is_slow(surface) else effort.cases(surface.name)
         return self._trial.scorers.searches.search(
             rule, asked, promises, cases=cases, seed=self._trial.seed, known=known
@@ -235,11 +241,11 @@ class ScoreSearches:
         return Searched(1, Failing(case, answers, text) if text else None, (case, answers))
 
     def _may_count(self, surface: Surface) -> bool:
-        """Whether questions there may count as placements, and have not been asked apart."""
+        """Whether questions on this surface may count as placements, and are asked without pauses so far."""
         return self._placements.may_count and surface.name in _LIVE - self._trial.asked_apart
 
     def _ask_apart(self, surfaces: Sequence[Surface]) -> None:
-        """From now on ask apart there. What was answered so far may be due to questions before it."""
+        """Ask with pauses there from now on, and forget answers that earlier questions may have changed."""
         self._placements.note_question()
         for surface in surfaces:
             self._trial.asked_apart.add(surface.name)
@@ -249,7 +255,7 @@ class ScoreSearches:
         return ApartSurface(surface, self._placements) if surface.name in self._trial.asked_apart else surface
 
     def _remembering(self, surface: Surface) -> Surface:
-        """Where each question costs a pod, or a wait, it is asked once: the corners of many clauses are the same."""
+        """Return the surface, with a memory if each question costs a pod or a wait: many clauses share corner cases."""
         if surface.name != "scheduler" and not self._is_slow(surface):
             return surface
         return _Remembering(self._apart(surface), self._trial.scorers.answers.setdefault(surface.name, {}))
@@ -264,28 +270,31 @@ class ScoreSearches:
             case=self._clause, surface=surface.name, cases=found.cases, id=identifier,
             asked=found.questions, seconds=round(found.seconds, 3), waited=round(found.waited, 3),
             steady=found.failing is None or found.failing.steady,
-            questions=[readings_to_json(readings) for readings in case], answers=[one.as_dict() for one in answers],
+            questions=[readings_to_json(readings) for readings in case],
+            answers=[answer.as_dict() for answer in answers],
         ))  # fmt: skip
 
 
 class _Remembering(SurfaceAround):
-    """A surface that answers a question again as it did before."""
+    """A surface that repeats its answer to a question that was asked before."""
 
     def __init__(self, surface: Surface, answers: dict[Readings, Answer]) -> None:
         super().__init__(surface)
         self._answers = answers
 
     def ask(self, readings: Readings) -> Answer:
-        key = tuple(sorted(readings, key=lambda one: one[0]))
+        key = tuple(sorted(readings, key=lambda reading: reading[0]))
         if key not in self._answers:
             self._answers[key] = super().ask(readings)
         return self._answers[key]
 
 
 def _address(node: Manifest) -> str:
-    """Of a node; its name, where it has none."""
+    """Return a node's InternalIP; its name if it has none."""
     addresses = node.get("status", {}).get("addresses", ())
-    return str(next((one["address"] for one in addresses if one["type"] == "InternalIP"), node["metadata"]["name"]))
+    return str(
+        next((entry["address"] for entry in addresses if entry["type"] == "InternalIP"), node["metadata"]["name"])
+    )
 
 
 def _named(names: Sequence[str], values: Sequence[float | None], surface: Surface) -> Readings:
@@ -297,7 +306,7 @@ def _fits(case: Case, surface: Surface) -> bool:
 
 
 def _renamed(case: Case, nodes: Sequence[str]) -> Case:
-    """A case of another cluster, whose nodes had other names."""
+    """Rename the nodes of a case from another cluster."""
     names = list(dict.fromkeys(node for readings in case for node, _ in readings))
     if not nodes or set(names) <= set(nodes):
         return case

@@ -29,50 +29,51 @@ from schedproof.traffic.script import Script
 from schedproof.traffic.series import Bursts, Counter
 
 _QUIETEST, _LOUDEST = 100_000.0, 20_000_000.0
-"""Bytes per second at the quietest, or hardly less, and at most at the loudest node; Python can send some 100 MB/s."""
+"""Bytes per second at the quietest node, about, and at most at the loudest; Python can send some 100 MB/s."""
 _QUIETEST_REAL = 1_000_000.0
-"""At the quietest node with a kubelet, whose own traffic (some 40 kB/s, seen) must not matter."""
+"""At the quietest node with a kubelet, whose own traffic (measured: 40 kB/s) must not matter."""
 
 UNCLAIMED = NetworkClaims("node_network_receive_bytes_total", "receive", window=30, resolution=0.1)
-"""Of a candidate that is asked for its scores only, whatever they are about."""
+"""For a candidate without such claims, whose scores are asked for whatever they depend on."""
 
 
 def scripted_past(claims: NetworkClaims) -> float:
-    """For how many seconds scripted series reach back: windows that are full at the time of every query."""
+    """Return how many seconds scripted series reach back, so that windows are full at the time of every query."""
     return 2 * claims.window + 5
 
 
 def sample_step(claims: NetworkClaims) -> float:
-    """Seconds between two samples of scripted series: several in each window."""
+    """Return the seconds between two samples of scripted series: several in each window."""
     return min(max(claims.window / 8, 0.1), 1.0)
 
 
 def opposed(load: Mapping[str, float]) -> dict[str, float]:
-    """A hundred times as much as this load, the most where there is the least."""
+    """Return a load a hundred times as high, with the most where this load has the least."""
     return {node: 100 * max(load.values()) * min(load.values()) / rate for node, rate in load.items()}
 
 
 def _margin(resolution: float) -> float:
-    """How far loads are from the claimed resolution, as a share of the smaller one: a twentieth of it, or 1e-4.
+    """Return the distance of loads from the claimed resolution, relative to the smaller load: a twentieth of it, or
+    1e-4.
 
-    Readings are far more exact than that. All counters have samples at the same moments, so that rate() extrapolates
-    them by the same factor, and windows begin and end in the same places. What is left is the rounding of totals (up to
-    1e12, to 1.2e-4 bytes: 2.4e-9 of the smallest load in a window of a second), and that of candidates that count in
-    whole bytes per second (1e-5 of the smallest load).
+    Readings are far more exact. All counters have samples at the same moments, so rate() extrapolates them by the
+    same factor, and windows begin and end in the same places. What remains is the rounding of totals (up to 1e12, to
+    1.2e-4 bytes: 2.4e-9 of the smallest load in a window of a second), and that of candidates that count whole bytes
+    per second (1e-5 of the smallest load).
     """
     return max(resolution / 20, 1e-4)
 
 
 class LoadChanges:
-    """What a case does to the load, and to the readings of it. `heal` and `undo` take it back.
+    """Changes the load, and breaks the readings of it. `heal` and `undo` restore both.
 
-    Each load is a phase of the case, by whose number probes refer to it.
+    Each load is a phase of the case; probes refer to its number.
 
     Attributes:
         claims: how the candidate reads the load.
-        device: the nodes' device that it reads.
-        query: what gives these readings.
-        joins: other queries that must give the same ones.
+        device: the network device of the nodes that it reads.
+        query: returns these readings.
+        joins: other queries that must return the same readings.
         phases: the loads so far, node to bytes per second.
         sends_packets: whether there has been real traffic.
     """
@@ -87,18 +88,18 @@ class LoadChanges:
         self.phases: list[dict[str, float]] = []
         self.sends_packets = False
         self.broken_at = math.inf
-        """When the candidate's line to Prometheus was broken last, on the run's clock."""
+        """When the candidate's line to Prometheus was last broken, on the run's clock."""
         self._servers: list[ScriptedMetrics] = []
         self._burst: Bursts | None = None
-        """When to ask about pods; None: at any time."""
+        """When to create probe pods; None: at any time."""
 
     @property
     def targets(self) -> Mapping[str, Mapping[str, str]]:
-        """The labels that readings have of idle nodes."""
+        """The labels in the readings of idle nodes."""
         return self._nodes.targets
 
     def add_named(self, addresses: Mapping[str, str]) -> list[str]:
-        """Let idle nodes join; their names. Their readings are joined with these in all the usual ways."""
+        """Add idle nodes, return their names, and set `joins` to the usual joins of their readings."""
         names = self._nodes.add_named(addresses)
         rate = f'rate({self.claims.metric}{{device="{self.device}"}}[{round(self.claims.window * 1000)}ms])'
         named = f"{rate} * on(instance) group_left(nodename) node_uname_info"
@@ -111,13 +112,13 @@ class LoadChanges:
     def traffic(
         self, quietest: str, *, packets: bool = False, step: float = 0.0, among: Sequence[str] = ()
     ) -> dict[str, float]:
-        """Loads with one node the quietest: the next carries more by just over the claimed resolution, and so on.
+        """Return loads with one quietest node; each next node carries just over the claimed resolution more.
 
-        For real `packets` the steps are larger, because readings are then only as exact as clocks; `step` is a factor
-        that they have at least. They start over after six, so that the loudest of many nodes stays within reach. Where
-        readings are scripted there are `ROTATIONS` steps, and all other nodes are on the last one.
+        With real `packets` the steps are larger, because readings are then only as exact as clocks; `step` is the
+        least factor between two nodes. Steps start over after six, so that the loudest of many nodes stays possible.
+        With scripted readings there are `ROTATIONS` steps, and all further nodes are on the last one.
 
-        The quietest mostly has one digit less than the next: compared as texts they would be in another order.
+        The quietest load mostly has one digit less than the next: compared as texts, their order would differ.
         """
         resolution = self.claims.resolution
         step = max(step, 1 + (max(4 * resolution, 0.5) if packets else resolution + _margin(resolution)))
@@ -128,7 +129,7 @@ class LoadChanges:
         return {quietest: least, **{node: least * step**n for node, n in zip(others, steps, strict=True)}}
 
     def await_burst(self) -> None:
-        """Where traffic comes in bursts: wait until a sample shows one, and enough of it is left for a decision."""
+        """Wait, if traffic comes in bursts, until a sample shows one and enough of it is left for a decision."""
         if (burst := self._burst) is None:
             return
         now = time.time()
@@ -139,11 +140,11 @@ class LoadChanges:
             until(time.monotonic() + (shown - passed) % burst.period)
 
     def even_out(self) -> None:
-        """Let all nodes have the same readings: what is chosen then is chosen for another reason."""
+        """Give all nodes the same readings, so that choices have other reasons."""
         self.script(dict.fromkeys(self._nodes.names, _QUIETEST))
 
     def undecided(self, first: str, second: str) -> dict[str, float]:
-        """Loads of which the two least differ by just less than the claimed resolution: either node is right.
+        """Return loads of which the two lowest differ by just less than the claimed resolution: either node is right.
 
         All others differ from the second by less as well, and from the first by more.
         """
@@ -172,22 +173,22 @@ class LoadChanges:
 
         Args:
             load: node to bytes per second, from now on. Scrapes of a node that is left out fail: `up` is 0.
-            before: the load until then, for as long as twice the claimed window looks back; the same, if not given.
+            before: the load until then, for as long as twice the claimed window looks back; default: the same.
             changed: how many seconds ago the load changed.
-            totals: what the counters showed when the series begin, of nodes that are not to have any total.
-            rebooted: nodes whose counters started over at zero within the window, whenever that is asked for.
+            totals: node to the value of its counter at the start of the series; others are random.
+            rebooted: nodes whose counters were reset to zero within the window, at the time of every query.
             devices: other devices of the nodes, and the load on each.
-            other_way: the load in the other direction; as in `both_ways`, if not given.
-            lost: nodes that had this load, and of which there have been no samples since before the claimed window.
+            other_way: the load in the other direction; default: as in `both_ways`.
+            lost: nodes that had this load, and that have no samples since before the claimed window.
             nan: whether each sample is NaN: then nothing can be read, and no load is noted.
             replicated: nodes of which two replicas of Prometheus have written every series.
-            bursts: node to the shares of each period, which is a window long, from which to which its load flows: then
-                `load` is its mean. The first of these is when pods are asked about.
+            bursts: node to the beginning and end of its traffic, as shares of each period, which is a window
+            long; `load` is then its mean. Pods are created in the burst of the first of these nodes.
         """
         server = self.new_prometheus()
         now = time.time()
         past = now - changed - scripted_past(self.claims)
-        # Where nothing is known of the others any more, nothing is of the harness's own node.
+        # If nothing is known of the other nodes any more, nothing is known of the harness's own node.
         gone = {*lost, *(self._trial.reserved_nodes if not load else ())}
 
         def counters(asked: Mapping[str, float]) -> dict[str, Counter]:
@@ -218,75 +219,77 @@ class LoadChanges:
     def both_ways(
         self, counters: Mapping[str, Counter], device: str = ""
     ) -> dict[tuple[str, str], Mapping[str, Counter]]:
-        """The claimed metric of a device, and the same the other way, in which each node counts what another one does.
+        """Return counters of the claimed metric of a device, and of the opposite direction with the nodes' loads
+        swapped.
 
-        The device is the claimed one, if not given. The quietest has what the loudest has, and so on: to read the wrong
-        direction is to choose wrongly, and a world without traffic has none in either.
+        `device`: default: the claimed one. In the opposite direction the quietest node has the traffic of the
+        loudest, and so on: reading the wrong direction leads to wrong choices. A world without traffic has none in
+        either.
         """
         device = device or self.device
         scripted: dict[tuple[str, str], Mapping[str, Counter]] = {(self.claims.metric, device): counters}
         if other := opposite(self.claims.metric):
             order = sorted(counters, key=lambda node: counters[node].phases[-1][1])
-            scripted[other, device] = {node: counters[its] for node, its in zip(order, reversed(order), strict=True)}
+            scripted[other, device] = {
+                node: counters[other_node] for node, other_node in zip(order, reversed(order), strict=True)
+            }
         return scripted
 
     def new_prometheus(self) -> ScriptedMetrics:
-        """A server that can be scripted, and is ready: what is to happen within the window is not over by then."""
+        """Start a server that can be scripted, and wait until it is ready: otherwise a window could end before."""
         server = self._trial.cluster.scripted_metrics()
         self._servers.append(server)
         server.wait_ready()
         return server
 
     def end_others(self, server: ScriptedMetrics) -> None:
-        """End all servers but this one, which the candidate reads by now."""
+        """End all servers but this one, which the candidate reads now."""
         for other in self._servers:
             if other is not server:
                 other.close()
         self._servers = [server]
 
     def _with_reserved(self, load: Mapping[str, float]) -> dict[str, float]:
-        """The harness's own node is as loud as the loudest: so it changes nothing about the others' ranks or scale.
+        """Add the harness's own node to a load, as loud as the loudest, so the ranks and scale of others do not change.
 
-        Where `load` has a rate of it already, that one holds.
-
-        Where nothing is known of the others, nothing is of it.
+        A rate that `load` already has for it stays. An empty load stays empty.
         """
         return {**dict.fromkeys(self._trial.reserved_nodes, max(load.values())), **load} if load else {}
 
     def empty_prometheus(self) -> None:
-        """Put the candidate on a Prometheus that answers, but has nothing, as after its restart."""
+        """Put the candidate on a Prometheus that responds, but has no data, as after its restart."""
         self.use(self.new_prometheus().url)
         self._note_load({}, "scripted")
         self.note_fault("empty")
 
     def lose_all_nodes(self) -> None:
-        """Put the candidate on a Prometheus all of whose scrapes of the nodes fail."""
+        """Put the candidate on a Prometheus whose scrapes of the nodes all fail."""
         self.script({})
         self.note_fault("no node")
 
     def take_replicas_for_one(self) -> None:
-        """Read several series of a node as one counter, which several replicas of Prometheus have seen."""
+        """Query the maximum of several series of a node, which several replicas of Prometheus wrote of one counter."""
         self.query = self.query.replace("sum by", "max by", 1)
 
     def spoil_readings(self) -> None:
-        """Put the candidate on a Prometheus whose every sample of the nodes' traffic is NaN."""
+        """Put the candidate on a Prometheus in which each sample of the nodes' traffic is NaN."""
         self.script(self.traffic(self._nodes.names[0]), nan=True)
         self.note_fault("NaN")
 
     def end_readings(self, load: Mapping[str, float]) -> int:
-        """Put the candidate on a Prometheus that had this load until just before the claimed window. Its phase."""
+        """Put the candidate on a Prometheus without samples since before the claimed window; return the phase."""
         phase = self.script({}, lost=load)
         self.note_fault("stale")
         return phase
 
     def note_fault(self, fault: str) -> None:
-        """Record that from here on there is nothing to be read from Prometheus; "": that there is again."""
+        """Record that from now on Prometheus has nothing to read; "": that it has again."""
         self._recorder.add(LineFault(case=self._context.clause, line="prometheus", fault=fault, on=bool(fault)))
 
     def break_prometheus(self, fault: Fault) -> None:
         """Break the candidate's line to Prometheus until `heal_prometheus`.
 
-        Returns when its readings are older than it claims to go without asking: from then on it must know.
+        Returns when its readings are older than its claimed refresh allows: from then on it must notice the fault.
         """
         self.broken_at = self._recorder.now()
         self._trial.attachment.prometheus.inject(fault)
@@ -294,10 +297,10 @@ class LoadChanges:
         self.note_fault(fault.value)
 
     def outlast_readings(self, fault: Fault) -> None:
-        """As `break_prometheus`; returns when no reading from before may be used any more, by window and refresh.
+        """Like `break_prometheus`; returns when no earlier reading may be used any more, by window and refresh.
 
-        A candidate that polls, and whose request hangs, may not know of any trouble before its time-out. It is given as
-        long as it claims to take for a pod.
+        A candidate that polls, and whose request hangs, may not notice a fault before its timeout. It gets as long
+        as it claims to take for a pod.
         """
         begin = time.monotonic()
         self.break_prometheus(fault)
@@ -306,12 +309,12 @@ class LoadChanges:
             until(begin + self._context.deadlines.bind.seconds)
 
     def heal_prometheus(self) -> None:
-        """End what `break_prometheus` began. A request that was never answered is not answered now: see `Tap.heal`."""
+        """End the fault of `break_prometheus`. A request without a response still gets none: see `Tap.heal`."""
         self._trial.attachment.prometheus.heal()
         self.note_fault("")
 
     def send(self, load: Mapping[str, float]) -> int:
-        """Put real packets on the nodes, and wait until a window holds nothing older. Returns the phase's number."""
+        """Send real packets to the nodes, wait until a window holds nothing older, and return the phase."""
         self.use(self._trial.cluster.prometheus_url)
         self.sends_packets = True
         self._trial.cluster.set_load(self._with_reserved(load), self.claims.direction)
@@ -322,21 +325,21 @@ class LoadChanges:
         return phase
 
     def _await_scrapes(self) -> None:
-        """Wait for a window in which no scrape has failed: on a busy machine an exporter may answer too late."""
+        """Wait for a window without failed scrapes: on a busy machine an exporter may respond too late."""
         query = f"min by ({NODE_LABEL}) (min_over_time(up[{round(self.claims.window * 1000)}ms]))"
 
         def probe() -> None:
             up = self.reading(query)
             if missed := [node for node in self._trial.cluster.nodes if up.get(node, 1.0) < 1]:
-                raise NotYet(f"scrapes have failed of {', '.join(missed)}")
+                raise NotYet(f"scrapes failed of {', '.join(missed)}")
 
         wait_for(probe, SCRAPED, what="a window in which all scrapes succeed", poll=0.1)
 
     def _totals(self, load: Mapping[str, float]) -> dict[str, float]:
-        """What the counters have counted so far, drawn by lot: real nodes have been up for different times.
+        """Return random values of the counters so far: real nodes have been up for different times.
 
-        The quietest node has neither the smallest total nor (from three nodes on) the largest: a scheduler that ranks
-        by totals never does right by chance.
+        The quietest node has neither the smallest total nor (from three nodes on) the largest, so a scheduler that
+        ranks by totals is never right by chance.
         """
         if not load:
             return {}
@@ -347,7 +350,7 @@ class LoadChanges:
         return totals | dict(zip((node for node in load if node != quietest), values, strict=True))
 
     def reversed_totals(self, load: Mapping[str, float]) -> dict[str, float]:
-        """What counters could have counted so far: the quieter a node is now, the more, by factors of ten."""
+        """Return values of the counters so far that are the higher, by factors of ten, the quieter a node is now."""
         order = sorted(load, key=lambda node: load[node], reverse=True)
         return {node: 1e9 * 10.0**number for number, node in enumerate(order)}
 
@@ -361,11 +364,11 @@ class LoadChanges:
 
     @property
     def look_back(self) -> float:
-        """Seconds after which a change of the load is the only thing that counts: window plus refresh."""
+        """Seconds after a change of the load from which only the new load counts: window plus refresh."""
         return self.claims.look_back
 
     def wait_claimed(self, since: float) -> None:
-        """Until window plus refresh have passed since a moment of the monotonic clock: then the claim is due."""
+        """Wait until window plus refresh have passed since a moment of the monotonic clock."""
         until(since + self.look_back)
 
     def _note_load(self, load: Mapping[str, float], source: str) -> int:
@@ -376,16 +379,16 @@ class LoadChanges:
         return phase
 
     def reading(self, query: str, moment: float | None = None) -> Mapping[str, float]:
-        """What the candidate's Prometheus answers to a query; as of `moment`, seconds since the epoch, or now."""
+        """Return the result of a query to the candidate's Prometheus at `moment` (seconds since the epoch) or now."""
         return self._trial.readers.at(self._trial.attachment.prometheus.upstream).traffic(query, moment)
 
     def use(self, url: str) -> None:
-        """Exchange the server behind the candidate's tap; return when it has no older readings any more."""
+        """Replace the server behind the candidate's tap, and wait until the candidate has no older readings."""
         self._trial.attachment.prometheus.upstream = url
         await_news(self._trial)
 
     def asking(self, nodes: Sequence[str], script: Callable[[Readings], None]) -> ExtenderSurface | None:
-        """Questions to the candidate about these nodes, past kube-scheduler; None where it is no extender."""
+        """Return a surface that asks the candidate about these nodes directly; None if it is not an extender."""
         spec, tap = self._trial.candidate.spec, self._trial.attachment.extender
         if not isinstance(spec, ExtenderSpec) or tap is None:
             return None
@@ -396,7 +399,7 @@ class LoadChanges:
             cpu="100m",
         )
         pod["metadata"]["namespace"] = self._trial.namespace
-        # Past the tap: what we ask is no part of what kube-scheduler asked, and there may be thousands of questions.
+        # Not through the tap: these questions are not kube-scheduler's, and there may be thousands.
         return ExtenderSurface(
             tap.connect, spec.config,
             nodes={node: self._recorder.nodes[node] for node in nodes if node in self._recorder.nodes}, pod=pod,
@@ -404,14 +407,14 @@ class LoadChanges:
         )  # fmt: skip
 
     def heal(self) -> None:
-        """Mend the candidate's line to Prometheus, whatever was done to it."""
+        """Restore the candidate's line to Prometheus after any fault."""
         if self._trial.attachment.asks_prometheus:
             self._trial.attachment.prometheus.heal()
-            # One that waits for ever has failed this case, and not all the others.
+            # A client that waits forever must fail only this case.
             self._trial.attachment.prometheus.release()
 
     def undo(self) -> None:
-        """Put the candidate back on the cluster's Prometheus, and silence the nodes."""
+        """Put the candidate back on the cluster's Prometheus, and stop the traffic of the nodes."""
         attachment, cluster = self._trial.attachment, self._trial.cluster
         if attachment.asks_prometheus:
             attachment.prometheus.upstream = cluster.prometheus_url

@@ -1,7 +1,7 @@
-"""When a candidate decides by new readings: as long after they are there to read as it claims (`refresh`).
+"""Waits until a candidate decides by new readings: for as long after they can be read as it claims (`refresh`).
 
 Readings reach a scheduler in many ways: an annotator writes them to nodes, a sidecar to a file, a thread to a cache.
-That Prometheus was asked is not yet a decision that knows the answer: the whole of the claimed time is waited for.
+A query to Prometheus does not yet show a decision based on its result, so the whole claimed time is waited for.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from schedproof.stimulus.trial import Trial
 
 
 def await_news(trial: Trial) -> None:
-    """Until the candidate must decide by what there is to read now. At once, where it claims to ask for each decision.
+    """Wait until the candidate must decide by the readings of now; not at all if it claims to query for each decision.
 
-    One that takes samples has news once those cover a whole window.
+    A candidate that takes samples itself needs a whole window of them.
     """
     network = trial.candidate.claims.network
     assert network is not None
@@ -26,11 +26,11 @@ def await_news(trial: Trial) -> None:
 
 
 def takes_samples(records: Iterable[Record]) -> bool:
-    """Whether a candidate asks for counters as they are now, and works out rates from what it has seen itself."""
+    """Whether a candidate reads the current values of counters, and computes rates from its own samples."""
     queries = [record for record in records if isinstance(record, PrometheusQuery)]
     return bool(queries) and not any(map(_looks_back, queries))
 
 
 def _looks_back(query: PrometheusQuery) -> bool:
-    """Whether it asks for more than the newest samples: by a range, an offset, or for a time between two moments."""
+    """Whether a query returns more than the newest samples: by a range, an offset, or for a moment or range of time."""
     return query.path.endswith("/query_range") or any(sign in query.request for sign in ("[", " offset ", "@"))

@@ -1,4 +1,4 @@
-"""Probes of the preference for quiet nodes, and of what becomes of it when readings are lost and found."""
+"""Probes of the preference for quiet nodes, also while readings are missing and after they return."""
 
 from __future__ import annotations
 
@@ -29,28 +29,27 @@ from schedproof.stimulus.traffic.own_placements import OwnPlacements
 from schedproof.stimulus.trial import CONTROL
 
 _AFRESH = 2
-"""Probes more where a phase is begun anew: a chooser at random has one more chance in each phase."""
+"""Additional probes when a phase starts over: a random choice then has one more chance."""
 
 _SPARE = 2
-"""Of probes that wait from the start so many are there for others that were late."""
+"""How many waiting probes are spares for late ones."""
 
 _PAUSES = 4.0
-"""For how many claimed recoveries an outage goes on at most while pauses grow: by half each, they are as long then."""
+"""The longest outage, in claimed recoveries: pauses that grow by half reach the claimed recovery in that time."""
 _GROWTH = 1.2
-"""From pause to pause, as a factor."""
+"""The factor by which one pause must exceed the previous one to count as growing."""
 _FEW = 3
-"""So few pauses, the claimed one among them, show whether they grow."""
+"""The number of pauses, including the claimed refresh, that shows whether they grow."""
 
 _CLAIMED = "network.recovers-within, the candidate's own claim"
 
 
 class PreferenceProbes:
-    """Pods that are asked about one after the other, apart where the candidate says or shows that it counts its own.
+    """Creates probe pods one after the other, with pauses if the candidate says or shows that it counts its placements.
 
-    To wait for the claimed window before each probe would take minutes, for schedulers most of which do not count. So
-    probes follow each other at once, until one goes elsewhere that earlier placements may have sent there. From then
-    on each probe waits until nothing before it can count any more; until one goes elsewhere even so, which settles its
-    case.
+    A wait for the claimed window before each probe would take minutes, and most schedulers do not need it. So probes
+    follow each other at once, until one goes elsewhere that earlier placements may have sent there. From then on,
+    each probe waits until nothing earlier can count. If one goes elsewhere even so, the case is settled.
     """
 
     def __init__(
@@ -66,22 +65,23 @@ class PreferenceProbes:
         self._load, self._pods, self._expect, self._status = load, pods, expect, status
         self._chance = chance
         self._settled = False
-        """Whether a probe that nothing excuses was wrong: to wait for more would change no verdict."""
+        """Whether a probe without an excuse went elsewhere: further waits would not change the verdict."""
         self._control_failed = False
-        """Whether the control was wrong once: only then the probes tell whether a scheduler heeds traffic."""
+        """Whether the control was wrong once. Only then do probes show that a scheduler considers traffic."""
 
     @functools.cached_property
     def owner(self) -> dict[str, Any]:
-        """The metav1.OwnerReference of all pods that are asked about; its object is there until `undo`.
+        """The metav1.OwnerReference of all probe pods; its object exists until `undo`.
 
-        It exists, or the garbage collector would delete the pods. It is a ConfigMap, because no controller adopts or
-        deletes the pods of one, and because kube-scheduler spreads the pods of ReplicaSets by itself.
+        Without the object, the garbage collector would delete the pods. It is a ConfigMap, because no controller
+        adopts or deletes the pods of a ConfigMap, and because kube-scheduler spreads the pods of ReplicaSets by
+        default.
         """
         made = self._context.api.create("configmaps", {"metadata": {"generateName": "owner-"}}, self._trial.namespace)
         return owned_by("v1", "ConfigMap", made)
 
     def keep_apart(self) -> bool:
-        """Wait where probes are to be apart; whether the next one is."""
+        """Wait if the next probe needs a pause before it, and return whether it has one."""
         due = self._recorder.placed_at + self._load.claims.counting - self._recorder.now()
         if due > 0 and self._trial.probes_apart and not self._settled:
             until(time.monotonic() + due)
@@ -89,11 +89,11 @@ class PreferenceProbes:
         return due <= 0
 
     def ask(self, role: str, phase: int, **spec: Any) -> Pod:
-        """Create one pod, and give the candidate its time to bind it.
+        """Create one pod, and give the candidate time to bind it.
 
-        Delete it before the next is created: then nodes stay identical but for their traffic. All these pods of one
-        namespace have one owner: what was right for one of them is not for the next. Where traffic comes in bursts, it
-        is asked in one.
+        Delete it before the next is created, so that nodes stay identical except for their traffic. All these pods
+        of the trial's namespace have one owner: what was right for one pod may be wrong for the next. If traffic
+        comes in bursts, the pod is created in one.
         """
         self._load.await_burst()
         elsewhere = spec.get("namespace", self._trial.namespace) != self._trial.namespace
@@ -114,10 +114,10 @@ class PreferenceProbes:
     ) -> None:
         """Ask the candidate `count` times where to put a pod that belongs on a node of `right`, one after the other.
 
-        A probe that may have been decided without an answer, because that was late, is asked again, `spare` times at
-        most (`count`, if not given).
+        A probe is repeated, at most `spare` times (default: `count`), if it may have been decided without a
+        response, because that was late.
 
-        `ask`: how, if not by a new pod; it may be called `_most_asked(count)` times if `spare` is `_SPARE`.
+        `ask`: creates the pod another way; called at most `_most_asked(count)` times if `spare` is `_SPARE`.
         """
         left, spare = count, count if spare is None else spare
         while left:
@@ -134,19 +134,19 @@ class PreferenceProbes:
                 left = count + _AFRESH
 
     def _was_blurred(self, phase: int, seen: Sequence[Mapping[str, float]]) -> bool:
-        """Whether packets came late, so that the readings did not tell the nodes apart as was asked for."""
+        """Whether late packets made the readings differ from the load, so that they did not show the quietest node."""
         if not self._load.sends_packets:
             return False
         load, resolution = self._load.phases[phase], self._load.claims.resolution
         quietest = min(load, key=load.__getitem__)
         return any(
-            node != quietest or gap <= resolution for node, gap in (quietest_of(one, tuple(load)) for one in seen)
+            node != quietest or gap <= resolution for node, gap in (quietest_of(rates, tuple(load)) for rates in seen)
         )
 
     def _was_late(self, pods: Sequence[Pod], seconds: float = math.inf) -> bool:
-        """Whether one of these pods, which took so long, was placed late, as on a busy machine.
+        """Whether one of these pods, which took `seconds`, was placed late, as on a busy machine.
 
-        Returns when the candidate has had the time that it claims to need after an answer that was late.
+        If so, returns once the candidate has had the time that it claims to need after a late response.
         """
         rest = recovery(self._load.claims) or PATIENCE
         if seconds < PATIENCE and not answered_late(self._recorder, self._recorder.now() - seconds - rest):
@@ -160,9 +160,9 @@ class PreferenceProbes:
         return True
 
     def _begins_anew(self, *, apart: bool) -> bool:
-        """Whether a probe that went elsewhere may have been decided by earlier ones, so that all are asked again."""
+        """Whether a probe that went elsewhere may be due to earlier probes, so that all are repeated."""
         if apart:
-            # It was not for placements that it went elsewhere: in the next case that is an open question again.
+            # It went elsewhere for another reason than placements. Whether they count is open again in the next case.
             self._settled, self._trial.probes_apart = True, self._load.claims.own_placements == "counted"
         if self._settled or self._trial.probes_apart or self._load.claims.own_placements == "ignored":
             return False
@@ -170,10 +170,9 @@ class PreferenceProbes:
         return True
 
     def _moments(self, begin: float, end: float) -> list[float]:
-        """When the candidate may have read the traffic that it decided by; the last moment first.
+        """Return the moments at which the candidate may have read the traffic that it decided by, the last one first.
 
-        Scripted readings stay as they are. Packets on a busy machine may come late for once, and be seen by no
-        scheduler but the candidate.
+        Scripted readings do not change. Packets may be late on a busy machine, and only the candidate may see that.
         """
         if not self._load.sends_packets:
             return [end]
@@ -181,7 +180,7 @@ class PreferenceProbes:
         return [end - (end - begin) * number / steps for number in range(steps + 1)]
 
     def _note_readings(self, pod: Pod, begin: float) -> list[Mapping[str, float]]:
-        """Record what the candidate may have read from `begin` (seconds since the epoch) until now, and return it."""
+        """Record and return what the candidate may have read from `begin` (seconds since the epoch) until now."""
         seen: list[Mapping[str, float]] = []
         for moment in self._moments(begin, time.time()):
             for query in (self._load.query, *self._load.joins):
@@ -203,10 +202,10 @@ class PreferenceProbes:
     ) -> None:
         """Ask the candidate `count` times where to put a pod, one after the other; see `seek` for `ask` and `spare`.
 
-        `among` are the nodes where such a pod fits; all of them, if not given.
+        `among` are the nodes where such a pod fits; default: all.
 
-        Then the control is asked the same, until it was wrong once in this case: that shows that the probes tell
-        a scheduler that knows of traffic from one that does not.
+        Then the control gets the same probes until it was wrong once in this case. That shows that the probes
+        distinguish a scheduler that considers traffic from one that does not.
         """
         load = self._load.phases[phase]
         quietest = min(among or load, key=lambda node: load[node])
@@ -227,7 +226,7 @@ class PreferenceProbes:
             self._pods.delete([pod])
 
     def waiting_probes(self, count: int, toleration: Mapping[str, str]) -> list[Pod]:
-        """Enough pods for `release`, for which there is no node, because they lack a toleration."""
+        """Create pods for `release` that have no feasible node, because they lack a toleration."""
         pods = [
             self._pods.create("waits", role="waits", cpu="100m", owner=self.owner) for _ in range(_most_asked(count))
         ]
@@ -235,7 +234,7 @@ class PreferenceProbes:
         return pods
 
     def release(self, pods: Sequence[Pod], phase: int, count: int, toleration: Mapping[str, str]) -> None:
-        """As `probe`, by pods that have waited: one after the other is given the toleration that it lacks."""
+        """Like `probe`, with pods that have waited: one after the other gets the toleration that it lacks."""
         waiting = iter(pods)
 
         def ask() -> Pod:
@@ -248,16 +247,16 @@ class PreferenceProbes:
         self._pods.delete(list(waiting))
 
     def refused_probes(self, gate: BindingGate, load: Mapping[str, float], count: int) -> None:
-        """As `probe`, by pods whose Bindings are refused until this load has been on for window plus refresh.
+        """Like `probe`, with pods whose Bindings are refused until this load has lasted for window plus refresh.
 
-        By then no decision from before may be used any more, also by one that posts a Binding again before it decides
-        anew. Pods are let go at once, so that their back-offs pass together; where probes are to be apart, or traffic
-        breaks ties only, one by one.
+        From then on, no earlier decision may be used, even by a candidate that posts a Binding again before it
+        decides anew. All Bindings are allowed at once, so that the back-offs pass together; one by one if probes
+        have pauses, or if traffic only breaks ties.
         """
         before, phase, quietest = self._load.phases[-1], len(self._load.phases), min(load, key=load.__getitem__)
         left, again, breaks_ties = count, True, self._load.claims.priority == "tie-breaker"
         while left:
-            # What is bound of several takes room, which may count before traffic.
+            # Bound pods take room, which may count before traffic.
             alone = breaks_ties or (self._trial.probes_apart and not self._settled)
             number, role = (1, "refused") if alone else (left, "together")
             pods = [self._refused(gate, role) for _ in range(number)]
@@ -275,7 +274,7 @@ class PreferenceProbes:
         self._ask_control(phase, count, quietest)
 
     def _refused(self, gate: BindingGate, role: str) -> Pod:
-        """A pod whose Binding was refused, as each one is until it is let go."""
+        """Create a pod whose Bindings are refused, and wait for the first of them."""
         gate.refuse(self._pods.next_name("refused"))
         pod = self._pods.create("refused", role=role, cpu="10m", owner=self.owner)
         if not gate.await_call(pod.name):
@@ -283,7 +282,7 @@ class PreferenceProbes:
         return pod
 
     def _let_go(self, gate: BindingGate, pods: Sequence[Pod], phase: int) -> set[str]:
-        """Refuse the Bindings of these pods no more; the nodes that they came to. `phase`: of the load."""
+        """Stop refusing the Bindings of these pods, and return the nodes that they go to. `phase`: of the load."""
         begin = time.time()
         for pod in pods:
             self._recorder.add(Accepted(case=self._context.clause, pod=pod.full_name, uid=pod.uid, phase=phase))
@@ -296,25 +295,25 @@ class PreferenceProbes:
         return chosen
 
     def await_refusal(self, pods: Sequence[Pod]) -> None:
-        """Wait until the candidate has said of all these pods that it does not schedule them now.
+        """Wait until the candidate has reported for all these pods that it does not schedule them now.
 
-        It may take as long over each as over one that it binds: what it asks of Prometheus is the same.
+        It may take as long for each as for a pod that it binds, because its queries to Prometheus are the same.
         """
         for pod in pods:
             self._status.await_condition([pod], "PodScheduled", self._context.deadlines.bind)
 
     def expect_recovered(self, pods: Sequence[Pod]) -> None:
-        """Give the candidate the time that it claims to bind these pods after an outage."""
+        """Give the candidate the time in which it claims to bind these pods after an outage."""
         claimed = self._load.claims.recovers_within
         recovery = Deadline(RECOVERY, claimed, _CLAIMED) if claimed is not None else self._context.deadlines.requeue
         self._expect.bound(pods, recovery)
 
     def await_recovery(self, phase: int) -> bool:
-        """Ask where to put pods until the claimed time to recover is over, or until the preference is back before it.
+        """Create pods until the claimed time to recover is over or the preference is back; return whether it is back.
 
-        That is shown by as many right answers in a row as chance does not give. Where none are given for long, nothing
-        is asked in the end for as long as a placement may count: what is asked afterwards is excused by none. Returns
-        whether the preference is back.
+        It is back after as many right answers in a row as a random choice does not give. If it does not come back,
+        no pods are created at the end, for as long as a placement may count, so that earlier placements excuse no
+        later answer.
         """
         claimed = self._load.claims.recovers_within or 0.0
         due = time.monotonic() + claimed
@@ -334,16 +333,16 @@ class PreferenceProbes:
             self._expect.wait_bound([pod], Deadline(RECOVERY, max(0.0, due - time.monotonic()), _CLAIMED))
             in_a_row = in_a_row + 1 if self._pods.node_of(pod) == quietest else 0
             self._pods.delete([pod])
-            # One that is deleted before it is bound may have been decided, and count, all the same.
+            # A pod that is deleted before it is bound may have been decided, and may count.
             self._recorder.placed_at = self._recorder.now()
         return in_a_row == self._chance.probes(1)
 
     def outlast_back_off(self) -> None:
-        """Let an outage go on while the pauses between the candidate's queries grow, as far as they could matter.
+        """Let an outage continue while the pauses between the candidate's queries grow, as far as that can matter.
 
-        That is until one is as long as it claims to take after an outage. One that lasts for minutes would show what
-        becomes of it then; so does one of so many tries. The first pause has grown if it is longer than the claimed
-        refresh. Of candidates that poll; others do not ask meanwhile.
+        It ends when a pause is as long as the claimed recovery, which shows what an outage of minutes would show.
+        The first pause has grown if it is longer than the claimed refresh. Only candidates that poll make queries
+        meanwhile.
         """
         longest, refresh = self._load.claims.recovers_within, self._load.claims.refresh
         if longest is None or not refresh:
@@ -357,12 +356,12 @@ class PreferenceProbes:
     def _asks_again(self, pauses: int, seconds: float) -> bool:
         def asked() -> None:
             if len(self._pauses()) <= pauses:
-                raise NotYet("it has asked nothing more")
+                raise NotYet("it has made no further query")
 
         return self._expect.patiently(asked, Deadline("next query", seconds, _CLAIMED), "another query to Prometheus")
 
     def _pauses(self) -> list[float]:
-        """Seconds: the claimed refresh, then those between the queries of this outage."""
+        """Return seconds: the claimed refresh, then the pauses between the queries of this outage."""
         with self._recorder.changed:
             records, begin = self._recorder.records, self._load.broken_at
             since = itertools.takewhile(lambda record: record.at >= begin, reversed(records))
@@ -380,5 +379,5 @@ def _grow(pauses: Sequence[float]) -> bool:
 
 
 def _most_asked(count: int) -> int:
-    """How often `seek` asks at most, where it begins anew with the last one, and has `_SPARE` of them asked again."""
+    """Return how often `seek` asks at most: it starts over with the last probe, and repeats `_SPARE` of them."""
     return 2 * count + _AFRESH + _SPARE
