@@ -288,7 +288,7 @@ def test_the_published_query_and_formula_with_one_question_for_each_node(surface
     ],
 )
 def test_a_plugin_that_cannot_read_its_args_is_explained(surface: Any, name: str, said: str) -> None:
-    with pytest.raises(CandidateError, match="its plugin cannot be made") as raised:
+    with pytest.raises(CandidateError, match="its plugin cannot be created") as raised:
         surface(f"described/{name}")
     assert said in str(raised.value)
     assert raised.value.remedy

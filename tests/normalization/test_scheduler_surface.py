@@ -81,14 +81,14 @@ def test_a_node_that_is_left_alone_is_not_scored_and_is_the_best_there_is() -> N
 
 @pytest.mark.parametrize("scores", [PluginScores("Quiet", 1), ExtenderScores(ExtenderConfig(filter_verb="filter"))])
 def test_where_no_node_is_left_all_were_filtered(scores: Scores) -> None:
-    outcome = Outcome(said="0/2 nodes are available", unschedulable=True, calls=[call("filter", answered=[])])
+    outcome = Outcome(message="0/2 nodes are available", unschedulable=True, calls=[call("filter", answered=[])])
     assert scores.answer(ASKED, outcome) == Answer(filtered=ASKED)
 
 
 @pytest.mark.parametrize(
     ("outcome", "refusal"),
     [
-        (Outcome(said='plugin "Quiet" returns an invalid score 101'), 'plugin "Quiet" returns an invalid score 101'),
+        (Outcome(message='plugin "Quiet" returns an invalid score 101'), 'plugin "Quiet" returns an invalid score 101'),
         (Outcome(), "the pod was not bound, and its condition gives no reason"),
         (Outcome(node="a"), "no scores are on record, though the pod was bound"),
         (Outcome(node="a", feasible=2), "no scores are on record, though the pod was bound"),
@@ -167,7 +167,7 @@ def test_where_its_filter_leaves_one_node_that_is_the_best_there_is() -> None:
 
 
 @pytest.mark.parametrize(
-    ("calls", "said", "refusal"),
+    ("calls", "message", "refusal"),
     [
         ([call("v1/filter", error="no readings")], "pending", "v1/filter: no readings"),
         ([call("v1/filter", answered=["a"])], "bind: it refuses", "bind: it refuses"),
@@ -175,8 +175,8 @@ def test_where_its_filter_leaves_one_node_that_is_the_best_there_is() -> None:
         ([call("prioritize", scores=[["a", 1]])], "", "the pod was not bound, and its condition gives no reason"),
     ],
 )
-def test_an_extender_without_scores_has_refused(calls: list[dict[str, Any]], said: str, refusal: str) -> None:
-    assert EXTENDER.answer(ASKED, Outcome(calls=calls, said=said)) == Answer(refusal=refusal)
+def test_an_extender_without_scores_has_refused(calls: list[dict[str, Any]], message: str, refusal: str) -> None:
+    assert EXTENDER.answer(ASKED, Outcome(calls=calls, message=message)) == Answer(refusal=refusal)
 
 
 # -- the question
@@ -202,7 +202,7 @@ def test_who_has_ended_is_started_again_then_given_readings_then_asked() -> None
 
     def schedule(nodes: Sequence[str]) -> Outcome:
         order.append(f"schedule on {' '.join(nodes)}")
-        return Outcome(crash="panic: integer divide by zero", said="not to be seen")
+        return Outcome(crash="panic: integer divide by zero", message="not to be seen")
 
     surface = SchedulerSurface(
         ASKED, PLUGIN, script=lambda given: order.append(f"script {given == readings}"), schedule=schedule,

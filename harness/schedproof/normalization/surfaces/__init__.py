@@ -1,1 +1,1 @@
-"""Surfaces: the ways to put questions to a candidate's scoring while it runs, or in a process of its own."""
+"""Surfaces: the ways to ask a candidate's scoring, while it runs or in a separate process."""

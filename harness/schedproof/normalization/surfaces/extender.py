@@ -1,4 +1,4 @@
-"""An extender as a surface: its filter and prioritize, asked over HTTP as kube-scheduler asks them.
+"""An extender as a surface: its filter and prioritize verbs, called over HTTP as kube-scheduler calls them.
 
 Source: Kubernetes 1.36, pkg/scheduler/extender.go; k8s.io/kube-scheduler/extender/v1.
 """
@@ -24,23 +24,23 @@ from schedproof.proxies.exchange import KEPT, Exchange
 from schedproof.proxies.exchanges import describe_extender_call
 
 _TIMEOUT = 5.0
-"""Seconds that kube-scheduler waits where `httpTimeout` is not set (DefaultExtenderTimeout)."""
+"""Seconds that kube-scheduler waits if `httpTimeout` is not set (DefaultExtenderTimeout)."""
 _TAKEN = "gzip"
-"""What Go's client offers, and so kube-scheduler."""
+"""The content coding that Go's client, and so kube-scheduler, accepts."""
 _QUOTED = 200
-"""Characters of an answer that a refusal quotes."""
+"""Characters of a response that a refusal quotes."""
 
 
 class ExtenderSurface:
-    """Asks an extender, over HTTP or HTTPS, on a connection that is kept for the next question, as kube-scheduler does.
+    """Asks an extender over HTTP or HTTPS, on a connection that is kept for the next question, as kube-scheduler does.
 
     Args:
-        connect: a connection to where it listens now, with a time limit in seconds.
-        config: its verbs, and whether it is sent names or whole nodes.
-        nodes: name to Node object, as the API has them.
-        pod: what it is asked about: this pod, under another name and uid each time.
-        script: makes readings the candidate's; returns when its next question to Prometheus is answered with them.
-        life: tells whether it lives.
+        connect: returns a connection to its current address, with a timeout in seconds.
+        config: its verbs, and whether it gets node names or whole nodes.
+        nodes: name to Node object, as in the API.
+        pod: the pod to ask about, with another name and uid each time.
+        script: gives the candidate readings; returns when its next query to Prometheus is answered with them.
+        life: detects its end.
     """
 
     name = "extender"
@@ -82,7 +82,7 @@ class ExtenderSurface:
         return dataclasses.replace(answer, filtered=filtered)
 
     def close(self) -> None:
-        """End the connection, which may be the only one that the extender serves. The next question makes a new one."""
+        """Close the connection, which may be the only one that the extender serves. The next question reconnects."""
         self._client.close()
 
     def _fresh_pod(self) -> Manifest:
@@ -123,12 +123,12 @@ class ExtenderSurface:
 
 
 def answer_of_filter(call: Mapping[str, Any]) -> Answer:
-    """Which nodes a filter refuses, or its refusal; `call` is an `extender` record of the history."""
+    """Return which nodes a filter call excludes, or its refusal; `call` is an `extender` record of the history."""
     if refusal := _not_taken(call):
         return Answer(refusal=refusal)
     if call["error"]:
         return Answer(refusal=f"{call['request']}: {call['error']}")
-    # No list at all is Go's empty one: nothing is left.
+    # A missing list is Go's empty list: no node is left.
     left = call["answered"] or []
     if strangers := [node for node in left if node not in call["asked"]]:
         return Answer(refusal=f"{call['request']}: it lets {strangers[0]} pass, which was not in the request")
@@ -136,7 +136,7 @@ def answer_of_filter(call: Mapping[str, Any]) -> Answer:
 
 
 def answer_of_prioritize(call: Mapping[str, Any]) -> Answer:
-    """The scores of an answer to prioritize, as they were answered, or why there are none."""
+    """Return the scores in the response to prioritize, as they are, or why there are none."""
     if refusal := _not_taken(call):
         return Answer(refusal=refusal)
     scores = call["scores"]
@@ -145,14 +145,14 @@ def answer_of_prioritize(call: Mapping[str, Any]) -> Answer:
     for host, score in scores:
         if not isinstance(host, str) or isinstance(score, bool) or not isinstance(score, int | float):
             return Answer(refusal=f"{call['request']}: no host with a score: {host!r}, {score!r}")
-    # kube-scheduler adds what it is told: a node that is left out has 0. See extender/prioritize-complete.
+    # kube-scheduler adds the scores that it gets: a node that is left out has 0. See extender/prioritize-complete.
     scored = {host for host, _ in scores}
     left_out = ((node, 0) for node in call["asked"] if node not in scored)
     return Answer(scores=(*((host, score) for host, score in scores), *left_out))
 
 
 def _not_taken(call: Mapping[str, Any]) -> str:
-    """Why kube-scheduler would not even read an answer."""
+    """Return why kube-scheduler would not read a response; "" if it would."""
     if call["status"] != HTTPStatus.OK:
         return f"{call['request']}: status {call['status']}: {call['answer'][:_QUOTED].strip()}"
     return "" if call["json"] else f"{call['request']}: this is not valid JSON: {call['answer'][:_QUOTED]}"

@@ -1,4 +1,4 @@
-"""One HTTP connection for one question after the other, kept for as long as the server keeps it."""
+"""An HTTP client that reuses one connection for as long as the server keeps it open."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENDED = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 @dataclasses.dataclass(frozen=True)
 class Response:
-    """`content` is without transfer encoding, and still has its content coding; `encoding` names that."""
+    """A response. `content` has no transfer encoding, but still its content coding, which `encoding` names."""
 
     status: int
     encoding: str
@@ -26,13 +26,13 @@ class Response:
 class KeptAlive:
     """A client of one server, with at most one connection.
 
-    A connection is used again unless an exchange on it has failed, or either side has announced its end (`Connection:
-    close`, HTTP/1.0). A server may end an idle connection at any time, also while a request is on its way. So a request
-    is sent once more, on a new connection, where it was not the first on its connection and not one byte of an answer
-    came. On a new connection a request is sent once, whatever comes of it.
+    A connection is reused unless an exchange on it failed or either side announced its end (`Connection: close`,
+    HTTP/1.0). A server may close an idle connection at any time, even while a request is on its way. So a request is
+    sent again, on a new connection, if it was not the first on its connection and no byte of a response came. On a
+    new connection a request is sent once.
 
     Args:
-        connect: a new connection, each of whose steps may take so many seconds.
+        connect: makes a connection; each of its steps may take the given number of seconds.
     """
 
     def __init__(self, connect: Callable[[float], http.client.HTTPConnection]) -> None:
@@ -40,18 +40,18 @@ class KeptAlive:
         self._idle: http.client.HTTPConnection | None = None
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str], seconds: float) -> Response:
-        """Post once, and read the whole answer.
+        """Post once, and read the whole response.
 
         Args:
             path: with a leading slash.
             body: the content.
             headers: without those of framing.
-            seconds: bounds each step: connecting, sending, and each wait for more of the answer.
+            seconds: limit of each step: connecting, sending, and each wait for more of the response.
 
         Raises:
             TimeoutError: a step took longer.
-            OSError: there is no connection, or it broke.
-            http.client.HTTPException: this is no HTTP, or it ends too early.
+            OSError: no connection was possible, or it broke.
+            http.client.HTTPException: the response is not HTTP, or ends too early.
         """
         kept, self._idle = self._idle, None
         if kept is not None and not _has_ended(kept):
@@ -65,7 +65,7 @@ class KeptAlive:
             raise error.cause from None
 
     def close(self) -> None:
-        """End the connection. The next request makes a new one."""
+        """Close the connection. The next request makes a new one."""
         if self._idle is not None:
             self._idle.close()
             self._idle = None
@@ -81,8 +81,8 @@ class KeptAlive:
                 connection.request("POST", path, body, dict(headers))
             except _ENDED as error:
                 raise _UnansweredError(error) from error
-            # Some servers send head and body apart, and the body only once the head is acknowledged (Nagle), which the
-            # kernel otherwise puts off for 40 ms on a connection that is not new. It has to be told each time.
+            # Some servers send the body only once the head is acknowledged (Nagle). On a reused connection, the kernel
+            # delays the acknowledgement by 40 ms unless this option is set again for each response.
             connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
             answer = connection.getresponse()
             response = Response(answer.status, answer.getheader("Content-Encoding", ""), answer.read())
@@ -97,7 +97,7 @@ class KeptAlive:
 
 
 class _UnansweredError(Exception):
-    """The connection ended before the first byte of an answer."""
+    """The connection ended before the first byte of a response."""
 
     def __init__(self, cause: Exception) -> None:
         super().__init__(str(cause))
@@ -105,7 +105,7 @@ class _UnansweredError(Exception):
 
 
 class _Answer(http.client.HTTPResponse):
-    """An answer that tells whether it has begun."""
+    """A response that reports whether it has begun."""
 
     def begin(self) -> None:
         try:
@@ -119,7 +119,7 @@ class _Answer(http.client.HTTPResponse):
 
 
 def _has_ended(connection: http.client.HTTPConnection) -> bool:
-    """Whether the server has ended an idle connection, or sent what nothing had asked for."""
+    """Whether the server has closed an idle connection, or sent something that was not requested."""
     poll = select.poll()
     poll.register(connection.sock, select.POLLIN)
     return bool(poll.poll(0))

@@ -1,4 +1,4 @@
-"""Whether a candidate lives through a question; and if not, what it said last."""
+"""Detects whether a candidate ends at a question, and returns its last log lines."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _ANSWER_SECONDS = 5.0
 
 
 class Life(Protocol):
-    """The candidate that a surface asks."""
+    """The running candidate behind a surface."""
 
     def revive(self) -> None:
-        """Start it again where it has ended.
+        """Restart it if it has ended.
 
         Raises:
             CandidateError: it does not start.
         """
 
     def last_words(self) -> str:
-        """Of a component of it that has ended; "" while all live."""
+        """Return the last log lines of a component that has ended; "" if none has."""
 
     def watch_end(self) -> str:
-        """Its last words, after it has failed to answer: its sockets close before its end is told. "" if it lives."""
+        """Return its last log lines after a missing response; "" if it runs. Sockets close before its end is known."""
 
 
 class Lives:
-    """The life of an attached candidate.
+    """Restarts an attached candidate, and detects its end.
 
     Args:
-        attachment: all of its components; its tap to an extender, if it has one, says where that listens.
+        attachment: with its components and, for an extender, the tap that knows its address.
     """
 
     def __init__(self, attachment: Attachment) -> None:
@@ -56,14 +56,14 @@ class Lives:
         return ""
 
     def watch_end(self) -> str:
-        return self._end("a candidate that did not answer to answer again, or to end", self._answers)
+        return self._end("a candidate that did not respond to respond again, or to end", self._answers)
 
     def wait_end(self) -> str:
-        """Its last words, once it has ended, as it has said that it will; "" if it does not."""
+        """Return its last log lines once it has ended after a reported panic; "" if it does not end."""
         return self._end("a candidate that reported a panic to end", lambda: False)
 
     def _end(self, what: str, recovered: Callable[[], bool]) -> str:
-        """Its last words, once it has ended; "" if it has `recovered`, or hangs."""
+        """Return its last log lines once it has ended; "" if it has `recovered`, or hangs."""
 
         def known() -> str:
             words = self.last_words()
@@ -77,7 +77,7 @@ class Lives:
             return ""
 
     def _answers(self) -> bool:
-        """Whether its extender answers at all, whatever it is that it says. Others have nothing to answer."""
+        """Whether its extender responds at all, with any status. Other candidates have nothing to respond to."""
         tap = self._attachment.extender
         if tap is None:
             return True

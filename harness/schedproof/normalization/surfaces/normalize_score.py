@@ -1,7 +1,7 @@
-"""NormalizeScore alone, of a compiled plugin: no readings, only the raw scores that it is given.
+"""The NormalizeScore of a compiled plugin as a surface: it gets raw scores instead of readings.
 
-It is asked with raw scores between those which the plugin's own Score gives to as many nodes: a plugin that bounds them
-there may do as it likes beyond (upstream's DefaultNormalizeScore leaves int64 from 2^63/100 on).
+The raw scores are between those which the plugin's own Score returns for as many nodes: a plugin that bounds them
+there may do anything beyond (upstream's DefaultNormalizeScore overflows int64 from 2^63/100 on).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from schedproof.normalization.promises import NORMALIZE_SCORE
 from schedproof.normalization.surfaces.plugin import PluginSurface
 
 _STEP = 1e6
-"""Bytes per second from one node to the next, the first of which is idle."""
+"""Bytes per second from one node to the next; the first is idle."""
 _HUGE = 1e18
 
 
 class NormalizeScoreSurface:
-    """Asks the plugin of another surface, which stays that surface's to close."""
+    """Asks the plugin of another surface, which closes it."""
 
     name = NORMALIZE_SCORE
     fewest, most = 1, 16
@@ -27,7 +27,7 @@ class NormalizeScoreSurface:
     def __init__(self, plugin: PluginSurface) -> None:
         self._plugin = plugin
         self._given: dict[int, list[Answer]] = {}
-        """By the number of nodes: whole answers, with what Score gave."""
+        """By number of nodes: whole answers, with the raw scores."""
 
     @property
     def waited(self) -> float:
@@ -35,15 +35,15 @@ class NormalizeScoreSurface:
 
     @property
     def is_offered(self) -> bool:
-        """Whether NormalizeScore makes the same of raw scores alone as it did of them in a scheduling cycle.
+        """Whether NormalizeScore alone gives the same result for raw scores as in a scheduling cycle.
 
-        One that goes by what PreScore has left in the cycle state cannot be asked so.
+        If it depends on state that PreScore left in the cycle, it cannot be asked alone.
         """
         whole = self._whole(4)[0]
         return bool(whole.raw) and self._normalized(whole.raw).scores == whole.scores
 
     def ask(self, readings: Readings) -> Answer:
-        """What becomes of these values, taken as raw scores: whole numbers, and none beyond those of Score."""
+        """Return what becomes of these values as raw scores: whole numbers within the range of Score."""
         whole = self._whole(len(readings))
         given = [int(score) for answer in whole for _, score in answer.raw]
         if not given:

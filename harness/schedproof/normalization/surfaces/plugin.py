@@ -1,8 +1,8 @@
-"""A compiled plugin as a surface: asked in process, by a program of which it is a part.
+"""A compiled plugin as a surface: called in a program that it is linked into.
 
-The program is the candidate's own scheduler with another `app` (see `deploy.plugin_build`). Of its plugins it
-makes the one that is judged, as kube-scheduler would, and takes it from PreFilter to NormalizeScore for each question.
-Readings reach it as they always do: it asks Prometheus, which here is `ReadingsServer`.
+The program is the candidate's own scheduler with another `app` (see `deploy.plugin_build`). It creates the plugin
+under test as kube-scheduler would, and runs it from PreFilter to NormalizeScore for each question. The plugin gets
+readings as always: it queries Prometheus, which here is `ReadingsServer`.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ PROBE_ANSWER = Deadline(
 )
 
 DEVICE = "eth0"
-"""The nodes' traffic interface: there is no cluster whose nodes could have another."""
+"""The nodes' network interface: there is no cluster whose nodes could have another."""
 
 RawScores = tuple[tuple[str, int], ...]
-"""Node and what Score returned for it: all that NormalizeScore is given."""
+"""Node and the score that Score returned for it: the input of NormalizeScore."""
 
 _NODES = ipaddress.ip_network("198.18.0.0/15")
-"""Where the nodes have their addresses: the block for benchmarks, which is not routed (RFC 2544)."""
+"""The nodes' addresses: the block for benchmarks, which is not routed (RFC 2544)."""
 
 
 class PluginSurface:
-    """Asks a plugin candidate's plugin, which needs no cluster and no rights.
+    """Asks the plugin of a candidate, without a cluster or rights.
 
-    A plugin that is made anew has forgotten everything. That happens after each crash; until then one plugin answers
-    all questions, as in a running scheduler.
+    One plugin instance answers all questions, as in a running scheduler. After a crash it is created anew, without
+    its state.
 
     Args:
-        candidate: of kind plugin, and with a claim of network.
-        kubernetes: the minor version whose framework it is compiled into.
+        candidate: of kind plugin, with network claims.
+        kubernetes: the minor version of the framework that it is compiled with.
         server: its Prometheus; the caller closes it.
-        logs: the folder for what it prints.
-        progress: is told of a build.
-        deadline: bounds the time for one answer.
+        logs: the folder for its output.
+        progress: shows a build.
+        deadline: limits the time for one answer.
 
     Raises:
-        CandidateError: it does not compile, or the plugin cannot be made.
+        CandidateError: it does not compile, or the plugin cannot be created.
         HostError: this machine cannot build it.
     """
 
@@ -97,19 +97,19 @@ class PluginSurface:
         self._probe: LineProcess | None = self._start()
 
     def ask(self, readings: Readings) -> Answer:
-        """The scores for these readings, of all that the plugin does from PreFilter to NormalizeScore."""
+        """Return the plugin's scores for these readings, from PreFilter to NormalizeScore."""
         nodes = [node for node, _ in readings]
         addresses = [self._address(node) for node in nodes]
         self._server.put(self._claims.metric, self._device, self._claims.window, self._labels, readings)
-        until(time.monotonic() + self._claims.staleness)  # a plugin that polls claims no more
+        until(time.monotonic() + self._claims.staleness)  # the longest that a plugin claims to need, if it polls
         return self._answers([{"nodes": nodes, "addresses": addresses}])[0]
 
     def normalize(self, raw: RawScores) -> Answer:
-        """What NormalizeScore alone makes of these raw scores."""
+        """Return what NormalizeScore alone makes of these raw scores."""
         return self.normalize_many([raw])[0]
 
     def normalize_many(self, raws: Sequence[RawScores]) -> list[Answer]:
-        """The same for many, one after the other in one plugin, without waiting for each."""
+        """Normalize several lists of raw scores, one after the other in one plugin, without a wait for each."""
         return self._answers([{"nodes": [node for node, _ in raw], "raw": [score for _, score in raw]} for raw in raws])
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class PluginSurface:
             probe.send(self._setup, CANDIDATE_READY)
             failure = json.loads(probe.receive(CANDIDATE_READY))["error"]
         except TimeoutError:
-            failure = f"the plugin was not made within {CANDIDATE_READY.seconds:g} s"
+            failure = f"the plugin was not created within {CANDIDATE_READY.seconds:g} s"
         except ConnectionError:
             failure = crash_text(probe.printed(), probe.wait())
         except BaseException:
@@ -159,13 +159,14 @@ class PluginSurface:
         if failure:
             probe.close()
             error = CandidateError(
-                f"candidate {self._candidate.name}: its plugin cannot be made: {failure}", remedy=f"read {probe.log}"
+                f"candidate {self._candidate.name}: its plugin cannot be created: {failure}",
+                remedy=f"read its log, {probe.log}",
             )
             raise explain_start(failure, error)
         return probe
 
     def _address(self, node: str) -> str:
-        """The node's address, which its series have as well; a node keeps it."""
+        """Return the node's address, which its series have as well; a node keeps it."""
         if node not in self._addresses:
             self._addresses[node] = str(_NODES[len(self._addresses) + 1])
             self._labels[node] = node_labels(node, self._addresses[node])
@@ -173,14 +174,14 @@ class PluginSurface:
 
 
 def asked_plugin(candidate: Candidate, cluster: Mapping[str, str]) -> tuple[str, Mapping[str, Any] | None]:
-    """Which plugin is asked, and the args that a kube-scheduler would give it; None: it gives none.
+    """Return the name of the plugin to ask, and the args that kube-scheduler would give it; None: no args.
 
     Args:
         candidate: of kind plugin.
         cluster: the values of placeholders that a cluster would know.
 
     Raises:
-        CandidateError: nothing says which plugin.
+        CandidateError: the descriptor does not determine the plugin.
     """
     spec = candidate.spec
     assert isinstance(spec, PluginSpec)
@@ -201,7 +202,7 @@ def asked_plugin(candidate: Candidate, cluster: Mapping[str, str]) -> tuple[str,
 
 
 def _world(world: WorldSpec) -> dict[str, Any]:
-    """The pod that each question is about, and what its nodes have, as in the suites."""
+    """Return the pod of each question and what its nodes have, as in the suites."""
     requests = {"cpu": "100m"}
     container = {"name": "probe", "image": "probe", "resources": {"requests": requests}}
     pod = {"spec": {"schedulerName": "schedproof", "containers": [container]}}
@@ -214,11 +215,11 @@ def _line(document: Mapping[str, Any]) -> bytes:
     return json.dumps(document).encode() + b"\n"
 
 
-def _answer(said: Mapping[str, Any]) -> Answer:
-    nodes = said["nodes"] or ()
+def _answer(message: Mapping[str, Any]) -> Answer:
+    nodes = message["nodes"] or ()
     return Answer(
-        scores=tuple(zip(nodes, said["scores"] or (), strict=True)),
-        refusal=said["refusal"],
-        filtered=tuple(said["filtered"] or ()),
-        raw=tuple(zip(nodes, said["raw"], strict=True)) if said["raw"] else (),
+        scores=tuple(zip(nodes, message["scores"] or (), strict=True)),
+        refusal=message["refusal"],
+        filtered=tuple(message["filtered"] or ()),
+        raw=tuple(zip(nodes, message["raw"], strict=True)) if message["raw"] else (),
     )

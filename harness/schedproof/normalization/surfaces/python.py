@@ -1,4 +1,4 @@
-"""A candidate's scoring function as a surface: called in a process of its own, which it may end or hang."""
+"""A candidate's scoring function as a surface: called in a separate process, which it may end or block."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ SCORES_RETURNED = Deadline("scores returned", 20, "5,000 nodes are scored in mil
 class PythonSurface:
     """Calls the function of `spec.scoring.python`, from the folder of the file that names it.
 
-    It is given a dict of node to bytes per second (None: no sample), in the order in which nodes are asked about, and
-    returns a mapping of node to score, or (node, score) pairs. An exception, an exit and a hang are crashes; the
-    function is then loaded anew for the next question, unless it was only an exception.
+    Its argument is a dict of node to bytes per second (None: no sample), in the order of the question; it returns a
+    mapping of node to score, or (node, score) pairs. An exception, an exit and a hang are crashes. After an exit or
+    a hang the function is loaded anew for the next question.
 
     Args:
         candidate: has a `scoring`.
-        deadline: bounds the time that the function may take.
+        deadline: limits the time that the function may take.
 
     Raises:
-        CandidateError: there is no such function; says what is there instead.
+        CandidateError: the function does not exist or cannot be loaded.
     """
 
     name = "python"
@@ -50,7 +50,7 @@ class PythonSurface:
         self._folder = candidate.scoring.folder
         self._deadline = deadline
         self.waited = 0.0
-        # Without a name in any folder: it is gone with us, however we end.
+        # Without a name in any folder, so it is removed however the harness ends.
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115 - see close
         self._log = Path(f"/proc/self/fd/{self._printed.fileno()}")
         self._worker: LineProcess | None = None
@@ -63,7 +63,7 @@ class PythonSurface:
     def ask(self, readings: Readings) -> Answer:
         if self._worker is None:
             self._worker = self._start()
-        os.truncate(self._log, 0)  # last words are then about this question, and the log cannot fill the disk
+        os.truncate(self._log, 0)  # the log then has output of this question only, and cannot fill the disk
         question = json.dumps(readings_to_json(readings)).encode() + b"\n"
         begin = time.monotonic()
         try:
@@ -89,8 +89,8 @@ class PythonSurface:
 
     def _start(self) -> LineProcess:
         self._log.write_bytes(b"")
-        # -P: the candidate's folder is on the path only once everything of ours is imported. -B: it is not ours to
-        # leave __pycache__ in.
+        # -P: the candidate's folder is put on the path only after all imports of the harness. -B: do not leave
+        # __pycache__ in that folder.
         argv = (sys.executable, "-P", "-B", "-m", "schedproof.normalization.surfaces.python_worker", self._entry_point)
         worker = LineProcess(argv, cwd=self._folder, env=os.environ, log=self._log)
         try:
@@ -107,13 +107,13 @@ class PythonSurface:
             worker.close()
             raise CandidateError(
                 f"the scoring function {self._entry_point} cannot be loaded: {failure}",
-                remedy=f"spec.scoring.python is module:function, of a module that can be imported in {self._folder}",
+                remedy=f"set spec.scoring.python to module:function, which is imported from {self._folder}",
             )
         return worker
 
 
 def _end_of(worker: LineProcess) -> str:
-    """How it ended, and its last words."""
+    """Return how the process ended, and its last log lines."""
     code = worker.wait()
     words = last_words(worker.printed())
     how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
@@ -125,7 +125,7 @@ _FRAME = re.compile(r'File "(?:.*/)?(?P<file>[^"]+)", line (?P<line>\d+)')
 
 
 def last_words(log: str) -> str:
-    """Why a Python process has ended, of what it printed: a fault and its innermost frame, else the last line."""
+    """Return why a Python process ended, from its output: a fault and its innermost frame, or else the last line."""
     if fault := _FAULT.search(log):
         frame = _FRAME.search(log, fault.end())
         return fault["what"] + (f" ({frame['file']}:{frame['line']})" if frame else "")

@@ -1,9 +1,9 @@
-"""The process in which a candidate's scoring function runs: `python -m` this module, then MODULE:NAME.
+"""The process that runs a candidate's scoring function: `python -m` this module, then MODULE:NAME.
 
-Standard input is a socket to the harness; over it go JSON lines. The first one is ours: `{}`, or `{"error": "..."}`
-where the function cannot be had. Then each line that comes is a question (readings_to_json), and is answered by one
-(Answer.as_dict). When the harness closes the socket, or dies, this process ends, even if the function never returns.
-The function itself has standard input from /dev/null, and output that goes to a log: it may print what it likes.
+Standard input is a socket to the harness, for JSON lines. The worker first sends `{}`, or `{"error": "..."}` if the
+function cannot be loaded. Then it reads one question per line (readings_to_json) and answers each with a line
+(Answer.as_dict). It ends when the harness closes the socket or ends, even if the function never returns. The
+function itself has standard input from /dev/null, and its output goes to a log.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def main() -> None:
     with Path(os.devnull).open("rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     faulthandler.enable(all_threads=False)  # a crash in native code then says where
-    sys.path.insert(0, str(Path.cwd()))  # now that all of ours is imported, which the candidate's names must not hide
+    sys.path.insert(0, str(Path.cwd()))  # after the harness's imports, which the candidate's modules must not hide
     try:
         score = _load(sys.argv[1])
     except BaseException as error:  # noqa: BLE001, RUF100 - SystemExit of a script without a main guard, too
-        _send(channel, {"error": _told(error)})
+        _send(channel, {"error": _described(error)})
         return
     _send(channel, {})
     questions: queue.SimpleQueue[bytes] = queue.SimpleQueue()
@@ -47,7 +47,7 @@ def main() -> None:
 def _receive(lines: BinaryIO, questions: queue.SimpleQueue[bytes]) -> None:
     for line in lines:
         questions.put(line)
-    os._exit(0)  # not sys.exit, which would end this thread alone
+    os._exit(0)  # not sys.exit, which would end only this thread
 
 
 def _send(channel: socket.socket, message: dict[str, Any]) -> None:
@@ -62,8 +62,8 @@ def _load(entry_point: str) -> Callable[..., Any]:
     return function
 
 
-def _told(error: BaseException) -> str:
-    """The exception, and the candidate's line that it comes from, if there is one."""
+def _described(error: BaseException) -> str:
+    """Return the exception, and the line of the candidate's code that it comes from, if there is one."""
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).is_relative_to(Path.cwd())]
     where = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{where}"

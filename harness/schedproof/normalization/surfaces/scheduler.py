@@ -1,4 +1,4 @@
-"""The running scheduler as a surface: one pod for each question, and the scores that are on record for it.
+"""The running scheduler as a surface: one pod per question, and the scores that are recorded for it.
 
 Source: Kubernetes 1.36, pkg/scheduler/schedule_one.go (prioritizeNodes, which logs scores) and framework/runtime
 (RunScorePlugins): scores are logged once all are normalized and within 0..100, times the plugin's weight.
@@ -18,25 +18,25 @@ from schedproof.normalization.surfaces.extender import answer_of_filter, answer_
 from schedproof.normalization.surfaces.life import Life
 
 _PLUGIN_HIGHEST, _EXTENDER_HIGHEST = 100, 10
-"""MaxNodeScore and MaxExtenderPriority: the best that each can give a node."""
+"""MaxNodeScore and MaxExtenderPriority: the highest score of a plugin and of an extender."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What became of a pod.
+    """The outcome of a pod.
 
     Args:
         node: where it was bound; "" if it was not.
-        said: why it was not bound, in the words of its PodScheduled condition.
-        unschedulable: whether that was because no node was left (else something failed).
-        scores: `score` records: what kube-scheduler logged for it, by scorer and node (normalized, times weight).
-        calls: `extender` records: what kube-scheduler asked an extender about it.
-        feasible: how many nodes were left to choose from, where it was bound and nothing was scored.
-        crash: last words of a process of the candidate that ended meanwhile.
+        message: why it was not bound, from its PodScheduled condition.
+        unschedulable: whether that was because no node was feasible (otherwise something failed).
+        scores: `score` records: what kube-scheduler logged for it, by scorer and node (normalized, weighted).
+        calls: `extender` records: kube-scheduler's calls of an extender for it.
+        feasible: how many nodes were feasible, if it was bound and nothing was scored.
+        crash: last log lines of a process of the candidate that ended meanwhile.
     """
 
     node: str = ""
-    said: str = ""
+    message: str = ""
     unschedulable: bool = False
     scores: Sequence[Mapping[str, Any]] = ()
     calls: Sequence[Mapping[str, Any]] = ()
@@ -45,24 +45,24 @@ class Outcome:
 
 
 class Scores(Protocol):
-    """Finds a candidate's own scores in what is on record for a pod."""
+    """Finds a candidate's own scores in the records of a pod."""
 
     def answer(self, asked: Sequence[str], outcome: Outcome) -> Answer: ...
 
 
 class SchedulerSurface:
-    """Asks by pods that may only go to the nodes in question.
+    """Asks with pods that may only go to the nodes in question.
 
     Args:
         nodes: of the cluster.
-        scores: where the candidate's are found.
-        script: makes readings the candidate's; returns when its next question to Prometheus is answered with them.
-        schedule: creates a pod that is `confined` to nodes, waits until the candidate has decided, and deletes it.
-        life: tells whether it lives.
+        scores: finds the candidate's scores.
+        script: gives the candidate readings; returns when its next query to Prometheus is answered with them.
+        schedule: creates a pod that is `confined` to nodes, waits for a decision, and deletes the pod.
+        life: detects its end.
     """
 
     name = "scheduler"
-    fewest = 2  # kube-scheduler does not score where one node is left
+    fewest = 2  # kube-scheduler does not score a single feasible node
 
     def __init__(
         self,
@@ -88,18 +88,18 @@ class SchedulerSurface:
         return Answer(crash=outcome.crash) if outcome.crash else self._scores.answer(asked, outcome)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: no resource is held."""
 
 
 def confined(nodes: Sequence[str]) -> dict[str, Any]:
-    """The `affinity` of a pod that may only go to these nodes. A term of matchFields takes one name: one for each."""
+    """Return the `affinity` of a pod that may only go to these nodes. matchFields takes one name per term."""
     terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]} for node in nodes]
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
 
 
 @dataclasses.dataclass(frozen=True)
 class ExtenderScores:
-    """An extender's, exactly as it answered kube-scheduler over the tap."""
+    """An extender's scores, as it responded to kube-scheduler over the tap."""
 
     config: ExtenderConfig
 
@@ -122,20 +122,20 @@ class ExtenderScores:
 
 @dataclasses.dataclass(frozen=True)
 class PluginScores:
-    """A plugin's, from the log of its scheduler, with the weight taken off again."""
+    """A plugin's scores, from the log of its scheduler, divided by the weight."""
 
     plugin: str
     weight: int
 
     def answer(self, asked: Sequence[str], outcome: Outcome) -> Answer:
-        # Of a pod that was tried twice, the last try counts.
+        # For a pod that was tried twice, the last attempt counts.
         logged = {(score["scorer"], score["node"]): score["score"] for score in outcome.scores}
         own = {node: self._unweighted(score) for (scorer, node), score in logged.items() if scorer == self.plugin}
         scored = [node for scorer, node in logged if scorer == "total"]
         if not scored:
             return _unscored(asked, outcome, _PLUGIN_HIGHEST)
         filtered = tuple(node for node in asked if node not in scored)
-        # All nodes were scored, but not by this plugin: its PreScore said Skip. Then no node is preferred to another.
+        # All nodes were scored, but not by this plugin: its PreScore returned Skip. Then it prefers no node to another.
         scores = own or dict.fromkeys(scored, _PLUGIN_HIGHEST)
         return Answer(scores=tuple(scores.items()), filtered=filtered)
 
@@ -145,19 +145,21 @@ class PluginScores:
 
 
 def plugin_scores(configuration: Mapping[str, Any], scheduler_name: str, plugin: str = "") -> PluginScores | None:
-    """What to look for in the log of a kube-scheduler with this KubeSchedulerConfiguration; None: there is no telling.
+    """Return the scores to look for in the log of a kube-scheduler with this KubeSchedulerConfiguration.
+
+    None: the configuration does not determine them.
 
     Args:
         configuration: the one that it was started with.
-        scheduler_name: of the profile that pods ask for.
-        plugin: the candidate's; if not given, the one that is enabled and not Kubernetes' own.
+        scheduler_name: of the profile that pods name.
+        plugin: the candidate's; default: the enabled plugin that is not Kubernetes' own.
     """
     profile = profile_of(configuration, scheduler_name)
     name = plugin or own_plugin(profile)
     if not name:
         return None
     points = profile.get("plugins") or {}
-    # What a point says itself goes before what `multiPoint` says of all; and no weight is 1 (framework/runtime).
+    # A point's own weight takes precedence over that of `multiPoint`; no weight means 1 (framework/runtime).
     weights = [
         enabled.get("weight") or 1
         for point in ("score", "multiPoint")
@@ -168,12 +170,12 @@ def plugin_scores(configuration: Mapping[str, Any], scheduler_name: str, plugin:
 
 
 def _unscored(asked: Sequence[str], outcome: Outcome, highest: int) -> Answer:
-    """Of a pod for which no score is on record."""
+    """Return the answer for a pod without recorded scores."""
     if outcome.unschedulable:
         return Answer(filtered=tuple(asked))
     if not outcome.node:
-        return Answer(refusal=outcome.said or "the pod was not bound, and its condition gives no reason")
+        return Answer(refusal=outcome.message or "the pod was not bound, and its condition gives no reason")
     if outcome.feasible != 1:
         return Answer(refusal="no scores are on record, though the pod was bound")
-    # kube-scheduler does not score where one node is left: that is then the best there is.
+    # kube-scheduler does not score a single feasible node: it is then the best.
     return Answer(((outcome.node, highest),), filtered=tuple(node for node in asked if node != outcome.node))

@@ -147,7 +147,7 @@ class LiveSurfaces:
         ended = life.wait_end if doomed else life.watch_end if failing else life.last_words
         return Outcome(
             node=node,
-            said=unwilling.get("message", ""),
+            message=unwilling.get("message", ""),
             # All failures have the reason SchedulerError (pkg/scheduler/schedule_one.go).
             unschedulable=not node and unwilling.get("reason") == "Unschedulable",
             scores=scores,

@@ -183,7 +183,7 @@ class LoadChanges:
             nan: whether each sample is NaN: then nothing can be read, and no load is noted.
             replicated: nodes of which two replicas of Prometheus have written every series.
             bursts: node to the beginning and end of its traffic, as shares of each period, which is a window
-            long; `load` is then its mean. Pods are created in the burst of the first of these nodes.
+                long; `load` is then its mean. Pods are created in the burst of the first of these nodes.
         """
         server = self.new_prometheus()
         now = time.time()
