@@ -109,8 +109,8 @@ def _containers(name: str, image: str, asked: Sequence[Mapping[str, Any]]) -> li
     return [
         {
             "name": f"{name}-{number}", "image": image,
-            "resources": {"requests": {resource: one[resource] for resource in ("cpu", "memory") if resource in one}},
-            **{field: one[field] for field in ("ports", "restartPolicy") if field in one},
+            "resources": {"requests": {key: container[key] for key in ("cpu", "memory") if key in container}},
+            **{field: container[field] for field in ("ports", "restartPolicy") if field in container},
         }
-        for number, one in enumerate(asked, 1)
+        for number, container in enumerate(asked, 1)
     ]  # fmt: skip
