@@ -46,7 +46,6 @@ class Runs:
 
         Of a pod for which it chooses none it says that it is unschedulable.
         """
-        self.world.refuse()
 
         def node_of(manifest: dict[str, Any]) -> str:
             objects = self.world.server.snapshot()
@@ -54,7 +53,7 @@ class Runs:
             pods = [one for (resource, _, _), one in objects.items() if resource == "pods"]
             return choose(manifest, {name: list(why) for name, why in check(manifest, nodes, pods).items()})
 
-        self.world.schedule(node_of)
+        self.world.schedule(node_of, reason="Unschedulable")
 
     @contextlib.contextmanager
     def all_gone(self) -> Iterator[None]:

@@ -168,14 +168,17 @@ class World:
 
     # -- what the candidate and the cluster do, from here on
 
-    def schedule(self, node_of: Callable[[Manifest], str] = lambda _: NODES[0]) -> None:
-        """Have the candidate bind each pod of its own that is created to this node; "" leaves it pending."""
+    def schedule(self, node_of: Callable[[Manifest], str] = lambda _: NODES[0], *, reason: str = "") -> None:
+        """Have the candidate bind each created pod of its own to this node; "" leaves it pending, for this `reason`."""
 
         def bind(what: str, pod: Manifest) -> None:
             metadata = pod["metadata"]
-            mine = what == "ADDED" and pod["spec"]["schedulerName"] == SCHEDULER
-            if mine and (node := node_of(pod)):
+            if what != "ADDED" or pod["spec"]["schedulerName"] != SCHEDULER:
+                return
+            if node := node_of(pod):
                 self.server.bind(metadata["namespace"], metadata["name"], node)
+            elif reason:
+                self._refuse(metadata, reason)
 
         self.server.controllers.setdefault("pods", []).append(bind)
 
@@ -194,14 +197,14 @@ class World:
         """Have the candidate say of each pod of its own that is created why it is not bound."""
 
         def tell(what: str, pod: Manifest) -> None:
-            metadata = pod["metadata"]
             if what == "ADDED" and pod["spec"]["schedulerName"] == SCHEDULER:
-                condition = {"type": "PodScheduled", "status": "False", "reason": reason}
-                self.server.patch(
-                    "pods", metadata["name"], {"status": {"conditions": [condition]}}, metadata["namespace"]
-                )
+                self._refuse(pod["metadata"], reason)
 
         self.server.controllers.setdefault("pods", []).append(tell)
+
+    def _refuse(self, metadata: Manifest, reason: str) -> None:
+        condition = {"type": "PodScheduled", "status": "False", "reason": reason}
+        self.server.patch("pods", metadata["name"], {"status": {"conditions": [condition]}}, metadata["namespace"])
 
     def become(self, resource: str, change: Callable[[Manifest], Manifest | None], *, reads: int = 2) -> None:
         """Have a controller patch each object of a resource, in time: by the answers of `change` once it was read."""

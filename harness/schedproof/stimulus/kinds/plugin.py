@@ -135,8 +135,10 @@ class PluginStimulus:
         spec = {"holderIdentity": CONTROL, "leaseDurationSeconds": 3_600, "renewTime": timestamp()}
         lease = {"metadata": {"name": LEASE}, "spec": spec}
         self._trial.cluster.api.create_or_keep("leases", lease, "kube-system")
-        yield
-        self._trial.cluster.api.delete_if_there("leases", LEASE, "kube-system")
+        try:
+            yield
+        finally:
+            self._trial.cluster.api.delete_if_there("leases", LEASE, "kube-system")
 
     def others(self, count: int) -> list[Pod]:
         """Create pods for the stock scheduler."""
