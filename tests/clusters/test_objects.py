@@ -102,7 +102,7 @@ def test_what_was_there_before_stays(api: PlayedApi) -> None:
 
 def test_in_a_cluster_of_somebody_else_s_nothing_of_theirs_is_touched(api: PlayedApi) -> None:
     api.objects["v1/configmaps/here/old"] = 0
-    with pytest.raises(UsageError, match=r"it\.yaml: a ConfigMap old"):
+    with pytest.raises(UsageError, match=r"it\.yaml: this cluster already has a ConfigMap old"):
         applied(api, mine=False).apply([manifest("v1", "ConfigMap", "old")], "here", source="it.yaml")
 
 

@@ -1,1 +1,1 @@
-"""Clusters of every kind behind one protocol (`cluster.Cluster`), and what is the same in all of them."""
+"""Clusters of all kinds behind one protocol (`cluster.Cluster`), and their common parts."""

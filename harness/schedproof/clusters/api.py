@@ -1,4 +1,4 @@
-"""A small face of the kubernetes client: manifests in, manifests out, as plain dictionaries."""
+"""A small client of the Kubernetes API: manifests are plain dictionaries, in and out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 
 Manifest = dict[str, Any]
-_Asked = TypeVar("_Asked")
-_Answer = TypeVar("_Answer")
+_Object = TypeVar("_Object")
+_Result = TypeVar("_Result")
 
 _GROUPS = {
     "pods": "api/v1", "nodes": "api/v1", "namespaces": "api/v1", "serviceaccounts": "api/v1",
@@ -43,21 +43,21 @@ _GROUPS = {
 _CALL_SECONDS = 30.0
 _SIDE_BY_SIDE = 8
 
-# A watch that we shut down ends in the middle of a chunk, which urllib3 would report.
+# Shutting down a watch interrupts a chunk, which urllib3 would log.
 logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
 
 
-def side_by_side(request: Callable[[_Asked], _Answer], objects: Iterable[_Asked]) -> list[_Answer]:
-    """The answers to a request about each of some objects, in their order; a few are under way at a time.
+def side_by_side(request: Callable[[_Object], _Result], objects: Iterable[_Object]) -> list[_Result]:
+    """Call `request` for each object, a few in parallel, and return the results in their order.
 
-    What the first of them in that order raises is raised, once all have ended.
+    Raises the first exception in that order, once all calls have ended.
     """
     with concurrent.futures.ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
         return list(pool.map(request, objects))
 
 
 class ApiError(SchedproofError):
-    """The apiserver refused. `status` is the HTTP status code, `reason` the Status object's reason."""
+    """An error response of the apiserver. `status` is the HTTP status code, `reason` the Status object's reason."""
 
     def __init__(self, verb: str, path: str, status: int, body: bytes) -> None:
         try:
@@ -70,7 +70,7 @@ class ApiError(SchedproofError):
 
 
 class UnreachableError(HostError):
-    """No answer from the apiserver."""
+    """No response from the apiserver."""
 
 
 class NotFound(ApiError):  # noqa: N818 - named as the API's own reason
@@ -82,14 +82,15 @@ class Conflict(ApiError):  # noqa: N818
 
 
 class Api:
-    """One identity's connection to one apiserver. Safe to use from several threads.
+    """A connection to an apiserver with one identity. Thread-safe.
 
     Args:
-        url: such as `https://127.0.0.1:6443`.
-        ca: the file with the authority that signed the server's certificate; None: one of those known to all.
-        token: bearer token, or what gives the Authorization header anew; or a client certificate and key as files.
-        line: what else a kubeconfig says of a cluster: `insecure-skip-tls-verify`, `tls-server-name`, `proxy-url`.
-        marks: labels that everything created here is given.
+        url: for example `https://127.0.0.1:6443`.
+        ca: the file of the server's certificate authority; None: the default authorities.
+        token: a bearer token, or a function that returns the current Authorization header.
+        certificate: a client certificate, instead of a token; with its `key`, as files.
+        line: other fields of a kubeconfig's cluster: `insecure-skip-tls-verify`, `tls-server-name`, `proxy-url`.
+        marks: labels that it adds to all objects that it creates or applies.
     """
 
     def __init__(
@@ -111,7 +112,7 @@ class Api:
         )
         if certificate is not None:
             configuration.cert_file, configuration.key_file = str(certificate), str(key)
-        configuration.proxy = line.get("proxy-url")  # never the environment's: it would be asked about loopback
+        configuration.proxy = line.get("proxy-url")  # not the environment's, which would also apply to loopback
         configuration.verify_ssl = not line.get("insecure-skip-tls-verify", False)
         configuration.tls_server_name = line.get("tls-server-name")
         self.url = url
@@ -141,16 +142,16 @@ class Api:
         return {**body, "metadata": {**metadata, "labels": labels}}
 
     def try_create(self, resource: str, body: Manifest, namespace: str = "") -> None:
-        """Ask whether it could be created; nothing is."""
+        """Check in a dry run whether an object can be created."""
         self._json("POST", self.path(resource, namespace), body, query={"dryRun": "All"})
 
     def create_or_keep(self, resource: str, body: Manifest, namespace: str = "") -> None:
-        """Create, unless an object of that name exists already."""
+        """Create an object, unless one of that name exists."""
         with contextlib.suppress(Conflict):
             self.create(resource, body, namespace)
 
     def bind(self, namespace: str, pod: str, node: str, *, uid: str = "") -> None:
-        """Bind a pod through the binding subresource, as a scheduler does. With `uid`, only that incarnation."""
+        """Bind a pod through the binding subresource, as a scheduler does; with `uid`, only the pod of that UID."""
         body = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -163,7 +164,7 @@ class Api:
         return self._json("GET", self.path(resource, namespace, name))
 
     def list(self, resource: str, namespace: str = "", **query: str) -> Manifest:
-        """The whole list object; its items lack apiVersion and kind, as on the wire."""
+        """Return the whole list object; its items lack apiVersion and kind, as in the response."""
         return self._json("GET", self.path(resource, namespace), query=query)
 
     def merge(self, resource: str, name: str, patch: Manifest, namespace: str = "", subresource: str = "") -> Manifest:
@@ -172,7 +173,7 @@ class Api:
         return self._json("PATCH", path, patch, content_type="application/merge-patch+json")
 
     def delete(self, resource: str, name: str, namespace: str = "", *, uid: str = "", grace: int = 0) -> None:
-        """Delete, with `grace` seconds for what runs. With `uid`, only that incarnation."""
+        """Delete an object with a grace period of `grace` seconds; with `uid`, only the object of that UID."""
         options: Manifest = {"gracePeriodSeconds": grace}
         if uid:
             options["preconditions"] = {"uid": uid}
@@ -183,20 +184,20 @@ class Api:
             self.delete(resource, name, namespace)
 
     def discovered(self, version: str) -> Sequence[Manifest]:
-        """What discovery returns for an apiVersion: the `name`, `kind` and `namespaced` of each resource, and more."""
+        """Return discovery's entries for an apiVersion: each resource's `name`, `kind`, `namespaced` and more."""
         return tuple(self._json("GET", _root(version))["resources"])
 
     def object_path(self, version: str, resource: str, namespace: str, name: str) -> str:
-        """Of an object of any kind, for `read`, `apply` and `remove`."""
+        """Return the path of an object of any kind, for `read`, `apply` and `remove`."""
         return "/".join((_root(version), *(("namespaces", namespace) if namespace else ()), resource, name))
 
     def read(self, path: str) -> Manifest:
         return self._json("GET", path)
 
     def apply(self, path: str, manifest: Manifest) -> Manifest:
-        """Server-side apply: create it, or have its fields as they are here, whatever managed them."""
+        """Server-side apply: create the object or set these fields, taking them over from other field managers."""
         query = {"fieldManager": "schedproof", "force": "true"}
-        body = json.dumps(self._marked(manifest))  # which is YAML; the client would not encode it for this type
+        body = json.dumps(self._marked(manifest))  # JSON is YAML; the client does not encode this content type
         return self._json("PATCH", path, body, query=query, content_type="application/apply-patch+yaml")
 
     def remove(self, path: str) -> None:
@@ -205,9 +206,9 @@ class Api:
     def token(
         self, namespace: str, service_account: str, seconds: int = 86_400, *, bound_to: Manifest | None = None
     ) -> str:
-        """A token for a ServiceAccount, through the TokenRequest API.
+        """Create a token for a ServiceAccount, through the TokenRequest API.
 
-        `bound_to` is a Secret of the namespace: the token is not valid any more once that is deleted.
+        `bound_to` is a Secret of the namespace, whose deletion invalidates the token.
         """
         spec: Manifest = {"expirationSeconds": seconds, "audiences": []}
         if bound_to is not None:
@@ -217,21 +218,21 @@ class Api:
         return str(self._json("POST", path, {"spec": spec})["status"]["token"])
 
     def accepts(self, token: str) -> bool:
-        """Whether requests that bear a token are authenticated, from the cache that requests are answered from."""
+        """Whether the apiserver authenticates a token, by the same cache as for requests."""
         review = self._json("POST", "/apis/authentication.k8s.io/v1/tokenreviews", {"spec": {"token": token}})
         return bool(review["status"].get("authenticated"))
 
     def version(self) -> str:
-        """The apiserver's version, such as `v1.36.3`."""
+        """Return the apiserver's version, for example `v1.36.3`."""
         return str(self._json("GET", "/version")["gitVersion"])
 
     def watch(self, resource: str, resource_version: str, namespace: str = "", **query: str) -> Watch:
-        """Follow a resource from a list's resourceVersion on."""
+        """Watch a resource from a list's resourceVersion."""
         query |= {"watch": "1", "resourceVersion": resource_version, "allowWatchBookmarks": "true"}
         return Watch(self._call("GET", self.path(resource, namespace), query=query, seconds=86_400))
 
     def log(self, namespace: str, pod: str, **query: str) -> Stream:
-        """What a pod's container prints; with `follow="true"` until it ends."""
+        """Stream the log of a pod's container; with `follow="true"`, until the container ends."""
         return Stream(self._call("GET", self.path("pods", namespace, pod, "log"), query=query, seconds=86_400))
 
     def _json(self, verb: str, path: str, body: Any = None, **options: Any) -> Manifest:
@@ -269,12 +270,12 @@ class Api:
 
 
 def _root(version: str) -> str:
-    """Of the resources of an apiVersion, such as `v1` or `apps/v1`."""
+    """Return the path of an apiVersion's resources, for example of `v1` or `apps/v1`."""
     return f"/apis/{version}" if "/" in version else f"/api/{version}"
 
 
 class Stream:
-    """An answer that goes on, until it ends or `close` is called from another thread."""
+    """A streamed response, until it ends or `close` is called from another thread."""
 
     def __init__(self, answer: RESTResponse) -> None:
         self._response = answer.response
@@ -284,13 +285,13 @@ class Stream:
         try:
             yield from self._response.stream(65_536, decode_content=True)
         except Exception:
-            # urllib3 has many ways to say that the connection broke; on our own close that is expected.
+            # urllib3 raises various exceptions if the connection breaks; after `close` they are expected.
             if not self.closed:
                 raise
 
     def close(self) -> None:
         self.closed = True
-        with contextlib.suppress(Exception):  # urllib3 raises where the response is already over
+        with contextlib.suppress(Exception):  # urllib3 raises if the response has ended
             self._response.shutdown()
 
 

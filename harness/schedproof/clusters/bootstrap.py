@@ -1,4 +1,4 @@
-"""First objects of the harness in a cluster: its namespace, and the identities of all clients."""
+"""Creates the first objects of the harness in a cluster: its namespace, and the identities of all clients."""
 
 from __future__ import annotations
 
@@ -15,19 +15,18 @@ HARNESS = "schedproof-harness"
 
 SCHEDULER_RBAC = Rbac(
     cluster_roles=("system:kube-scheduler", "system:volume-scheduler"),
-    # How the apiserver authenticates, for the requests to its own endpoints.
+    # Grants access to the apiserver's authentication configuration, for requests to the scheduler's own endpoints.
     system_roles=("extension-apiserver-authentication-reader",),
 )
-"""What a kube-scheduler needs, from Kubernetes' own bootstrap roles."""
+"""The rights of a kube-scheduler, from Kubernetes' own bootstrap roles."""
 
 _RBAC_GROUP = "rbac.authorization.k8s.io"
 
 
 def namespace(api: Api, name: str) -> None:
-    """Create a namespace in which pods can be created at once.
+    """Create a namespace with its default ServiceAccount, so that pods can be created at once.
 
-    The ServiceAccount controller would create the default account a moment later, and admission refuses
-    pods until then.
+    The ServiceAccount controller would create the account later, and admission rejects pods until then.
     """
     api.create_or_keep("namespaces", {"metadata": {"name": name, "labels": {"schedproof.dev/owned": "true"}}})
     api.create_or_keep("serviceaccounts", {"metadata": {"name": "default"}}, name)
@@ -38,10 +37,10 @@ def system_namespace(api: Api) -> None:
 
 
 def exempt(api: Api) -> None:
-    """Have API Priority and Fairness let all requests of our ServiceAccounts through.
+    """Exempt all requests of the harness's ServiceAccounts from API Priority and Fairness.
 
-    A client that drains a full queue of pods may fill the apiserver's queue of requests: by chance, some are answered
-    with 429, and the client waits for a second.
+    A client that drains a full queue of pods may fill the apiserver's queue of requests: some requests get status
+    429 at random, and the client waits for a second.
     """
     everything = {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"], "clusterScope": True, "namespaces": ["*"]}
     rule = {
@@ -54,7 +53,10 @@ def exempt(api: Api) -> None:
 
 
 def harness_token(api: Api, *, home: str = NAMESPACE) -> str:
-    """The harness's own token: it may do everything, and the audit log tells it apart. `home`: its namespace."""
+    """Return a token of the harness's own ServiceAccount in the namespace `home`.
+
+    It has all rights, and the audit log tells its requests apart.
+    """
     _service_account(api, HARNESS, Rbac(cluster_roles=("cluster-admin",)), home)
     return api.token(home, HARNESS)
 
@@ -70,7 +72,7 @@ def identity(
     line: Mapping[str, Any] | None = None,
     home: str = NAMESPACE,
 ) -> Identity:
-    """A ServiceAccount with exactly these rights in the namespace `home`, and a kubeconfig for it."""
+    """Create a ServiceAccount with exactly these rights in the namespace `home`, and a kubeconfig for it."""
     _service_account(api, name, rbac, home)
     token = api.token(home, name)
     path = directory / f"{name}.kubeconfig"
@@ -80,7 +82,7 @@ def identity(
 def _service_account(api: Api, name: str, rbac: Rbac, home: str) -> None:
     subject = {"kind": "ServiceAccount", "name": name, "namespace": home}
     api.create_or_keep("serviceaccounts", {"metadata": {"name": name}}, home)
-    # What is outside of a namespace shares its names with others.
+    # Names of cluster-scoped objects are shared by all namespaces.
     name = f"{home}:{name}"
     for role in rbac.cluster_roles:
         api.create_or_keep("clusterrolebindings", _binding(f"{name}:{role}", "ClusterRole", role, subject))

@@ -1,4 +1,4 @@
-"""What every cluster gives, wherever it runs. Suites see no more than this."""
+"""The protocols of clusters of all kinds. Suites use no more than these."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from schedproof.daemons.daemon import Host
 from schedproof.traffic.script import Script
 
 NAMESPACE = "schedproof-system"
-"""The namespace of all ServiceAccounts that the harness makes."""
+"""The namespace of all ServiceAccounts that the harness creates."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Rbac:
-    """What an identity may do: names of ClusterRoles, rules of its own, and names of Roles in kube-system."""
+    """The rights of an identity: names of ClusterRoles, its own rules, and names of Roles in kube-system."""
 
     cluster_roles: tuple[str, ...] = ()
     rules: tuple[Mapping[str, Any], ...] = ()
@@ -28,7 +28,7 @@ class Rbac:
 
 @dataclasses.dataclass(frozen=True)
 class Identity:
-    """A ServiceAccount with its kubeconfig. `user` is how the audit log names it."""
+    """A ServiceAccount with its kubeconfig. `user` is its name in the audit log."""
 
     name: str
     kubeconfig: Path
@@ -40,29 +40,29 @@ class Identity:
 
 
 class ScriptedMetrics(Protocol):
-    """A Prometheus of its own whose every sample the harness chose."""
+    """A separate Prometheus, all of whose samples the harness chooses."""
 
     url: str
 
     def wait_ready(self) -> None: ...
 
     def script(self, script: Script) -> None:
-        """Have all that scrapes of the nodes would have brought, and will bring until closed. Once for each server.
+        """Push all samples that scrapes of the nodes would yield, until `close`. Call it once for each server.
 
-        Of a node of the cluster that the script leaves out scrapes fail: `up` is 0, and there is nothing else.
+        For a node of the cluster that the script omits, scrapes fail: it has only the series `up`, which is 0.
         """
 
     def close(self) -> None: ...
 
 
 class StaticPods(Protocol):
-    """The manifests from which a control plane's kubelet runs pods by itself, and files beside them."""
+    """The static pods of a control plane's kubelet: their manifests, and files beside them."""
 
     def read(self, name: str) -> str:
-        """The manifest `name`.yaml; empty where there is none."""
+        """Return the manifest `name`.yaml; empty if it does not exist."""
 
     def write(self, name: str, manifest: str) -> None:
-        """Replace or add one; the kubelet sees it within seconds."""
+        """Add or replace a manifest; the kubelet sees it within seconds."""
 
     def remove(self, name: str) -> None: ...
 
@@ -73,48 +73,48 @@ class StaticPods(Protocol):
 
 
 class Hosting(Protocol):
-    """How a candidate runs as pods in a cluster."""
+    """The means to run a candidate as pods in a cluster."""
 
     @property
     def namespace(self) -> str:
-        """Where its objects live, and its identity's ServiceAccount."""
+        """The namespace of the candidate's objects, and of its identity's ServiceAccount."""
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels of every object that a run creates, so that it is found again."""
+        """The labels of all objects that a run creates, by which they are found again."""
 
     @property
     def apiserver_url(self) -> str:
-        """As pods reach it."""
+        """The apiserver's URL, as pods reach it."""
 
     @property
     def service_address(self) -> str:
-        """Where NodePorts answer, as this machine reaches them."""
+        """The address of NodePorts, as this machine reaches it."""
 
     @property
     def python_image(self) -> str:
-        """With Python 3 and a C library, in this machine's Docker: what images of candidates are built on."""
+        """The base image for candidates' images, in this machine's Docker, with Python 3 and a C library."""
 
     @property
     def static_pods(self) -> StaticPods | None:
-        """The control plane's, where they can be exchanged."""
+        """The control plane's static pods; None if they cannot be changed."""
 
     def load_image(self, ref: str) -> None:
-        """Give every node an image that this machine's Docker has."""
+        """Load an image from this machine's Docker onto every node."""
 
     def pids_of(self, uid: str) -> Sequence[int]:
-        """The processes of a pod as this machine sees them; empty where it does not."""
+        """Return the pids of a pod on this machine; empty if they are not visible."""
 
 
 class Site(Protocol):
-    """Where candidates can be attached."""
+    """A place to which candidates can be attached."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def kubernetes(self) -> str:
-        """The minor version, such as `1.36`."""
+        """The minor version, for example `1.36`."""
 
     @property
     def capabilities(self) -> frozenset[str]:
@@ -122,7 +122,7 @@ class Site(Protocol):
 
     @property
     def api(self) -> Api:
-        """As the harness's own identity."""
+        """The connection with the harness's own identity."""
 
     @property
     def device(self) -> str:
@@ -130,35 +130,37 @@ class Site(Protocol):
 
     @property
     def prometheus_url(self) -> str:
-        """Where the readings of the nodes' traffic are; empty where no candidate of the run needs any."""
+        """The URL of the Prometheus with the readings of the nodes' traffic; empty if no candidate of the run needs
+        them.
+        """
 
     @property
     def targets_servers(self) -> Mapping[str, TargetsServer]:
-        """What answers about targets and metadata for each Prometheus of ours that has scraped nothing, by its URL."""
+        """Answers about targets and metadata in place of Prometheus servers that have scraped nothing, by their URL."""
 
     @property
     def audit_log(self) -> Path | None:
-        """The apiserver's, where there is one to read."""
+        """The apiserver's audit log; None if it cannot be read."""
 
     @property
     def host(self) -> Host:
-        """Where candidates and their schedulers run as processes of this machine."""
+        """The environment in which candidates and their schedulers run as processes of this machine."""
 
     @property
     def hosting(self) -> Hosting | None:
-        """How candidates run as pods; None where they only run as processes."""
+        """The means to run candidates as pods; None if they only run as processes."""
 
     @property
     def callback_address(self) -> str:
-        """This machine's address as the apiserver and pods reach it; what listens for them binds to it."""
+        """This machine's address, as the apiserver and pods reach it; servers that they call bind to it."""
 
     @property
     def namespace(self) -> str:
-        """The namespace of all ServiceAccounts that the harness makes."""
+        """The namespace of all ServiceAccounts that the harness creates."""
 
     @property
     def timings(self) -> Mapping[str, float]:
-        """Seconds that the parts of the start took, and `total`."""
+        """The duration of each part of the start, and `total`, in seconds."""
 
     def identity(self, name: str, rbac: Rbac) -> Identity: ...
 
@@ -168,7 +170,7 @@ class Site(Protocol):
 
 
 class SecondApiServer(Protocol):
-    """Another apiserver of a cluster, as one of several behind a load balancer. It listens at `port` of loopback."""
+    """A second apiserver of a cluster, as behind a load balancer. It listens at `port` of loopback."""
 
     @property
     def port(self) -> int: ...
@@ -176,24 +178,34 @@ class SecondApiServer(Protocol):
     def wait_ready(self) -> None: ...
 
     def forget_before(self, revision: int) -> None:
-        """Have the storage forget what objects were before a revision: here no watch can begin there any more."""
+        """Compact the storage up to a revision: this apiserver then refuses watches that start before it."""
 
     def end(self) -> None:
-        """Have it end all its watches without an error, as servers do now and then, and then end it."""
+        """Stop the server gracefully: it first ends all its watches without an error."""
 
 
 class Cluster(Site, Protocol):
     """A running cluster.
 
-    `capabilities` are what a clause may ask for: `advance-versions` (resourceVersions can be used up), `audit`,
-    `change-nodes`, `cut-apiserver` (candidates are processes of this machine, and the apiserver listens on its
-    loopback, so that the line between them can be cut),
-    `claimed-devices` (resource.k8s.io/v1 is served, and pods that claim devices of ours may be bound),
-    `default-scheduler` (there may be one beside ours), `empty-cluster` (all nodes may be taken away), `ending-pods`
-    (pods can be let end, or linger), `hold-bindings` (the apiserver can call a webhook of ours), `idle-daemon-sets` (no
-    controller acts on DaemonSets), `idle-nodes` (a Node object needs no machine), `load`, `real-pods` (kubelets run
-    what is bound), `scripted-metrics`, `second-apiserver` (there can be another one, to which candidates can be led),
-    `several-nodes`.
+    A clause may require these `capabilities`:
+
+    - `advance-versions`: resourceVersions can be advanced
+    - `audit`: the audit log can be read
+    - `change-nodes`: nodes can be changed
+    - `claimed-devices`: resource.k8s.io/v1 is served, and pods that claim devices of the harness may be bound
+    - `cut-apiserver`: candidates are processes of this machine, and the apiserver listens on its loopback, so that
+      the connection between them can be cut
+    - `default-scheduler`: a default scheduler may run beside the candidate
+    - `empty-cluster`: all nodes can be removed
+    - `ending-pods`: pods can be made to end or linger
+    - `hold-bindings`: the apiserver can call a webhook of the harness
+    - `idle-daemon-sets`: no controller acts on DaemonSets
+    - `idle-nodes`: a Node object needs no machine
+    - `load`: traffic can be sent, see `set_load`
+    - `real-pods`: kubelets run bound pods
+    - `scripted-metrics`: see `scripted_metrics`
+    - `second-apiserver`: a second apiserver can be started, and candidates directed to it
+    - `several-nodes`: it starts with more than one node
     """
 
     @property
@@ -202,56 +214,56 @@ class Cluster(Site, Protocol):
 
     @property
     def node_template(self) -> NodeSpec:
-        """What a node that joins looks like."""
+        """The specification of nodes that join."""
 
     @property
     def scrape_interval(self) -> float:
-        """Seconds."""
+        """Prometheus' scrape interval in seconds."""
 
     @property
     def workload_image(self) -> str:
-        """An image that every node has, whose container runs until it is told to end."""
+        """An image that every node has; its container runs until it is stopped."""
 
     @property
     def namespace_prefix(self) -> str:
-        """Of the namespaces that hold pods to be scheduled."""
+        """The prefix of the namespaces that hold pods to be scheduled."""
 
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
-        """Let a node join; returns when it is Ready. Prometheus finds its exporter within seconds."""
+        """Add a node, and wait until it is Ready. Prometheus discovers its exporter within seconds."""
 
     def add_idle_nodes(self, addresses: Mapping[str, str], *, like: NodeSpec | None = None) -> None:
-        """Let nodes join that exist in the API only: no device, no exporter; returns when all are Ready.
+        """Add nodes that only exist in the API, without a device or exporter, and wait until all are Ready.
 
         Args:
             addresses: names of the nodes, and the InternalIP of each.
-            like: what they are like; default: `node_template`.
+            like: their specification; default: `node_template`.
         """
 
     def remove_node(self, name: str) -> None:
-        """Remove a node that joined; returns when it is gone."""
+        """Remove a node that joined, and wait until it is gone."""
 
     def second_apiserver(self) -> SecondApiServer:
-        """Start another apiserver; returns at once. Needs the capability `second-apiserver`."""
+        """Start a second apiserver; returns at once. Needs the capability `second-apiserver`."""
 
     def advance_versions(self, version: int) -> int:
-        """Have what changes from here on get at least this resourceVersion; the newest one that there is.
+        """Advance the resourceVersion to at least `version`, and return the newest one.
 
-        Takes a second for some thousands. Needs the capability `advance-versions`.
+        Takes a second for a few thousand. Needs the capability `advance-versions`.
         """
 
     def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:
-        """Bytes per second at each node's device, headers included; nodes not named keep theirs.
+        """Set the bytes per second at each node's device, headers included; other nodes keep theirs.
 
-        `direction`: "receive" or "transmit", as the node sees it.
+        `direction`: "receive" or "transmit", as seen from the node.
         """
 
     def scripted_metrics(self) -> ScriptedMetrics: ...
 
     def servers(self) -> Mapping[str, int]:
-        """The pids of the control plane's processes that a Binding passes, by name, where this machine sees them."""
+        """Return the pids of the control plane's processes that handle a Binding, by name, if visible here."""
 
     def load_rules(self, rules: Sequence[Mapping[str, Any]]) -> None:
-        """Have every Prometheus of ours evaluate these recording rules (`record`, `expr`, `labels`), and no others."""
+        """Let every Prometheus of the harness evaluate exactly these recording rules (`record`, `expr`, `labels`)."""
 
     def export_logs(self, folder: Path) -> None:
-        """Keep there what explains a failure. Never raises: it is called where something has failed already."""
+        """Write files that explain a failure into `folder`. Never raises, because it is called after failures."""

@@ -7,11 +7,11 @@ from schedproof.clusters.spec import EFFECTS, MOST_NODES
 from schedproof.documents.json_schema import Schema, choice, document, either, integer, listed, mapping, named, text
 
 _SCALAR: Schema = {"title": "text or number", "type": ["string", "number", "boolean", "null"]}
-"""What is read as text, with or without quotes."""
+"""A value that is read as text, with or without quotes."""
 
 
 def cluster_schema() -> Schema:
-    """Of both kinds; `device` and `nodes` are for the embedded cluster alone."""
+    """Return the schema of both kinds; `device` and `nodes` are only for the embedded cluster."""
     node = _node()
     spec = mapping(
         {
@@ -20,15 +20,13 @@ def cluster_schema() -> Schema:
                 "how often Prometheus scrapes: 250ms, or on kind 500ms, if absent", title="duration"
             ),
             "device": _read_as_text("embedded: the traffic interface inside each node", "eth0"),
-            "count": integer(1, MOST_NODES, "how many nodes are made from `node`: 4, or on kind 3, if absent"),
-            "node": {**node, "description": "what nodes look like; on kind only `labels`"},
-            "nodes": listed(
-                node, "embedded: nodes one by one, each with what differs from `node`; then there is no `count`"
-            ),
+            "count": integer(1, MOST_NODES, "the number of nodes like `node`: 4, or on kind 3, if absent"),
+            "node": {**node, "description": "the properties of nodes; on kind only `labels`"},
+            "nodes": listed(node, "embedded: the nodes, each with its differences from `node`; excludes `count`"),
         }
     )
     return document(
-        "Cluster", spec, description="Where candidates are tried.",
+        "Cluster", spec, description="The cluster in which candidates are tested.",
         name=_read_as_text("the definition's name"),
     )  # fmt: skip
 
@@ -45,7 +43,7 @@ def _node() -> Schema:
     return mapping(
         {
             "name": _read_as_text("`{n}` stands for the node's number", "node-{n}"),
-            "capacity": named(_SCALAR, "amounts of resources, such as `cpu` and `memory`, as the API writes them"),
+            "capacity": named(_SCALAR, "quantities of resources, such as `cpu` and `memory`, in the API's notation"),
             "labels": named(_SCALAR, "labels of the node"),
             "taints": listed(taint, "taints of the node", default=[], empty=True),
             "device": _read_as_text("its traffic interface"),

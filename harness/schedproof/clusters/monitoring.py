@@ -1,4 +1,4 @@
-"""What a kind cluster needs so that only traffic tells its workers apart, and the traffic is known."""
+"""Makes the workers of a kind cluster differ only in their traffic, and measures it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from schedproof.foundation.waiting import NotYet, wait_for
 
 EXPORTER_PORT = 9100
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
-"""A label of kind's own node, and its taint."""
+"""The key of a label and a taint of kind's control-plane nodes."""
 
 
 def deploy_node_exporter(api: Api, image: str) -> None:
-    """Have one run on every worker, on the node's own address; returns at once."""
+    """Run node_exporter on every worker, at the node's own address; returns at once."""
     manifest = yaml.safe_load(content("clusters", "addons", "node-exporter.yaml").read_text())
     manifest["spec"]["template"]["spec"]["containers"][0]["image"] = image
     api.create_or_keep("daemonsets", manifest, NAMESPACE)
 
 
 def keep_workers_alike(api: Api) -> None:
-    """Bind the cluster's own Deployments (DNS, storage) to the control plane; returns at once.
+    """Move the cluster's own Deployments (DNS, storage) to the control plane; returns at once.
 
-    Their pods go wherever there was room first, and one worker would have less than the others.
+    Otherwise their pods run on any node, and a worker may have less room than the others.
     """
     selector = {"nodeSelector": {CONTROL_PLANE: ""}}
     for deployment in api.list("deployments")["items"]:
@@ -37,7 +37,7 @@ def keep_workers_alike(api: Api) -> None:
 
 
 def wait_alike(api: Api, workers: Sequence[str]) -> None:
-    """Until every worker has the same pods, all of DaemonSets, and all of them run."""
+    """Wait until every worker has the same pods, all of them of DaemonSets and Ready."""
 
     def probe() -> None:
         pods = [pod for pod in api.list("pods")["items"] if pod["spec"].get("nodeName") in workers]

@@ -1,4 +1,4 @@
-"""Changes of an existing cluster's nodes: an annotation records the original state, so that any run can restore it."""
+"""Records the original state of an existing cluster's nodes in an annotation, so that any run can restore it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from schedproof.clusters.api import Api, Manifest
 from schedproof.foundation.errors import UsageError
 
 NOTE = "schedproof.dev/before"
-"""An annotation: what was changed of a node, and how it was before, as JSON."""
+"""An annotation: the changed fields of a node with their original values, as JSON."""
 
 _CONTROLLED = "node.kubernetes.io/"
-"""Of taints that follow a node's state: the node controllers set and lift them, whatever the note says."""
+"""The prefix of taints that node controllers set and remove; restoring a node keeps the current ones."""
 _FIELDS = ("taints", "unschedulable")
 
 
 def note(node: Manifest, patch: Manifest) -> dict[str, Any]:
-    """The annotation that a node needs once this patch is applied. Values that were noted before stay."""
+    """Return the annotation for a node after this patch is applied. Recorded values stay."""
     noted: dict[str, Any] = json.loads((node["metadata"].get("annotations") or {}).get(NOTE, "{}"))
     labels = node["metadata"].get("labels") or {}
     changed = (patch.get("metadata") or {}).get("labels") or {}
@@ -30,7 +30,7 @@ def note(node: Manifest, patch: Manifest) -> dict[str, Any]:
 
 
 def restoring(node: Manifest) -> Manifest | None:
-    """The patch that restores a node by its annotation; None where it has none."""
+    """Return the patch that restores a node by its annotation; None if it has none."""
     text = (node["metadata"].get("annotations") or {}).get(NOTE)
     if text is None:
         return None
@@ -44,7 +44,9 @@ def restoring(node: Manifest) -> Manifest | None:
 
 
 class NotingApi(Api):
-    """An `Api` that keeps notes of the nodes that it changes, or, where `nodes` says so, changes none."""
+    """An `Api` that records the original state of nodes that it changes; if `nodes` is False, it refuses to change
+    them.
+    """
 
     nodes = False
     """Whether nodes may be changed."""
@@ -62,7 +64,7 @@ class NotingApi(Api):
             self._require(resource)
             noted = json.dumps(note(self.get("nodes", name), patch), separators=(",", ":"))
             metadata = patch.get("metadata") or {}
-            # In the same write: there is no moment at which a change is not noted.
+            # In the same write, so that every change is recorded.
             annotations = {**(metadata.get("annotations") or {}), NOTE: noted}
             patch = {**patch, "metadata": {**metadata, "annotations": annotations}}
         return super().merge(resource, name, patch, namespace, subresource)

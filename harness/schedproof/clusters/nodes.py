@@ -1,4 +1,4 @@
-"""Node objects: when they are Ready, cordoned, gone."""
+"""States of Node objects: Ready, cordoned, gone."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from schedproof.foundation.deadlines import NODE_READY, OBJECT_GONE
 from schedproof.foundation.waiting import NotYet, Watched, wait_for
 
 CORDONED = "node.kubernetes.io/unschedulable"
-"""The key of the taint that the node controller puts on a node while it is cordoned (spec.unschedulable)."""
+"""The key of the taint that the node controller puts on cordoned nodes (spec.unschedulable)."""
 
 
 def is_ready(node: Mapping[str, Any]) -> bool:
-    """Whether it is Ready, and the node lifecycle controller has lifted the taint that admission puts on new nodes."""
+    """Whether a node is Ready, and the node lifecycle controller has removed the taint that admission puts on new
+    nodes.
+    """
     ready = any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions", ()))
     return ready and not any(t["key"] == "node.kubernetes.io/not-ready" for t in node["spec"].get("taints", ()))
 
 
 def wait_ready(api: Api, names: Sequence[str], *, watching: Sequence[Watched] = ()) -> None:
-    """Until all of these are Ready."""
+    """Wait until all these nodes are Ready."""
 
     def probe() -> None:
         ready = {node["metadata"]["name"] for node in api.list("nodes")["items"] if is_ready(node)}
@@ -32,11 +34,11 @@ def wait_ready(api: Api, names: Sequence[str], *, watching: Sequence[Watched] = 
 
 
 def wait_gone(api: Api, name: str) -> None:
-    """Until there is no such node."""
+    """Wait until a node does not exist."""
 
     def probe() -> None:
         with contextlib.suppress(NotFound):
             api.get("nodes", name)
-            raise NotYet(f"node {name} is still there")
+            raise NotYet(f"node {name} still exists")
 
-    wait_for(probe, OBJECT_GONE, what=f"node {name} to go")
+    wait_for(probe, OBJECT_GONE, what=f"node {name} to be gone")

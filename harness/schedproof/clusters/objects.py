@@ -1,4 +1,4 @@
-"""Objects of any kind, CustomResourceDefinitions and what they define too: applied, waited for, and removed again."""
+"""Applies objects of any kind, including CustomResourceDefinitions and their resources, and removes them again."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ _CRD = "CustomResourceDefinition"
 
 
 class AppliedObjects:
-    """What was applied, so that `remove` takes away exactly what was made here.
+    """Applied objects, of which `remove` removes exactly those that were created here.
 
     Args:
-        mine: whether the cluster is the harness's own: else an object that is there already is not touched.
+        mine: whether the cluster is the harness's own; in any other, existing objects are refused.
     """
 
     def __init__(self, api: Api, *, mine: bool) -> None:
         self._api = api
         self._mine = mine
-        self._made: list[str] = []
+        self._created: list[str] = []
 
     def apply(self, manifests: Iterable[Manifest], namespace: str, *, source: str) -> None:
         """Apply manifests in their order, each once its kind is served; returns when all can be used.
 
         Args:
             manifests: with apiVersion, kind and metadata.name.
-            namespace: of those that name none, where their kind has namespaces.
-            source: where they come from, for errors.
+            namespace: for manifests of namespaced kinds that name none.
+            source: their origin, for errors.
 
         Raises:
-            UsageError: the apiserver refuses one, or it is there already in a cluster that is not ours.
+            UsageError: the apiserver refuses a manifest, or its object exists in a cluster that is not the
+            harness's own.
         """
         for manifest in manifests:
             what = f"{manifest['kind']} {manifest['metadata']['name']}"
@@ -52,29 +53,29 @@ class AppliedObjects:
         resource = self._served(version, manifest["kind"], what, source)
         place = str(manifest["metadata"].get("namespace") or namespace) if resource["namespaced"] else ""
         path = self._api.object_path(version, resource["name"], place, manifest["metadata"]["name"])
-        there = self._exists(path)
-        if there and not self._mine and path not in self._made:
+        exists = self._exists(path)
+        if exists and not self._mine and path not in self._created:
             raise UsageError(
-                f"{source}: a {what} exists already in this cluster, which the harness neither changes nor removes",
-                remedy="leave it out of spec.install for this cluster, or remove it there",
+                f"{source}: this cluster already has a {what}, and schedproof does not change existing objects",
+                remedy="omit it from spec.install for this cluster, or remove the existing object",
             )
         self._api.apply(path, manifest)
-        if not there:
-            self._made.append(path)
+        if not exists:
+            self._created.append(path)
         if manifest["kind"] == _CRD:
             wait_for(lambda: self._established(path), OBJECT_SERVED, what=f"the {what} to be established")
 
     def _served(self, version: str, kind: str, what: str, source: str) -> dict[str, Any]:
-        """What discovery says of a kind; waits where a definition of ours may be what brings it in a moment."""
+        """Return discovery's entry for a kind; waits if a CustomResourceDefinition applied here may define it."""
         group = version.rpartition("/")[0]
         try:
-            if any(path.endswith(f".{group}") and "/customresourcedefinitions/" in path for path in self._made):
+            if any(path.endswith(f".{group}") and "/customresourcedefinitions/" in path for path in self._created):
                 return wait_for(lambda: self._resource(version, kind), OBJECT_SERVED, what=f"{what} to be served")
             return self._resource(version, kind)
         except (NotYet, DeadlineExceededError):
             raise UsageError(
                 f"{source}: this cluster serves no {kind} of {version} ({what})",
-                remedy="name the file of its CustomResourceDefinition before this one",
+                remedy="list the file of its CustomResourceDefinition before this one",
             ) from None
 
     def _resource(self, version: str, kind: str) -> dict[str, Any]:
@@ -94,16 +95,16 @@ class AppliedObjects:
         return False
 
     def _established(self, path: str) -> None:
-        # Both are null for a moment.
+        # `status` and `conditions` may be null at first.
         conditions = (self._api.read(path).get("status") or {}).get("conditions") or ()
-        if not any(one["type"] == "Established" and one["status"] == "True" for one in conditions):
-            raise NotYet(", ".join(f"{one['type']}={one['status']}" for one in conditions) or "no condition yet")
+        if not any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
+            raise NotYet(", ".join(f"{c['type']}={c['status']}" for c in conditions) or "no condition yet")
 
     def remove(self) -> None:
-        """Take away what was made, the last first; returns when it is gone. May be called again."""
+        """Remove the created objects in reverse order, and wait until they are gone. May be called again."""
         gone: list[str] = []
-        while self._made:
-            path = self._made.pop()
+        while self._created:
+            path = self._created.pop()
             with contextlib.suppress(NotFound):
                 self._api.remove(path)
                 gone.append(path)
@@ -111,7 +112,7 @@ class AppliedObjects:
         def all_gone() -> None:
             left = [path for path in gone if self._exists(path)]
             if left:
-                raise NotYet(f"still there: {', '.join(left[:3])}")
+                raise NotYet(f"still exist: {', '.join(left[:3])}")
 
         if gone:
-            wait_for(all_gone, OBJECT_GONE, what="what was installed to be gone")
+            wait_for(all_gone, OBJECT_GONE, what="installed objects to be gone")

@@ -1,4 +1,4 @@
-"""One run at a time in a cluster that outlives it: a Lease names the run that has it."""
+"""Limits a persistent cluster to one run at a time: a Lease names the run that uses it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from schedproof.foundation.waiting import NotYet, wait_for
 
 _NAMESPACE, _NAME = "kube-system", "schedproof"
 _DURATION = 15
-"""Seconds after which a Lease that is not renewed has no holder."""
+"""Seconds after which a Lease that is not renewed is free."""
 _RENEW = 2.0
 
 
 class Owner:
-    """The hold on a cluster, from construction to `close`.
+    """The exclusive use of a cluster, from construction to `close`.
 
     Another holder is alive if it renews its Lease while it is watched; clocks are not compared.
 
@@ -31,7 +31,7 @@ class Owner:
         run: the id of this run.
 
     Raises:
-        UsageError: another run has it, and lives.
+        UsageError: another live run uses the cluster.
     """
 
     def __init__(self, api: Api, run: str) -> None:
@@ -56,7 +56,7 @@ class Owner:
             if seen and version != seen:
                 raise UsageError(
                     f"the cluster is in use by {spec['holderIdentity']}, since {spec['acquireTime']}",
-                    remedy="wait for its end, or end it: one run at a time",
+                    remedy="wait until it ends, or stop it: only one run at a time can use a cluster",
                 )
             if not seen:
                 seen, since = version, time.monotonic()
@@ -84,7 +84,7 @@ class Owner:
 
     def _renew(self) -> None:
         while not self._closing.wait(_RENEW):
-            # An apiserver that is away for a moment is asked again. A harness that takes us for dead has the cluster.
+            # Retry if the apiserver is unavailable. Stop renewing if another run has taken over the Lease.
             with contextlib.suppress(SchedproofError):
                 lease = self._api.get("leases", _NAME, _NAMESPACE)
                 if lease["spec"]["holderIdentity"] != self._identity:
@@ -94,13 +94,13 @@ class Owner:
                 self._api.merge("leases", _NAME, patch, _NAMESPACE)
 
     def close(self) -> None:
-        """Let go, so that the next need not wait."""
+        """Release the Lease, so that the next run need not wait."""
         self._closing.set()
         self._thread.join()
-        with contextlib.suppress(NotFound, Conflict):  # it is another's by now
+        with contextlib.suppress(NotFound, Conflict):  # another run holds it by now
             self._api.delete("leases", _NAME, _NAMESPACE, uid=self._uid)
 
 
 def timestamp() -> str:
-    """Now, as a metav1.MicroTime."""
+    """Return the current time as a metav1.MicroTime."""
     return datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

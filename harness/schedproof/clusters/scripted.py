@@ -1,4 +1,4 @@
-"""Prometheus servers of this machine whose every sample the harness chose."""
+"""Prometheus servers of this machine, all of whose samples the harness chooses."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from schedproof.traffic.script import Script
 from schedproof.traffic.series import push
 
 _AHEAD = 40.0
-"""For how many seconds samples are pushed at once. Prometheus refuses those more than ten minutes ahead."""
+"""Seconds of samples that one push covers. Prometheus rejects samples more than ten minutes ahead."""
 
 _BRIEF = {"GOGC": "off", "GOMEMLIMIT": "512MiB"}
-"""Collecting garbage takes 40 % of the processor time of a server that lives for seconds."""
+"""Avoids garbage collection, which takes 40 % of the processor time of a server that lives for seconds."""
 
 
 class ScriptedServers:
-    """Gives a fresh server at every call of `take`; the next one gets ready while that one is in use.
+    """Returns a fresh server at every call of `take`, and starts the next one in advance.
 
     Args:
-        host: where they run, on loopback: candidates reach them through their tap.
-        labels: node to the labels of its series, as the cluster's own Prometheus has them; may change meanwhile.
-        targets_servers: gets what answers about the targets of each server that is scripted, by its URL.
+        host: where the servers run, on loopback: candidates reach them through their tap.
+        labels: node to the labels of its series, as in the cluster's own Prometheus; may change.
+        targets_servers: receives the targets server of each scripted server, by its URL.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class ScriptedServers:
         self._host, self._labels, self._targets_servers = host, labels, targets_servers
         self._spare: list[Prometheus] = []
         self.rules: Sequence[Mapping[str, Any]] = ()
-        """Recording rules of the servers that are taken from here on."""
+        """Recording rules of the servers that are taken from now on."""
         self._started = 0
 
     def take(self) -> ScriptedPrometheus:
@@ -88,10 +88,10 @@ class ScriptedPrometheus:
             pushed, end = end, time.time() + _AHEAD
             push(self.url, script.series(labels, end, after=pushed))
 
-        # Before what was pushed is over: few scenarios last that long.
+        # Push before the previous samples end; few scenarios last that long.
         self._ahead = PushLoop(push_on, _AHEAD / 2, name="script")
         if self._rules:
-            # They are evaluated in real time, and so have results only from now on.
+            # Rules are evaluated in real time, so they only have results from now on.
             self._server.load_rules(self._rules)
             wait_recorded(self.url)
 

@@ -1,4 +1,4 @@
-"""Nodes without a machine: networks with real exporters, and Node objects that a kwok process of ours plays."""
+"""Nodes without a machine: networks with real exporters, and Node objects that a kwok process simulates."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from schedproof.traffic.readings import made_up_address, node_labels
 
 _NO_ADDRESSES: Mapping[str, str] = MappingProxyType({})
 PLAYED = "schedproof.dev/played"
-"""An annotation of the Node objects that we play; its value is the run's own."""
+"""The annotation of simulated Node objects; its value identifies the run."""
 
 
 class Exporters:
-    """A network namespace for each node, and once they are started a real node_exporter in it.
+    """A network namespace for each node and, after `start`, a real node_exporter in it.
 
     Args:
-        host: where they run.
-        address: this machine's address on which they are scraped.
+        host: where the exporters run.
+        address: this machine's address at which they are scraped.
     """
 
     def __init__(self, host: Host, address: str = "127.0.0.1") -> None:
@@ -41,11 +41,11 @@ class Exporters:
 
     @property
     def targets(self) -> dict[str, Mapping[str, str]]:
-        """What Prometheus is to scrape: address and port to labels."""
+        """The scrape targets: address and port to labels."""
         return {exporter.address: self.labels[node] for node, exporter in self._exporters.items()}
 
     def start(self) -> None:
-        """Start an exporter for each node, and from now on for each that is added. They accept a moment later."""
+        """Start an exporter for each node, also for nodes added later. They accept connections a moment later."""
         self.started = True
         for node in self.labels:
             self._start(node)
@@ -70,14 +70,14 @@ class Exporters:
 
 
 class JoinedNodes:
-    """Nodes that join a cluster of real kubelets, and leave it again. Real nodes are left alone.
+    """Simulated nodes that join a cluster of real kubelets, and leave it. Real nodes are not changed.
 
     Args:
         host: where kwok and the exporters run.
         api: may create and delete nodes.
-        kubeconfig: gives kwok's own; asked for when the first node joins.
-        run: tells our nodes from those of other runs.
-        address: this machine's address on which exporters are scraped; "" where they are not scraped.
+        kubeconfig: returns kwok's kubeconfig; called when the first node joins.
+        run: distinguishes these nodes from those of other runs.
+        address: this machine's address at which exporters are scraped; "" if they are not scraped.
     """
 
     def __init__(self, host: Host, api: Api, kubeconfig: Callable[[], Path], run: str, *, address: str = "") -> None:
@@ -86,29 +86,27 @@ class JoinedNodes:
         self._kwok: Process | None = None
         self._exporters: Exporters | None = None
         self._version = ""
-        self._given = 0
+        self._made_up = 0
         self._unscraped: dict[str, Mapping[str, str]] = {}
         self.names: list[str] = []
 
     @property
     def targets(self) -> Mapping[str, Mapping[str, str]]:
-        """As for `Exporters`."""
+        """The scrape targets: address and port to labels."""
         return self._exporters.targets if self._exporters is not None else {}
 
     @property
     def labels(self) -> Mapping[str, Mapping[str, str]]:
-        """Node to the labels that its series have, or would have if it were scraped; of those without an address that
-        was given for them.
-        """
+        """Node to the labels of its series, or those it would have if scraped; without nodes of a given address."""
         return {**self._unscraped, **(self._exporters.labels if self._exporters is not None else {})}
 
     def add(
         self, specs: Sequence[NodeSpec], *, idle: bool = False, addresses: Mapping[str, str] = _NO_ADDRESSES
     ) -> None:
-        """Let nodes join; returns when they are Ready. An idle one exists in the API only: no device, no exporter.
+        """Add nodes, and wait until they are Ready. Idle nodes only exist in the API, without a device or exporter.
 
-        The InternalIP of a node that is not scraped is that of `addresses`, or an address that no other node has where
-        there is none or an empty one.
+        The InternalIP of a node that is not scraped is its entry in `addresses`, or a unique address if that is
+        missing or empty.
         """
         if self._kwok is None:
             self._kwok = start_kwok(self._host, self._kubeconfig(), annotation=self._annotation)
@@ -120,14 +118,14 @@ class JoinedNodes:
                     self._exporters.start()
                 self._exporters.add(spec.name, spec.device)
             elif not addresses.get(spec.name):
-                self._given += 1
-                self._unscraped[spec.name] = node_labels(spec.name, made_up_address(self._given))
+                self._made_up += 1
+                self._unscraped[spec.name] = node_labels(spec.name, made_up_address(self._made_up))
             self._api.create("nodes", self._manifest(spec, addresses.get(spec.name, "")))
             self.names.append(spec.name)
         wait_ready(self._api, [spec.name for spec in specs], watching=(self._kwok,))
 
     def set_rates(self, rates: Mapping[str, float], direction: str) -> None:
-        """As for `Fabric`; of nodes that have an exporter."""
+        """Set rates as `Fabric.set_rates`, for nodes that have an exporter."""
         if rates:
             assert self._exporters is not None
             self._exporters.fabric.set_rates(rates, direction)
@@ -136,13 +134,13 @@ class JoinedNodes:
         address = address or self.labels[spec.name]["instance"].rpartition(":")[0]
         manifest = spec.manifest(address, self._version)
         metadata = manifest["metadata"]
-        # DaemonSets of a real cluster select this label, and would wait for pods that are never run.
+        # DaemonSets of a real cluster select this label, and would wait for pods that never run.
         metadata["labels"].pop("kubernetes.io/os", None)
         metadata["annotations"] = dict([self._annotation])
         return manifest
 
     def remove(self, name: str) -> None:
-        """Let one leave; returns when its Node object is gone."""
+        """Remove a node, and wait until its Node object is gone."""
         self._api.delete_if_there("nodes", name)
         if name in self.names:
             self.names.remove(name)
@@ -152,7 +150,7 @@ class JoinedNodes:
         wait_gone(self._api, name)
 
     def close(self) -> None:
-        """Remove all that are left. Safe to call twice."""
+        """Remove all remaining nodes. Safe to call twice."""
         with contextlib.ExitStack() as closing:
             if self._exporters is not None:
                 closing.callback(self._exporters.close)

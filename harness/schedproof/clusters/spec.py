@@ -1,4 +1,4 @@
-"""Cluster definitions: what clusters/*.yaml says."""
+"""Cluster definitions, as in clusters/*.yaml."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schedproof.documents.yaml_source import read_document
 from schedproof.foundation.errors import UsageError
 
 REAL_EXPORTERS = 16
-"""Up to so many nodes each has a namespace and an exporter of its own; in larger clusters all readings are pushed."""
+"""The most nodes that each have a namespace and an exporter; in larger clusters all readings are pushed."""
 
 MOST_NODES = 5_000
 MOST_WORKERS = 16
@@ -30,7 +30,7 @@ NODE_KEYS = ("name", "capacity", "labels", "taints", "device")
 
 
 PLAYED_RUNTIME = "kwok"
-"""The container runtime that nodes report which run no containers."""
+"""The container runtime that is reported by nodes that run no containers."""
 _KUBELET_PORT = 10250
 _MACHINES = uuid.UUID("0d2a8f0a-6a53-4f0b-9a5e-7f6a1c0e5b11")
 
@@ -39,7 +39,7 @@ C = TypeVar("C")
 
 @dataclasses.dataclass(frozen=True)
 class NodeSpec:
-    """One node: `capacity` is what it offers to pods, its allocatable; `device` its traffic interface."""
+    """A node: `capacity` is its allocatable resources, `device` its traffic interface."""
 
     name: str
     capacity: Mapping[str, str]
@@ -49,11 +49,11 @@ class NodeSpec:
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def manifest(self, address: str, version: str) -> dict[str, Any]:
-        """The Node object as its kubelet registers it and reports its status, but for conditions and images.
+        """Return the Node object as its kubelet registers and updates it, except conditions and images.
 
         Args:
-            address: its InternalIP, by which its exporter is known.
-            version: of the kubelet, such as `v1.36.3`.
+            address: its InternalIP, which identifies its exporter.
+            version: of the kubelet, for example `v1.36.3`.
         """
         return {
             "apiVersion": "v1",
@@ -61,7 +61,7 @@ class NodeSpec:
             "metadata": {
                 "name": self.name,
                 "labels": {
-                    # A label's value has 63 characters at most: a kubelet with a longer name has a shorter label, too.
+                    # A label's value has at most 63 characters: kubelets truncate longer names as well.
                     "kubernetes.io/hostname": self.name[:63].rstrip("-."), "kubernetes.io/os": "linux",
                     "kubernetes.io/arch": "amd64", **self.labels,
                 },
@@ -87,7 +87,7 @@ class NodeSpec:
             "architecture": "amd64", "operatingSystem": "linux", "osImage": "Debian GNU/Linux 13 (trixie)",
             "kernelVersion": "6.1.0", "kubeletVersion": version, "containerRuntimeVersion": f"{PLAYED_RUNTIME}://1.0.0",
             "machineID": machine.replace("-", ""), "systemUUID": machine, "bootID": boot,
-            "kubeProxyVersion": "",  # as kubelets leave it since Kubernetes 1.33
+            "kubeProxyVersion": "",  # kubelets leave it empty since Kubernetes 1.33
         }  # fmt: skip
 
 
@@ -95,11 +95,11 @@ _DECLARED = (
     "ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers",
     "RestartAllContainersOnContainerExits",
 )  # fmt: skip
-"""What a kubelet of Kubernetes 1.36 declares (k8s.io/component-helpers/nodedeclaredfeatures)."""
+"""The features that a kubelet of Kubernetes 1.36 declares (k8s.io/component-helpers/nodedeclaredfeatures)."""
 
 
 def _with_reservations(offered: Mapping[str, str]) -> dict[str, str]:
-    """What a node has whose kubelet keeps half of it for the system: to schedule by that finds too much room."""
+    """Return the capacity of a node that reserves half of it: a scheduler that uses capacity finds too much room."""
     return {
         resource: amount if resource == "pods" else str(2 * parse_quantity(amount))  # type: ignore[no-untyped-call]
         for resource, amount in offered.items()
@@ -115,14 +115,14 @@ class ClusterSpec:
     device: str
     nodes: tuple[NodeSpec, ...]
     template: NodeSpec
-    """What a node that joins later looks like; its name has {n} for a number."""
+    """The specification of nodes that join later; {n} in the name stands for a number."""
 
 
 @dataclasses.dataclass(frozen=True)
 class KindSpec:
     """A kind cluster to create: one control plane, and `count` identical workers with `labels`.
 
-    Without workers it has room for thousands of nodes that are objects alone: no sign of life is expected of them.
+    Without workers it has room for thousands of nodes that are only objects and do not renew Leases.
     `scrape_interval` is in seconds. `audited`: whether the apiserver writes an audit log.
     """
 
@@ -138,26 +138,26 @@ def load_spec(path: Path, *, count: int | None = None, kubernetes: str | None = 
 
     Args:
         path: the file.
-        count: the number of identical nodes instead of its own.
-        kubernetes: the minor version instead of its own.
+        count: a number of identical nodes, instead of the file's nodes.
+        kubernetes: the minor version, instead of the file's.
 
     Raises:
-        UsageError: everything that is wrong with it, each with its line, its field and what it should be.
+        UsageError: lists all problems, each with its line, field and expected value.
     """
     return _Reader(path, "clusters/embedded.yaml", MOST_NODES).read(count, kubernetes)
 
 
 def load_kind_spec(path: Path, *, count: int | None = None, kubernetes: str | None = None) -> KindSpec:
-    """Read the definition of a kind cluster; as `load_spec`, but that `count` is the number of workers.
+    """Read the definition of a kind cluster, as `load_spec`, but `count` is the number of workers.
 
     Raises:
-        UsageError: everything that is wrong with it, each with its line, its field and what it should be.
+        UsageError: lists all problems, each with its line, field and expected value.
     """
     return _Reader(path, "clusters/kind.yaml", MOST_WORKERS).read_kind(count, kubernetes)
 
 
 class _Reader:
-    """Reads one file; what is wrong with it is noted, and told together."""
+    """Reads a file, and reports all its problems together."""
 
     def __init__(self, path: Path, example: str, most: int) -> None:
         self._path, self._example, self._most = path, example, most
@@ -176,7 +176,7 @@ class _Reader:
             nodes = tuple(_numbered(template, n) for n in range(1, self._count(section, count, 4) + 1))
         if section.sound and len({node.name for node in nodes}) != len(nodes):
             section.complain(
-                "duplicate", "two nodes have the same name", "give each its own, or write {n} for its number"
+                "duplicate", "two nodes have the same name", "use unique names, or {n} for the node's number"
             )
         return self._whole(
             ClusterSpec(_kubernetes(section, kubernetes), _interval(section, 0.25), device, nodes, template)
@@ -195,12 +195,12 @@ class _Reader:
     def _spec(self, keys: Sequence[str], count: int | None) -> Section:
         if count is not None and not 1 <= count <= self._most:
             raise UsageError(
-                f"--nodes {count}: expected 1 to {self._most}", remedy=f"such as --nodes {min(4, self._most)}"
+                f"--nodes {count}: expected 1 to {self._most}", remedy=f"for example --nodes {min(4, self._most)}"
             )
         if not self._path.is_file():
             raise UsageError(
                 f"{self._path}: the cluster definition does not exist",
-                remedy=f"name a file; {self._example} is a commented example",
+                remedy=f"give an existing file; {self._example} is a commented example",
             )
         document = read_document(self._path, self._problems)
         top = Field(self._problems, "", document.place, document).section("apiVersion", "kind", "metadata", "spec")
@@ -267,7 +267,7 @@ def _texts(section: Section, name: str, example: str) -> dict[str, str]:
 
 
 def _as_written(field: Field, example: str, *, empty: bool = False) -> str:
-    """A text. Kubernetes has no numbers and booleans in labels and quantities: they are taken as they are written."""
+    """Return a field's text: numbers and booleans as written, because labels and quantities are text in Kubernetes."""
     if isinstance(field.value.data, (bool, int, float)):
         return field.value.written
     return field.text(example, empty=empty)

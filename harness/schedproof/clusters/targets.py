@@ -1,4 +1,4 @@
-"""What answers about targets and metadata in the place of a Prometheus that has scraped nothing."""
+"""Answers about targets and metadata for Prometheus servers that have scraped nothing."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from schedproof.foundation.progress import Progress, SilentProgress
 
 _BINARY = "readings-server"
 _DEVICE = "eth0"
-"""Of series that no client asks for: neither targets nor metadata name any."""
+"""The device of series that no client reads: neither targets nor metadata have devices."""
 
 
 def build_targets_server(progress: Progress) -> None:
-    """Have what a `TargetsServer` starts built here: the client that waits for the first answer has a time-out.
+    """Build the binary of `TargetsServer` in advance, because clients have a timeout at their first request.
 
     Raises:
         HostError: this machine cannot build it.
@@ -27,15 +27,15 @@ def build_targets_server(progress: Progress) -> None:
 
 
 class TargetsServer:
-    """Answers about targets and metadata for one Prometheus into which samples are pushed, as after real scrapes.
+    """A server that answers about targets and metadata for a Prometheus with pushed samples, as after real scrapes.
 
-    It is started by the first question. Hardly any candidate asks one.
+    It starts at the first request, which few candidates send.
 
     Args:
-        logs: the folder for its log.
-        labels: node to the labels of its target; may change meanwhile.
+        logs: the folder of its log.
+        labels: node to the labels of its target; may change.
         interval: seconds between two scrapes.
-        up: the nodes whose scrapes succeed, as `up` says; may change meanwhile.
+        up: the nodes whose scrapes succeed, as in `up`; may change.
         metric: the counter that is read beside those of node_exporter.
     """
 
@@ -54,7 +54,7 @@ class TargetsServer:
         self._server: ReadingsServer | None = None
 
     def url(self) -> str:
-        """Its base URL, once it answers by what is there now: each target was scraped a moment ago. For any thread.
+        """Return its base URL, once it answers with the current nodes, each scraped a moment ago. Thread-safe.
 
         Raises:
             ConnectionError: it was closed, or cannot be started.
@@ -74,7 +74,7 @@ class TargetsServer:
             return self._server.url
 
     def close(self) -> None:
-        """End it. Safe to call twice."""
+        """Stop the server. Safe to call twice."""
         with self._lock:
             self._closed = True
             if self._server is not None:
