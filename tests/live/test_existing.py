@@ -138,7 +138,7 @@ def test_what_a_killed_run_has_left_is_removed_and_its_nodes_are_put_back(up: Up
     cleaned = shell.schedproof("clean", "--kubeconfig", up.kubeconfig)
     assert cleaned.code == 0, cleaned.said
     assert "removed namespaces/schedproof-run\n" in cleaned.out, cleaned.said
-    assert "(as it was)\n" in cleaned.out, cleaned.said
+    assert "(restored)\n" in cleaned.out, cleaned.said
 
 
 def test_who_cannot_be_served_is_told_why(up: Up, shells: Any, tmp_path: Path) -> None:

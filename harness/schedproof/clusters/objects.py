@@ -36,7 +36,7 @@ class AppliedObjects:
 
         Raises:
             UsageError: the apiserver refuses a manifest, or its object exists in a cluster that is not the
-            harness's own.
+                harness's own.
         """
         for manifest in manifests:
             what = f"{manifest['kind']} {manifest['metadata']['name']}"

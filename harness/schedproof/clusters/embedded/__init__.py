@@ -1,1 +1,1 @@
-"""A cluster of processes on this machine, without Docker; and a minimal one for benchmarks."""
+"""The embedded cluster: processes of this machine, without Docker; and a minimal cluster for benchmarks."""

@@ -1,4 +1,4 @@
-"""The embedded cluster: real daemons as child processes, no Docker, nothing that outlives us."""
+"""The embedded cluster: real daemons as child processes, without Docker; all of them end with the harness."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from schedproof.traffic.readings import made_up_address, node_labels
 BINARIES = (
     "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok", "prometheus", "node_exporter",
 )  # fmt: skip
-"""All that one may be made of; `required_binaries` says what one takes."""
+"""All binaries that an embedded cluster may need; `required_binaries` returns those of a specification."""
 
 
 def required_binaries(spec: ClusterSpec, *, readings: bool) -> tuple[str, ...]:
-    """What `EmbeddedCluster` starts: without readings no Prometheus, and exporters only where they are real."""
+    """Return the binaries that `EmbeddedCluster` starts: Prometheus for readings, exporters only if they are real."""
     unneeded = {"prometheus"} if not readings else set()
     if not _has_exporters(spec, readings=readings):
         unneeded.add("node_exporter")
@@ -49,14 +49,14 @@ class EmbeddedCluster:
     """See `schedproof.clusters.cluster.Cluster`. The constructor returns when everything is ready.
 
     Args:
-        spec: its nodes.
+        spec: the cluster definition.
         binaries: name to path, for all of `required_binaries`.
-        logs: where the daemons' logs and the audit log stay as evidence; None: they go with the cluster.
-        readings: whether a Prometheus has readings of the nodes' traffic. Without them `prometheus_url` is empty, and
-            the capabilities `load` and `scripted-metrics` are missing.
+        logs: the folder for the daemons' logs and the audit log; None: they are removed with the cluster.
+        readings: whether a Prometheus has readings of the nodes' traffic. Without them `prometheus_url` is
+            empty, and the capabilities `load` and `scripted-metrics` are missing.
 
     Raises:
-        SchedproofError: with the last words of what failed; nothing is left running.
+        SchedproofError: has the last log lines of the failed process; nothing is left running.
     """
 
     name = "embedded"
@@ -65,7 +65,7 @@ class EmbeddedCluster:
     namespace = NAMESPACE
     namespace_prefix = "sp"
     workload_image = "registry.k8s.io/pause:3.10"
-    """A name alone: kwok plays what it would run."""
+    """Only a name: kwok simulates the containers."""
 
     def __init__(
         self, spec: ClusterSpec, binaries: Mapping[str, Path], logs: Path | None, *, readings: bool = True
@@ -114,8 +114,8 @@ class EmbeddedCluster:
         self._closing.callback(self._exporters.close)
         self._labels = self._exporters.labels
         self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers)
-        # Looking up a host name imports this codec, on whichever thread is first; while another one imports `requests`,
-        # which uses it too, both have waited for each other for ever (seen with CPython 3.11.7).
+        # Looking up a host name imports this codec in the first thread that needs it. If another thread imports
+        # `requests`, which uses it too, both may wait for each other forever (seen with CPython 3.11.7).
         importlib.import_module("encodings.idna")
         with concurrent.futures.ThreadPoolExecutor(3, "cluster-start") as pool:
             imported = pool.submit(_import_clients)
@@ -143,15 +143,15 @@ class EmbeddedCluster:
             manager, began = start_controller_manager(self.host, kubeconfig), time.monotonic()
             self._plane.wait_ready()
             if time.monotonic() - began > PATIENCE:
-                # On a machine this busy it has given up, or is about to.
+                # On such a busy machine it has given up, or is about to.
                 manager.stop(grace=0)
                 manager = start_controller_manager(self.host, kubeconfig)
-        # kwok is all kubelets at once.
+        # kwok simulates all kubelets.
         kwok = start_kwok(self.host, self._plane.component("schedproof:kwok"))
         self.daemons = [*self._plane.processes, manager, kwok]
 
     def admin_kubeconfig(self) -> Path:
-        """For people: may do everything, and goes with the cluster."""
+        """Write a kubeconfig for users, with all rights; it is removed with the cluster."""
         return self._plane.component("admin")
 
     def _start_network(self, imported: concurrent.futures.Future[None]) -> None:
@@ -167,7 +167,7 @@ class EmbeddedCluster:
         self._prometheus, self.prometheus_url = prometheus, prometheus.url
         prometheus.wait_ready()
         imported.result()
-        # Scrapes of idle nodes bring the same, and take a sixth of a run's processor time.
+        # Scrapes of idle nodes yield the same, and take a sixth of a run's processor time.
         self._idle = IdleReadings(prometheus.url, self._labels, self.device, self.scrape_interval)
         self._closing.callback(self._idle.close)
         targets_server = TargetsServer(self.host.logs, self._labels, self.scrape_interval, up=self._labels)
@@ -175,7 +175,7 @@ class EmbeddedCluster:
         self.targets_servers[prometheus.url] = targets_server
 
     def scrape(self) -> None:
-        """Scrape the nodes' real exporters from now on, for good. Returns when each has been scraped."""
+        """Scrape the nodes' real exporters from now on; returns when each has been scraped."""
         if not self._real or self._prometheus is None or self._exporters.started:
             return
         self._idle.close()
@@ -189,7 +189,7 @@ class EmbeddedCluster:
             self._prometheus.set_targets(self._exporters.targets)
 
     def _connect(self, node: str, device: str) -> None:
-        """Give a node its labels and address, and a network where that is real."""
+        """Give a node its labels and address, and a network if exporters are real."""
         if self._real:
             self._exporters.add(node, device)
         else:
@@ -262,17 +262,17 @@ class EmbeddedCluster:
         return {"kubernetes": self.api.version(), "cluster": self.name, **tools}
 
     def export_logs(self, folder: Path) -> None:
-        """Nothing to do: its daemons write their logs into the report's folder as they run."""
+        """Do nothing: the daemons write their logs into the report's folder."""
 
     def close(self) -> None:
-        """End every process of this cluster. Safe to call twice."""
+        """End all processes of this cluster. Safe to call twice."""
         self._closing.close()
 
 
 def _import_clients() -> None:
-    """Import what takes a third of a second, and is not needed before the apiserver is up.
+    """Import modules while the apiserver starts, which takes a third of a second.
 
-    By one thread: modules that import each other in a circle show half of themselves to a second one.
+    In a single thread: another thread could see partially initialized modules of an import cycle.
     """
     import prometheus_api_client  # noqa: F401
     import requests  # noqa: F401

@@ -1,4 +1,4 @@
-"""etcd and a kube-apiserver as processes of this machine, the base of every embedded cluster."""
+"""The control plane of embedded clusters: etcd and a kube-apiserver as processes of this machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EmbeddedSecondApiServer:
 
 
 class ControlPlane:
-    """A control plane that starts at once; `wait_ready`, then `introduce`, make it usable.
+    """A control plane, which starts at once; `wait_ready` and then `introduce` make it usable.
 
     Args:
         host: where its processes run.
@@ -53,7 +53,7 @@ class ControlPlane:
         return {process.command.name: process.outside_pid() for process in self.processes}
 
     def introduce(self) -> None:
-        """Make the harness's own identity."""
+        """Create the harness's namespace and own identity."""
         ca, admin = self._authority.certificate, self._apiserver.admin
         self.admin = Api(self.url, ca, certificate=admin.certificate, key=admin.key)
         bootstrap.system_namespace(self.admin)
@@ -61,7 +61,7 @@ class ControlPlane:
         self.api = Api(self.url, ca, token=self.token)
 
     def second_apiserver(self) -> EmbeddedSecondApiServer:
-        """Start another kube-apiserver on the same etcd; returns at once."""
+        """Start a second kube-apiserver on the same etcd; returns at once."""
         return EmbeddedSecondApiServer(
             self._host, start_apiserver(self._host, self._authority, self._etcd_url, beside=self._apiserver)
         )
@@ -70,7 +70,7 @@ class ControlPlane:
         return advance(self._host, version)
 
     def component(self, user: str) -> Path:
-        """A kubeconfig with rights to the whole cluster: for Kubernetes' own controllers, kwok, users."""
+        """Write a kubeconfig with all rights: for Kubernetes' own controllers, kwok and users."""
         return write_kubeconfig(
             self._host.sandbox.scratch / f"{user.replace(':', '-')}.kubeconfig", server=self.url,
             ca=self._authority.certificate, user=user, pair=self._authority.client(user, "system:masters"),

@@ -1,4 +1,4 @@
-"""The clusters of benchmarks: nothing runs that is not measured, or that does not serve what is measured."""
+"""Minimal clusters for benchmarks: they only run what is measured, and what measurements need."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ BINARIES = ("etcd", "kube-apiserver", "kube-scheduler", "readings-server")
 
 
 class Lean(Site, Protocol):
-    """Where schedulers are measured. The nodes that it is given are objects alone: no kubelets, pods stay as bound.
+    """A cluster in which schedulers are measured. Nodes added to it are only objects: no kubelets, pods stay as bound.
 
-    Readings come from Prometheus' own engine over series in memory, of which no scrape takes a share of the machine.
+    Readings come from Prometheus' own engine over series in memory: no scrapes take processor time.
     """
 
     @property
@@ -32,26 +32,26 @@ class Lean(Site, Protocol):
 
     @property
     def admin_kubeconfig(self) -> Path:
-        """May do everything."""
+        """A kubeconfig with all rights."""
 
     @property
     def token(self) -> str:
-        """The harness's own."""
+        """The token of the harness's own identity."""
 
     @property
     def daemons(self) -> Sequence[Process]:
-        """Its processes in `host`'s sandbox: the cluster is broken where one ends."""
+        """Its processes in `host`'s sandbox: if one of them ends, the cluster is broken."""
 
     @property
     def roots(self) -> Sequence[int]:
-        """The first processes elsewhere, as our own /proc knows them: all beneath them are the cluster's."""
+        """Pids of its root processes outside the sandbox, in this machine's /proc; all descendants belong to it."""
 
     @property
     def own_nodes(self) -> Sequence[Manifest]:
-        """The nodes that it has without being given any."""
+        """The nodes that it has before any are added."""
 
     def settle(self, nodes: Sequence[str]) -> None:
-        """Until its controllers let pods run on these nodes that it was given."""
+        """Wait until its controllers let pods run on these added nodes."""
 
 
 class LeanCluster:
@@ -60,11 +60,11 @@ class LeanCluster:
     Args:
         kubernetes: the minor version.
         binaries: name to path, for all of `BINARIES`.
-        logs: where the daemons' logs stay.
-        audited: whether the apiserver writes an audit log; it costs every request some of its time.
+        logs: the folder for the daemons' logs; None: they are removed with the cluster.
+        audited: whether the apiserver writes an audit log, which slows every request.
 
     Raises:
-        SchedproofError: with the last words of what failed; nothing is left running.
+        SchedproofError: has the last log lines of the failed process; nothing is left running.
     """
 
     name = "embedded"
@@ -73,7 +73,7 @@ class LeanCluster:
     namespace = NAMESPACE
     capabilities: frozenset[str] = frozenset()
     device = "eth0"
-    targets_servers: Mapping[str, TargetsServer] = MappingProxyType({})  # its Prometheus answers by itself
+    targets_servers: Mapping[str, TargetsServer] = MappingProxyType({})  # `readings` answers by itself
     roots: Sequence[int] = ()
     own_nodes: Sequence[Manifest] = ()
 
@@ -107,11 +107,11 @@ class LeanCluster:
         return self._plane.identity(name, rbac)
 
     def settle(self, nodes: Sequence[str]) -> None:
-        """Nothing to wait for: it has no controllers."""
+        """Return at once: there are no controllers."""
 
     def versions(self) -> Mapping[str, str]:
         return {"kubernetes": self.api.version(), "cluster": self.name}
 
     def close(self) -> None:
-        """End every process of this cluster. Safe to call twice."""
+        """End all processes of this cluster. Safe to call twice."""
         self._closing.close()

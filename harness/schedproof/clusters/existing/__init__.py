@@ -1,1 +1,1 @@
-"""A cluster that others run: what may be done in it, and how it is left as it was."""
+"""A cluster that others run: access to it, the objects of a run, and their removal."""

@@ -1,4 +1,4 @@
-"""How a user's kubeconfig reaches a cluster."""
+"""Access to a cluster by a user's kubeconfig."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LINE = ("insecure-skip-tls-verify", "tls-server-name", "proxy-url")
 
 @dataclasses.dataclass(frozen=True)
 class Access:
-    """One context of a kubeconfig. `authorization` gives the header's present value; `line` is as for `Api`."""
+    """A context of a kubeconfig. `authorization` returns the current header; `line` is as for `Api`."""
 
     context: str
     url: str
@@ -28,7 +28,7 @@ class Access:
     key: Path | None
 
     def api(self, marks: Mapping[str, str] | None = None) -> Api:
-        """As the user."""
+        """Return a connection with the user's credentials."""
         return Api(
             self.url, self.ca, token=self.authorization, certificate=self.certificate, key=self.key, line=self.line,
             marks=marks,
@@ -36,15 +36,15 @@ class Access:
 
 
 def read_access(kubeconfig: Path, context: str, scratch: Path) -> Access:
-    """Read a kubeconfig, with the kubernetes client's own loader: it knows exec plugins and all other credentials.
+    """Read a kubeconfig with the kubernetes client's loader, which supports exec plugins and all other credentials.
 
     Args:
         kubeconfig: the file.
-        context: its name in there; "" for the current one.
-        scratch: a folder for what is inside the file, and needed as files.
+        context: a name in the file; "" for the current context.
+        scratch: a folder for data inside the file that is needed as files.
 
     Raises:
-        UsageError: there is no such file or context, or it is not a kubeconfig.
+        UsageError: the file or the context does not exist, or the file is not a kubeconfig.
     """
     from kubernetes.client import Configuration
     from kubernetes.config import ConfigException, load_kube_config
@@ -55,11 +55,13 @@ def read_access(kubeconfig: Path, context: str, scratch: Path) -> Access:
         load_kube_config(  # type: ignore[no-untyped-call]
             str(kubeconfig), chosen, configuration, persist_config=False, temp_file_path=str(scratch / "credentials")
         )
-        (cluster,) = (one["cluster"] for one in document["clusters"] if one["name"] == contexts[chosen]["cluster"])
+        (cluster,) = (
+            entry["cluster"] for entry in document["clusters"] if entry["name"] == contexts[chosen]["cluster"]
+        )
     except (ConfigException, TypeError, KeyError, ValueError) as error:
         raise UsageError(
             f"{kubeconfig}: the context {chosen} cannot be used: {error}",
-            remedy="kubectl --kubeconfig FILE --context NAME get nodes must work",
+            remedy="check that `kubectl --kubeconfig FILE --context NAME get nodes` works",
         ) from error
     return Access(
         chosen, configuration.host, _path(configuration.ssl_ca_cert),
@@ -70,12 +72,12 @@ def read_access(kubeconfig: Path, context: str, scratch: Path) -> Access:
 
 
 def check_kubeconfig(kubeconfig: Path, context: str) -> None:
-    """Refuse what is no kubeconfig, or has no such context, without reaching for any cluster; as `read_access` does."""
+    """Check that a file is a kubeconfig with this context, without connecting to it; raises as `read_access`."""
     _contexts(kubeconfig, context)
 
 
 def _contexts(kubeconfig: Path, context: str) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """What is in the file, its contexts by name, and the one that is meant."""
+    """Return the file's content, its contexts by name, and the name of the chosen context."""
     try:
         text = kubeconfig.read_text()
         if not text.strip():
@@ -83,7 +85,7 @@ def _contexts(kubeconfig: Path, context: str) -> tuple[dict[str, Any], dict[str,
                 f"the kubeconfig {kubeconfig} is empty", remedy="pass a kubeconfig to --kubeconfig that kubectl accepts"
             )
         document = yaml.safe_load(text)
-        contexts = {one["name"]: one["context"] for one in document["contexts"]}
+        contexts = {entry["name"]: entry["context"] for entry in document["contexts"]}
         chosen = context or document.get("current-context", "")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
@@ -93,12 +95,12 @@ def _contexts(kubeconfig: Path, context: str) -> tuple[dict[str, Any], dict[str,
     except (yaml.YAMLError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(
             f"{kubeconfig} is not a kubeconfig: {type(error).__name__}: {' '.join(str(error).split())}",
-            remedy="`kubectl config view --kubeconfig FILE` shows whether it is one",
+            remedy="check the file with `kubectl config view --kubeconfig FILE`",
         ) from error
     if chosen not in contexts:
         what = f"no context {chosen!r}" if chosen else "no current context"
         raise UsageError(
-            f"{kubeconfig} has {what}", remedy=f"--context: one of {', '.join(sorted(contexts)) or 'none'}"
+            f"{kubeconfig} has {what}", remedy=f"use --context with one of {', '.join(sorted(contexts)) or 'none'}"
         )
     return document, contexts, chosen
 

@@ -1,4 +1,4 @@
-"""A cluster that others run. The harness changes only what it made, and removes all of it."""
+"""A cluster that others run. The harness only changes its own objects and, if allowed, nodes, and undoes it all."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods")
 
 @dataclasses.dataclass(frozen=True)
 class ExistingOptions:
-    """What the user says of the cluster.
+    """The user's description of the cluster.
 
-    `callback_address` is this machine's as the apiserver reaches it, or "" where it does not; `audit_log` the
-    apiserver's, as it grows.
+    `callback_address` is this machine's as the apiserver reaches it, or "" if it does not; `audit_log` is the
+    apiserver's audit log, read while it grows.
     """
 
     kubeconfig: Path
@@ -55,7 +55,7 @@ class ExistingOptions:
 
 
 def binaries_for(options: ExistingOptions) -> tuple[str, ...]:
-    """What runs on this machine beside the cluster."""
+    """Return the binaries that run on this machine beside the cluster."""
     return ("kube-scheduler", "prometheus", *(("kwok",) if options.allow_node_changes else ()))
 
 
@@ -63,9 +63,9 @@ class ExistingCluster:
     """See `schedproof.clusters.cluster.Cluster`. The constructor returns when everything is ready.
 
     Args:
-        options: what the user says of it.
-        binaries: gives name to path of `binaries_for`, for a minor version of Kubernetes.
-        logs: where logs of what runs on this machine stay as evidence.
+        options: the user's description of it.
+        binaries: returns name to path of `binaries_for`, for a minor version of Kubernetes.
+        logs: the folder for logs of processes on this machine.
 
     Raises:
         SchedproofError: it cannot be reached or used, or another run uses it. Nothing is left behind.
@@ -74,7 +74,7 @@ class ExistingCluster:
     name = "existing"
     hosting = None
     scrape_interval = 15.0
-    """Unknown; it is only needed where load is sent."""
+    """Unknown; it is only needed to send load."""
 
     def __init__(self, options: ExistingOptions, binaries: Callable[[str], Mapping[str, Path]], logs: Path) -> None:
         self._options = options
@@ -98,10 +98,10 @@ class ExistingCluster:
         self._closing.callback(sandbox.close)
         self._access = read_access(self._options.kubeconfig, self._options.context, sandbox.scratch)
         self._user = self._access.api({RUN: self._run})
-        with _as_asked(self._access):
+        with _explaining_refusals(self._access):
             self.kubernetes = _minor(self._user.version())
             usable = _usable(self._user.list("nodes")["items"])
-        self._look_at(usable)
+        self._inspect(usable)
         known = discover(self.prometheus_url, self.nodes)
         self.device, self.node_template = known.device, _template(usable[0], known.device)
         ports = Ports()
@@ -109,9 +109,9 @@ class ExistingCluster:
         self.host = Host(sandbox, ports, binaries(self.kubernetes), logs)
         self._known, self._labels = known.labels, dict(known.labels)
         self._scripted = ScriptedServers(self.host, self._labels, self.targets_servers)
-        with _as_asked(self._access):
+        with _explaining_refusals(self._access):
             self._closing.callback(Owner(self._user, self._run).close)
-            # What a run has left that did not come to its end.
+            # Remove what an interrupted run has left.
             sweep(self._user)
             _require_free(self._user, self.namespace)
             self._closing.callback(sweep, self._user)
@@ -123,9 +123,9 @@ class ExistingCluster:
         self.api.nodes = self._options.allow_node_changes
         self._joined = JoinedNodes(self.host, self.api, self._kwok_kubeconfig, self._run)
 
-    def _look_at(self, usable: Sequence[Manifest]) -> None:
+    def _inspect(self, usable: Sequence[Manifest]) -> None:
         self.nodes = [node["metadata"]["name"] for node in usable]
-        # What plays a kubelet names no container runtime, or kwok.
+        # Simulated kubelets report no container runtime, or kwok.
         runtimes = [node["status"].get("nodeInfo", {}).get("containerRuntimeVersion", "") for node in usable]
         real = any(runtime and not runtime.startswith(f"{PLAYED_RUNTIME}:") for runtime in runtimes)
         self.workload_image = _common_pause(usable)
@@ -138,7 +138,7 @@ class ExistingCluster:
         )
 
     def _kwok_kubeconfig(self) -> Path:
-        # As the kubelets of the nodes that join.
+        # For the kubelets of nodes that join.
         return self.identity("schedproof-kwok", Rbac(cluster_roles=("cluster-admin",))).kubeconfig
 
     def identity(self, name: str, rbac: Rbac) -> Identity:
@@ -148,7 +148,7 @@ class ExistingCluster:
         )  # fmt: skip
 
     def servers(self) -> Mapping[str, int]:
-        """Of a machine that is not this one, as far as is known."""
+        """Return no pids: the control plane is not known to run on this machine."""
         return {}
 
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
@@ -164,17 +164,17 @@ class ExistingCluster:
         self._relabel()
 
     def _relabel(self) -> None:
-        """Nodes that join have the labels that all nodes of the cluster have alike, and those that name them."""
+        """Give nodes that join the labels that all nodes of the cluster have in common, and those that name them."""
         alike = dict(set.intersection(*(set(labels.items()) for labels in self._known.values())))
         self._labels.clear()
         self._labels.update(self._known)
         self._labels.update({node: {**alike, **own} for node, own in self._joined.labels.items()})
 
     def second_apiserver(self) -> SecondApiServer:
-        raise HostError("no apiserver is started beside those that the cluster has")
+        raise HostError("a second apiserver can only be started in the embedded cluster")
 
     def advance_versions(self, version: int) -> int:  # noqa: ARG002 - the protocol's
-        raise HostError("the storage of this cluster is not written to")
+        raise HostError("resourceVersions can only be advanced in the embedded cluster")
 
     def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:  # noqa: ARG002 - the protocol's
         raise HostError("traffic generation is not supported with --cluster existing")
@@ -200,41 +200,43 @@ class ExistingCluster:
             (folder / "nodes.json").write_text(json.dumps(self.api.list("nodes")["items"], indent=1))
 
     def close(self) -> None:
-        """Take away what was made. Safe to call twice."""
+        """Remove everything that was created. Safe to call twice."""
         self._closing.close()
 
 
 def clean_existing(kubeconfig: Path, context: str) -> list[str]:
-    """Remove what a run has left in a cluster that did not come to its end; what it was.
+    """Remove what interrupted runs have left in a cluster; return what it was.
 
     Raises:
-        SchedproofError: the cluster cannot be reached, or a run that lives has it.
+        SchedproofError: the cluster cannot be reached, or a live run uses it.
     """
     with contextlib.closing(Sandbox()) as sandbox:
         access = read_access(kubeconfig, context, sandbox.scratch)
         user = access.api()
-        with _as_asked(access), contextlib.closing(Owner(user, "schedproof clean")):
+        with _explaining_refusals(access), contextlib.closing(Owner(user, "schedproof clean")):
             return sweep(user)
 
 
 @contextlib.contextmanager
-def _as_asked(access: Access) -> Iterator[None]:
-    """Say of refusals what they mean: these requests are made with the user's own credentials."""
+def _explaining_refusals(access: Access) -> Iterator[None]:
+    """Explain the apiserver's refusals: these requests use the user's own credentials."""
     try:
         yield
     except ApiError as error:
         if error.status not in (401, 403):
             raise
-        what = "rejects these credentials" if error.status == 401 else "refuses"
+        what = "rejects these credentials" if error.status == 401 else "refuses a request"
         raise UsageError(
             f"the apiserver at {access.url} (context {access.context}) {what}: {error.message}",
-            remedy="the harness needs cluster-admin: it makes namespaces, ServiceAccounts, and the rights that a "
-            "candidate declares",
+            remedy=(
+                "use credentials with cluster-admin: schedproof creates namespaces, ServiceAccounts, and the rights "
+                "that a candidate declares"
+            ),
         ) from error
 
 
 def _require_free(api: Api, prefix: str) -> None:
-    """No namespace is ours that we did not make."""
+    """Refuse existing namespaces with the prefix: the harness did not create them."""
     names = [item["metadata"]["name"] for item in api.list("namespaces")["items"]]
     if taken := [name for name in names if name == prefix or name.startswith(f"{prefix}-")]:
         raise UsageError(
@@ -244,13 +246,13 @@ def _require_free(api: Api, prefix: str) -> None:
 
 
 def _minor(version: str) -> str:
-    """`1.36` of `v1.36.3-vendor.100`."""
+    """Return `1.36` for `v1.36.3-vendor.100`."""
     found = re.match(r"v(\d+\.\d+)", version)
     return found[1] if found else version
 
 
 def _usable(nodes: Sequence[Manifest]) -> list[Manifest]:
-    """Those that any pod may go to."""
+    """Return the nodes that any pod can use."""
     usable = [
         node for node in nodes
         if is_ready(node) and not node["spec"].get("unschedulable") and not node["spec"].get("taints")
@@ -275,7 +277,7 @@ def _template(node: Manifest, device: str) -> NodeSpec:
 
 
 def _common_pause(nodes: Sequence[Manifest]) -> str:
-    """An image of a container that does nothing, which every node has by itself; or the one that all can pull."""
+    """Return a pause image that every node has, or else one that nodes can pull."""
     images = [
         {name for image in node["status"].get("images") or () for name in image.get("names") or ()} for node in nodes
     ]

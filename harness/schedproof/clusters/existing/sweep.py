@@ -1,4 +1,4 @@
-"""Removes what runs have made in a cluster that outlives them, and puts its nodes back."""
+"""Removes the objects of runs from a persistent cluster, and restores its nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedproof.foundation.waiting import NotYet, wait_for
 RUN = "schedproof.dev/run"
 """The label of every object that a run creates in an existing cluster; its value is the run's id."""
 
-# Webhooks first, which would hold what follows; rights last, which a candidate that still runs needs.
+# Webhooks first, because they would delay the rest; rights last, because a candidate that still runs needs them.
 _RESOURCES = (
     "validatingwebhookconfigurations", "mutatingwebhookconfigurations", "nodes", "namespaces", "priorityclasses",
     "persistentvolumes", "storageclasses", "runtimeclasses", "customresourcedefinitions", "rolebindings",
@@ -23,15 +23,15 @@ _RESOURCES = (
 
 
 def sweep(api: Api) -> list[str]:
-    """Remove all objects with the label `RUN`, of any run, and restore all nodes with a saved state.
+    """Remove all objects with the label `RUN`, of any run, and restore all nodes with a recorded state.
 
     Args:
-        api: must not itself be one of those that are removed.
+        api: must not use an identity that is removed.
 
     Returns:
-        What was removed or restored, such as `namespaces/schedproof`, once all of it is gone.
+        What was removed or restored, for example `namespaces/schedproof`, once all of it is gone.
     """
-    done = [f"nodes/{node} (as it was)" for node in _restore_nodes(api)]
+    done = [f"nodes/{node} (restored)" for node in _restore_nodes(api)]
     for resource in _RESOURCES:
         for item in _marked(api, resource):
             if resource == "namespaces":
@@ -44,7 +44,7 @@ def sweep(api: Api) -> list[str]:
             if left := [item["metadata"]["name"] for item in _marked(api, resource)]:
                 raise NotYet(f"{resource} {', '.join(left)}")
 
-    wait_for(gone, SWEPT, what="what was made in the cluster to go", poll=0.2)
+    wait_for(gone, SWEPT, what="objects of runs to be gone", poll=0.2)
     return done
 
 
@@ -53,7 +53,7 @@ def _marked(api: Api, resource: str) -> list[Manifest]:
 
 
 def _empty(api: Api, namespace: str) -> None:
-    """End its pods now: deleting a namespace would wait for finalizers of ours, and for long grace periods."""
+    """Delete its pods now: deleting a namespace waits for finalizers of the harness, and for long grace periods."""
     for pod in api.list("pods", namespace)["items"]:
         with contextlib.suppress(NotFound):
             if pod["metadata"].get("finalizers"):
@@ -72,7 +72,7 @@ def _restore_nodes(api: Api) -> Iterator[str]:
 
 
 def _await_uncordoned(api: Api, node: str) -> None:
-    """The node controller lifts the taint that says that a node is cordoned."""
+    """Wait until the node controller removes the taint of cordoned nodes."""
 
     def probe() -> None:
         with contextlib.suppress(NotFound):
