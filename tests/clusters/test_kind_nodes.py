@@ -46,7 +46,7 @@ def test_a_kept_cluster_that_is_not_the_one_asked_for_is_refused(host: Any) -> N
     claim.write(Note([], "image", definition_digest(SPEC, "image"), "", kept=True))
     claim.release()
     error = refusal(host, "taken", image="another")
-    assert "differs from what is asked for" in error.message
+    assert "differs from the request" in error.message
     assert "schedproof clean --cluster-name taken" in error.remedy
 
 

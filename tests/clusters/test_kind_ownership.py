@@ -156,7 +156,7 @@ def test_a_kept_cluster_goes_only_by_its_name_but_what_a_run_had_beside_it_goes(
 
 def test_only_a_cluster_of_ours_can_be_named(daemon: Daemon) -> None:
     daemon.containers = [node("foreign")]
-    with pytest.raises(UsageError, match="has started no kind cluster that is called foreign"):
+    with pytest.raises(UsageError, match="has started no kind cluster named foreign"):
         remove_leftovers(["foreign"])
     assert len(daemon.containers) == 1
 

@@ -40,7 +40,7 @@ def test_what_the_daemon_says_of_itself_is_read(client):
 
 
 def test_without_a_client_installing_one_is_the_remedy(client):
-    with pytest.raises(HostError, match=r"no docker on PATH[\s\S]*install Docker"):
+    with pytest.raises(HostError, match=r"docker is not on PATH[\s\S]*install Docker"):
         require_docker()
 
 

@@ -1,4 +1,4 @@
-"""kind's command line, run where it cannot outlive us: the Docker clients that it starts would go on making nodes."""
+"""Runs kind in a sandbox: outside, the Docker clients that it starts could outlive the harness and create nodes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from schedproof.foundation.errors import HostError
 from schedproof.foundation.waiting import NotYet, wait_for
 
 NETWORK = "kind"
-"""The Docker network that kind makes for its nodes, once for all clusters, and leaves there."""
+"""The Docker network that kind creates for the nodes of all clusters, and does not remove."""
 
 
 def docker_environment() -> dict[str, str]:
-    """What tells a Docker client in a sandbox which daemon is meant; its home is not the user's there."""
+    """Return the variables by which Docker clients in a sandbox find the daemon; they have another home there."""
     own = {name: value for name, value in os.environ.items() if name.startswith("DOCKER_")}
     return {"DOCKER_CONFIG": str(Path.home() / ".docker"), **own}
 
 
 class KindCli:
-    """The clusters of this machine's Docker, by name.
+    """kind's command line for one cluster of this machine's Docker.
 
     Args:
-        host: where the command runs; its binaries name `kind`.
+        host: where kind runs; its binaries include `kind`.
         name: of the cluster.
     """
 
@@ -37,10 +37,10 @@ class KindCli:
         self._host, self._name = host, name
 
     def create(self, config: Mapping[str, Any], image: str, kubeconfig: Path) -> None:
-        """Create it; returns when the control plane answers. Whatever there is stays also when that fails.
+        """Create the cluster; returns when the control plane responds. If it fails, the nodes that exist stay.
 
         Raises:
-            HostError: kind's own words.
+            HostError: has kind's last log lines.
         """
         file = self._host.sandbox.scratch / "kind.json"
         file.write_text(json.dumps(config, indent=1))
@@ -50,11 +50,11 @@ class KindCli:
         )  # fmt: skip
 
     def kubeconfig(self, path: Path) -> None:
-        """Write the administrator's kubeconfig of a cluster that is there."""
+        """Write the administrator's kubeconfig of an existing cluster."""
         self._run("export", "kubeconfig", "--kubeconfig", str(path), deadline=KIND_LOGS)
 
     def load(self, images: Sequence[str]) -> None:
-        """Give every node images that this machine's Docker has."""
+        """Load images from this machine's Docker onto every node."""
         self._run("load", "docker-image", *images, deadline=IMAGE_LOADED)
 
     def export_logs(self, folder: Path) -> None:
@@ -73,29 +73,29 @@ class KindCli:
 
         try:
             code = wait_for(probe, deadline, what=f"{what} to end", wake=self._host.sandbox.changed)
-        except BaseException:  # Ctrl-C too: cleaning up must not be overtaken by it
+        except BaseException:  # also Ctrl-C: kind must end before the clean-up
             process.stop(grace=0)
             raise
         if code:
             raise HostError(
                 f"{what} failed; last log lines:\n{process.log_tail(20)}",
-                remedy=f"all of its output is in {process.command.log}",
+                remedy=f"read its whole output in {process.command.log}",
             )
 
 
 def node_addresses(nodes: Sequence[str]) -> dict[str, str]:
-    """Node to its IPv4 address in the network of kind."""
+    """Return the nodes' IPv4 addresses in kind's network, by name."""
     found = json.loads(docker("inspect", *nodes))
     return {node["Name"].lstrip("/"): node["NetworkSettings"]["Networks"][NETWORK]["IPAddress"] for node in found}
 
 
 def first_process(node: str) -> int:
-    """The process beneath which all of a node's run, as Docker's machine knows it."""
+    """Return the pid of a node's root process, on the machine of the Docker daemon."""
     return int(docker("inspect", "--format={{.State.Pid}}", node))
 
 
 def _gateway() -> str:
-    """This machine's IPv4 address in the network of kind.
+    """Return this machine's IPv4 address in kind's network.
 
     Raises:
         HostError: it has none.
@@ -103,17 +103,17 @@ def _gateway() -> str:
     (network,) = json.loads(docker("network", "inspect", NETWORK))
     for subnet in network["IPAM"]["Config"]:
         address = str(subnet.get("Gateway", ""))
-        # Docker may write the prefix behind it.
+        # Docker may append the prefix length.
         if address and ":" not in address:
             return address.partition("/")[0]
     raise HostError(
         f"Docker's network {NETWORK} has no IPv4 gateway: {network['IPAM']['Config']}",
-        remedy=f"if no cluster uses it, remove it (docker network rm {NETWORK}): kind creates it again",
+        remedy=f"remove it if no cluster uses it (docker network rm {NETWORK}): kind creates it again",
     )
 
 
 def require_callback(node: str) -> str:
-    """This machine's address as nodes reach it: what listens there can be called from them.
+    """Return this machine's address as nodes reach it: they can call servers that listen there.
 
     Raises:
         HostError: they cannot reach it.
@@ -123,8 +123,9 @@ def require_callback(node: str) -> str:
         listener = socket.create_server((address, 0))
     except OSError as error:
         raise HostError(
-            f"{address}, the gateway of Docker's network {NETWORK}, is no address of this machine: {error.strerror}",
-            remedy="use a Docker daemon that runs on this machine itself, not in a virtual machine or elsewhere",
+            f"{address}, the gateway of Docker's network {NETWORK}, is not an address of this machine: "
+            f"{error.strerror}",
+            remedy="use a Docker daemon that runs on this machine, not in a virtual machine or on another machine",
         ) from error
     with listener:
         port = listener.getsockname()[1]
@@ -132,7 +133,7 @@ def require_callback(node: str) -> str:
             docker("exec", node, "timeout", "10", "bash", "-c", f"exec 3<>/dev/tcp/{address}/{port}")
         except DockerError as error:
             raise HostError(
-                f"the nodes of kind do not reach this machine at {address}, where taps and webhooks listen: {error}",
-                remedy=f"does a firewall drop what comes in from Docker's network {NETWORK}? allow it (iptables INPUT)",
+                f"kind nodes cannot reach this machine at {address}, where taps and webhooks listen: {error}",
+                remedy=f"if a firewall blocks traffic from Docker's network {NETWORK}, allow it (iptables INPUT)",
             ) from error
     return address

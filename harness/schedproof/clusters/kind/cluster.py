@@ -38,23 +38,23 @@ from schedproof.traffic.readings import Reader, node_labels, wait_scraped
 
 BINARIES = ("kind", "kube-scheduler", "kwok", "node_exporter", "prometheus")
 KEPT_NAME = "schedproof"
-"""Of a cluster that is kept and was given no name."""
+"""The default name of a cluster that is kept."""
 
 
 class KindCluster:
     """See `schedproof.clusters.cluster.Cluster`. The constructor returns when everything is ready.
 
     Args:
-        spec: its workers.
+        spec: the workers.
         binaries: name to path, for all of `BINARIES`.
-        logs: keeps the audit log, and what kind and the processes of this machine say.
-        progress: told of every part.
-        images: that this machine's Docker has.
-        cluster_name: one of our own choice if "". A cluster kept under that name is used, and stays.
-        keep: whether it is to outlive us.
+        logs: the folder for the audit log, and for the logs of kind and of processes on this machine.
+        progress: shows every part of the start.
+        images: references in this machine's Docker.
+        cluster_name: "" for `KEPT_NAME` or a generated name. A cluster kept under this name is used, and stays.
+        keep: whether the cluster outlives the harness.
 
     Raises:
-        SchedproofError: with the last words of what failed; nothing is left running.
+        SchedproofError: has the last log lines of the failed process; nothing is left running.
     """
 
     name = "kind"
@@ -95,7 +95,7 @@ class KindCluster:
         self.timings: dict[str, float] = {}
         self.targets_servers: dict[str, TargetsServer] = {}
         self._labels: dict[str, Mapping[str, str]] = {}
-        """How the series of each node are labelled."""
+        """The labels of each node's series."""
         self._docker = require_docker()
         self._progress = progress
         self._closing = contextlib.ExitStack()
@@ -106,14 +106,14 @@ class KindCluster:
             with self._timed("kind nodes", f"{spec.count} workers and a control plane as containers"):
                 self._nodes = KindNodes(self.host, spec, name=self.cluster_name, image=images.node, keep=keep)
                 self._closing.callback(self._nodes.close)
-            undo.push(lambda _, error, __: self._explain(error, logs / "exported"))
+            undo.push(lambda _, error, __: self._export_logs_on_error(error, logs / "exported"))
             self.nodes = self._nodes.workers
             self.audit_log = self._nodes.audit_log
             self._traffic = NodeTraffic(
                 self.host, self.cluster_name, self._addresses, image=images.python, lock=self._nodes.claim.path
             )
             self._closing.callback(self._traffic.close)
-            if images.node != our_images(spec.kubernetes).node:  # which has them already
+            if images.node != our_images(spec.kubernetes).node:  # which contains them
                 with self._timed("images onto the nodes"):
                     self._nodes.kind.load([images.node_exporter, images.workload])
             with self._timed("prometheus"):
@@ -132,7 +132,7 @@ class KindCluster:
             undo.pop_all()
         self.timings["total"] = time.monotonic() - begin
 
-    def _explain(self, error: BaseException | None, folder: Path) -> None:
+    def _export_logs_on_error(self, error: BaseException | None, folder: Path) -> None:
         if isinstance(error, SchedproofError):
             self.export_logs(folder)
 
@@ -151,13 +151,13 @@ class KindCluster:
         return {worker: self._nodes.addresses[worker] for worker in self.nodes}
 
     def _introduce(self, exporter_image: str) -> None:
-        """Make the harness's own identity, and the workers alike."""
+        """Create the harness's own identity, and make the workers equal."""
         marks = {RUN: self.cluster_name} if self._nodes.keep else {}
         self._admin, self._ca = self._nodes.admin(marks)
         if self._nodes.keep:
-            # The lock keeps other runs on kind away; the Lease those that know the cluster by its kubeconfig.
+            # The lock excludes other runs on kind; the Lease excludes runs that use the cluster by its kubeconfig.
             self._closing.callback(Owner(self._admin, self.cluster_name).close)
-            sweep(self._admin)  # what a run has left that was killed
+            sweep(self._admin)  # leftovers of a killed run
             self._closing.callback(sweep, self._admin)
         bootstrap.system_namespace(self._admin)
         token = bootstrap.harness_token(self._admin)
@@ -206,7 +206,7 @@ class KindCluster:
         return self.hosting.servers()
 
     def _kwok_kubeconfig(self) -> Path:
-        # As all kubelets at once.
+        # For the kubelets of nodes that join.
         return self.identity("schedproof-kwok", Rbac(cluster_roles=("cluster-admin",))).kubeconfig
 
     def add_node(self, name: str, *, like: NodeSpec | None = None) -> None:
@@ -228,10 +228,10 @@ class KindCluster:
         self._prometheus.set_targets({**self._targets, **self._joined.targets})
 
     def second_apiserver(self) -> SecondApiServer:
-        raise HostError("no apiserver is started beside those that the cluster has")
+        raise HostError("a second apiserver can only be started in the embedded cluster")
 
     def advance_versions(self, version: int) -> int:  # noqa: ARG002 - the protocol's
-        raise HostError("the storage of this cluster is not written to")
+        raise HostError("resourceVersions can only be advanced in the embedded cluster")
 
     def set_load(self, rates: Mapping[str, float], direction: str = "receive") -> None:
         self._traffic.set_rates({node: rate for node, rate in rates.items() if node in self.nodes}, direction)
@@ -263,5 +263,5 @@ class KindCluster:
                 (folder / "not-exported.txt").write_text("\n".join(failed))
 
     def close(self) -> None:
-        """Delete all that is not to be kept. Safe to call twice."""
+        """Delete everything that is not kept. Safe to call twice."""
         self._closing.close()

@@ -1,4 +1,4 @@
-"""The configuration for kind: its own format, with our mark on every node, and an audit log that we can read."""
+"""Generates kind's configuration, with the lock file mounted into every node, and a readable audit log."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from schedproof.foundation.content import content
 AUDIT_LOG = "audit.jsonl"
 _POLICY = "/etc/kubernetes/schedproof-audit-policy.yaml"
 
-# Nodes that are objects alone: no kubelet renews their Leases, and each is given addresses for its pods all the same.
-# The subnet has 8,192 of /28, each with room for the few pods of kind's own.
+# For nodes that are only objects: no kubelet renews their Leases, but each gets addresses for its pods. The subnet has
+# 8,192 ranges of /28, each with room for kind's own few pods.
 _FOR_OBJECTS = {"controllerManager": {"extraArgs": {"node-monitor-grace-period": "24h", "node-cidr-mask-size": "28"}}}
 _MANY_NODES = "198.18.0.0/15"
-# As on embedded: a cluster for tests need not outlive its machine, and on a slow disk requests time out.
+# As in the embedded cluster: a test cluster need not survive its machine, and on a slow disk requests time out.
 _ETCD = {"etcd": {"local": {"extraArgs": {"unsafe-no-fsync": "true"}}}}
 
-_LOGS = "/schedproof-logs"  # not in /var/log: `kind export logs` copies all of that, into the folder that this is
+_LOGS = "/schedproof-logs"  # not in /var/log, which `kind export logs` copies into the folder mounted here
 
 
 def node_names(cluster: str, workers: int) -> tuple[str, list[str]]:
-    """As kind names them: the control plane, and the workers."""
+    """Return kind's names of the control plane and of the workers."""
     return f"{cluster}-control-plane", [f"{cluster}-worker{n if n > 1 else ''}" for n in range(1, workers + 1)]
 
 
 def definition_digest(spec: KindSpec, image: str) -> str:
-    """A digest that shows whether a kept cluster matches the requested one."""
-    asked = [spec.kubernetes, spec.scrape_interval, spec.count, sorted(spec.labels.items()), image]
-    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
+    """Return a digest that shows whether a kept cluster matches the requested one."""
+    requested = [spec.kubernetes, spec.scrape_interval, spec.count, sorted(spec.labels.items()), image]
+    return hashlib.sha256(json.dumps(requested).encode()).hexdigest()[:16]
 
 
 def kind_config(spec: KindSpec, *, logs: Path, lock: Path, port: int, cgroup_version: int) -> dict[str, Any]:
-    """The document for `kind create cluster --config`, kind.x-k8s.io/v1alpha4.
+    """Return the document for `kind create cluster --config`, kind.x-k8s.io/v1alpha4.
 
     Args:
         spec: the workers.
-        logs: a folder of this machine where the apiserver is to write its audit log, if it does.
-        lock: the file that shows whose cluster it is, mounted into every node.
+        logs: a folder of this machine for the apiserver's audit log, if it writes one.
+        lock: the cluster's lock file, which is mounted into every node.
         port: of the apiserver, on loopback.
         cgroup_version: of this machine.
     """
@@ -49,12 +49,12 @@ def kind_config(spec: KindSpec, *, logs: Path, lock: Path, port: int, cgroup_ver
     policy = {"hostPath": str(content("clusters", "audit-policy.yaml")), "containerPath": _POLICY, "readOnly": True}
     networking = {"ipFamily": "ipv4", "apiServerAddress": "127.0.0.1", "apiServerPort": port}
     components = {**_ETCD, **(_audit() if spec.audited else {}), **({} if spec.count else _FOR_OBJECTS)}
-    # A merge patch without an apiVersion, so that kind translates the arguments for the version that it writes.
+    # A merge patch without an apiVersion, so that kind converts the arguments for the version that it writes.
     patches = [json.dumps({"kind": "ClusterConfiguration", **components})]
     if not spec.count:
         networking["podSubnet"] = _MANY_NODES
     if cgroup_version == 1:
-        # Kubelets refuse it since 1.35, unless told otherwise.
+        # By default, kubelets reject cgroup v1 since 1.35.
         patches.append(json.dumps({"kind": "KubeletConfiguration", "failCgroupV1": False}))
     control_plane = {
         "role": "control-plane", "extraMounts": [mark, policy, {"hostPath": str(logs), "containerPath": _LOGS}],
@@ -74,7 +74,7 @@ def _audit() -> dict[str, Any]:
             "extraArgs": {
                 "audit-policy-file": _POLICY,
                 "audit-log-path": f"{_LOGS}/{AUDIT_LOG}",
-                # As on embedded: once a request has an effect, its line follows soon.
+                # As in the embedded cluster: a request's line is written soon after its effect.
                 "audit-log-mode": "blocking",
             },
             "extraVolumes": [

@@ -1,4 +1,4 @@
-"""Docker by its command line: whatever context, socket and credentials the user's `docker` uses, we use."""
+"""Runs Docker's command line, with the context, socket and credentials of the user's `docker`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schedproof.foundation.errors import HostError
 
 _OLDEST = (20, 10)
 
-# What clients of all versions say when there is no way to a daemon, and what to do about it.
+# Messages of all client versions if the daemon is unreachable, with causes and remedies.
 _UNREACHABLE = (
     (
         r"permission denied while trying to connect to the docker",
@@ -31,25 +31,25 @@ _UNREACHABLE = (
 
 
 class DockerError(HostError):
-    """A docker command failed; the message quotes what it said."""
+    """A docker command failed; the message quotes its error output."""
 
 
 @dataclasses.dataclass(frozen=True)
 class DockerInfo:
-    """What the daemon says of itself."""
+    """Properties of the Docker daemon."""
 
     version: str
     cgroup_version: int
     root: Path
-    """Where images and containers lie."""
+    """The folder of images and containers."""
 
 
 def docker(*argv: str, stdin: bytes | None = None, deadline: Deadline = DOCKER_ANSWER) -> str:
-    """Run `docker ARGV...`, and return what it printed.
+    """Run `docker ARGV...`, and return its output.
 
     Raises:
         DockerError: its exit status was not 0.
-        HostError: there is no docker client, no daemon, no permission, or no answer in time.
+        HostError: there is no docker client, no daemon, no permission, or no response in time.
     """
     command = ("docker", *argv)
     try:
@@ -70,13 +70,13 @@ def docker(*argv: str, stdin: bytes | None = None, deadline: Deadline = DOCKER_A
 
 
 def require_docker() -> DockerInfo:
-    """What daemon there is.
+    """Return the properties of the daemon.
 
     Raises:
-        HostError: none that we can use; says why, and what to do.
+        HostError: no daemon can be used; has the reason and a remedy.
     """
     info: dict[str, Any] = json.loads(docker("info", "--format", "{{json .}}"))
-    # Old clients exit with 0 where there is no daemon.
+    # Old clients exit with 0 if there is no daemon.
     if errors := info.get("ServerErrors"):
         raise _failed(("docker", "info"), "\n".join(errors))
     version = str(info["ServerVersion"])
@@ -89,7 +89,7 @@ def require_docker() -> DockerInfo:
 
 
 def image_present(reference: str) -> bool:
-    """Whether the daemon has that image."""
+    """Whether the daemon has an image."""
     try:
         docker("image", "inspect", "--format", "{{.Id}}", reference)
     except DockerError:
@@ -98,24 +98,24 @@ def image_present(reference: str) -> bool:
 
 
 def load_images(archive: Path) -> None:
-    """Give the daemon the images of an archive.
+    """Load the images of an archive into the daemon.
 
     Raises:
-        DockerError: the daemon refused it.
+        DockerError: the daemon rejects it.
     """
     docker("load", "--quiet", "--input", str(archive), deadline=IMAGE_LOADED)
 
 
-def _failed(command: tuple[str, ...], said: str) -> HostError:
+def _failed(command: tuple[str, ...], output: str) -> HostError:
     for pattern, what, remedy in _UNREACHABLE:
-        if re.search(pattern, said, re.IGNORECASE):
-            return HostError(f"{what}: {said.strip()}", remedy=remedy)
-    return DockerError(f"{shlex.join(command)} failed: {said.strip() or 'no output'}")
+        if re.search(pattern, output, re.IGNORECASE):
+            return HostError(f"{what}: {output.strip()}", remedy=remedy)
+    return DockerError(f"{shlex.join(command)} failed: {output.strip() or 'no output'}")
 
 
 def _no_client() -> HostError:
     return HostError(
-        "there is no docker on PATH, and kind clusters run in Docker",
+        "docker is not on PATH, and kind clusters run in Docker",
         remedy="install Docker (apt-get install docker.io), or use the embedded cluster",
     )
 

@@ -1,4 +1,4 @@
-"""Kernel settings that kind nodes change or need: noted before the first node, put back after the last."""
+"""Kernel settings that kind nodes change or need: recorded before the first node, restored after the last."""
 
 from __future__ import annotations
 
@@ -13,22 +13,24 @@ from schedproof.clusters.kind.docker import docker
 from schedproof.clusters.kind.ownership import CLUSTER_LABEL, claims, folder
 
 _LEAST = {"fs/inotify/max_user_instances": 1024}
-"""What two clusters side by side need: the kernel's default is 128, four nodes take 75. Without one a process fails."""
+"""Minimum values for two clusters in parallel: the default is 128, and four nodes take 75. Otherwise processes fail."""
 SETTINGS = ("kernel/panic", "kernel/panic_on_oops", "vm/overcommit_memory", *_LEAST)
-"""Below /proc/sys. Kubelets set the first at every start (or refuse to start, if protectKernelDefaults)."""
+"""Paths below /proc/sys. Kubelets set the first three at every start, or with protectKernelDefaults refuse to start."""
 
 _PROC = Path("/proc/sys")
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def note_settings(image: str) -> None:
-    """Call before nodes are made, with their lock held: raises what they need. What an earlier run has noted stays.
+    """Record the settings, and raise them to the minimum, before nodes are created. Call it with the cluster's lock
+    held.
 
-    `image` has a shell, and is started to write what this user may not.
+    Values that an earlier run recorded stay. `image` has a shell; a container of it writes settings that this user
+    may not.
     """
     with _locked() as file:
         boot = _BOOT.read_text().strip()
-        # Nothing of another boot holds any more.
+        # Values of another boot are obsolete.
         if not file.exists() or json.loads(file.read_text())["boot"] != boot:
             values = {name: _read(name) for name in SETTINGS}
             file.write_text(json.dumps({"boot": boot, "image": image, "values": values}))
@@ -36,7 +38,7 @@ def note_settings(image: str) -> None:
 
 
 def restore_settings() -> None:
-    """Call after nodes are gone; does nothing while any kind cluster lives or is being made."""
+    """Restore the settings after nodes are gone; does nothing while any kind cluster exists or is being created."""
     with _locked() as file:
         if not file.exists() or any(claims()) or docker("ps", "-aq", "--filter", f"label={CLUSTER_LABEL}").strip():
             return
@@ -66,6 +68,6 @@ def _write(values: Mapping[str, str], image: str) -> None:
         for name, value in values.items():
             if _read(name) != value:
                 (_PROC / name).write_text(value)
-    except OSError:  # only root may; the right to use Docker is as good as root
+    except OSError:  # only root may write them; access to Docker is equivalent
         script = "; ".join(f"echo {value} >/proc/sys/{name}" for name, value in values.items())
         docker("run", "--rm", "--privileged", "--network=none", "--entrypoint=/bin/sh", image, "-c", script)

@@ -1,4 +1,4 @@
-"""How candidates run as pods in a kind cluster, and in its control plane's place."""
+"""Runs candidates as pods of a kind cluster, and as static pods of its control plane."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class KindHosting:
     """See `schedproof.clusters.cluster.Hosting`.
 
     Args:
-        kind: the cluster.
+        kind: the command line for the cluster.
         control_plane: the name of its node.
-        workers: those of the others.
-        service_address: a node's.
+        workers: the names of the other nodes.
+        service_address: a node's address.
         apiserver_url: as pods reach it.
-        python_image: what images of candidates are built on.
+        python_image: the base image for candidates' images.
     """
 
     namespace = NAMESPACE
@@ -54,7 +54,7 @@ class KindHosting:
             self._loaded.add(ref)
 
     def servers(self) -> dict[str, int]:
-        """See `schedproof.clusters.cluster.Cluster`; with the control plane's own scheduler."""
+        """See `schedproof.clusters.cluster.Cluster`; includes the control plane's own scheduler."""
         return named_below([self._control_plane], _SERVERS)
 
     def pids_of(self, uid: str) -> Sequence[int]:
@@ -62,7 +62,7 @@ class KindHosting:
 
 
 class KindStaticPods:
-    """See `schedproof.clusters.cluster.StaticPods`. Files of a container, by docker exec."""
+    """See `schedproof.clusters.cluster.StaticPods`. Accesses the files of a node's container by docker exec."""
 
     def __init__(self, node: str) -> None:
         self._node = node
@@ -71,7 +71,7 @@ class KindStaticPods:
         return docker("exec", self._node, "sh", "-ec", '[ ! -e "$1" ] || cat "$1"', "sh", str(_manifest(name)))
 
     def write(self, name: str, manifest: str) -> None:
-        # Kubelets pass over names with a dot in front; a rename shows them the file at once and whole.
+        # Kubelets ignore names with a leading dot; the rename shows them the whole file at once.
         hidden = _MANIFESTS / f".{name}.yaml"
         self.put(str(hidden), manifest)
         docker("exec", self._node, "mv", str(hidden), str(_manifest(name)))

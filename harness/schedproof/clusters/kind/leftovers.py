@@ -1,4 +1,4 @@
-"""Removes kind clusters and containers of schedproof's that no running process uses."""
+"""Removes schedproof's kind clusters and containers that no running process uses."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from schedproof.foundation.waiting import NotYet, wait_for
 
 
 def remove_leftovers(kept: Collection[str] = ()) -> list[str]:
-    """Remove what no living run holds; says what was removed.
+    """Remove what no live run holds; return what was removed.
 
-    A cluster that was kept (`--keep-cluster`) stays, unless it is named in `kept`.
+    A cluster that was kept (`--keep-cluster`) stays, unless `kept` names it.
 
     Raises:
-        UsageError: a named cluster is not ours, or in use.
-        HostError: there is something of ours, and Docker cannot be asked for it.
+        UsageError: a named cluster is not schedproof's, or is in use.
+        HostError: Docker is unavailable, and there may be leftovers.
     """
     try:
         found = _ours()
     except HostError:
         if not claims() and not kept:
-            return []  # nor was there ever a cluster of ours
+            return []  # there are no leftovers either
         raise
     if unknown := set(kept) - {*claims(), *found}:
         raise UsageError(
-            f"schedproof has started no kind cluster that is called {', '.join(sorted(unknown))}",
+            f"schedproof has started no kind cluster named {', '.join(sorted(unknown))}",
             remedy="`kind get clusters` lists all kind clusters",
         )
     removed = []
@@ -41,11 +41,11 @@ def remove_leftovers(kept: Collection[str] = ()) -> list[str]:
         except UsageError:
             if name in kept:
                 raise
-            continue  # a living run's
+            continue  # a live run uses it
         try:
             note = claim.note
             if note is not None and note.kept and name not in kept:
-                removed += [f"container {one}" for one in remove_beside(name)]
+                removed += [f"container {container}" for container in remove_beside(name)]
                 continue
             removed += remove_cluster(name, note)
             claim.forget()
@@ -56,27 +56,27 @@ def remove_leftovers(kept: Collection[str] = ()) -> list[str]:
 
 
 def remove_cluster(name: str, note: Note | None) -> list[str]:
-    """Remove the nodes of a cluster of ours, and the containers beside them. Call with its lock held."""
+    """Remove a cluster's nodes and the containers beside them; return what was removed. Call it with its lock held."""
     if note is not None:
         _wait_made(name, note)
     found = _ours().get(name, Ours())
     _remove([*found.beside, *found.nodes])
-    return [f"kind cluster {name}"] if found.nodes else [f"container {one}" for one in found.beside]
+    return [f"kind cluster {name}"] if found.nodes else [f"container {container}" for container in found.beside]
 
 
 def remove_beside(name: str) -> list[str]:
-    """Remove the containers beside the nodes alone."""
+    """Remove only the containers beside the nodes; return their names."""
     beside = _ours().get(name, Ours()).beside
     _remove(beside)
     return beside
 
 
 def _remove(containers: Collection[str]) -> None:
-    for one in containers:
-        # It may be removing itself in the same moment.
+    for container in containers:
+        # It may be removing itself at the same time.
         with contextlib.suppress(DockerError):
-            # Also its unnamed volumes: a node keeps its images in one.
-            docker("rm", "--force", "--volumes", one, deadline=CONTAINER_GONE)
+            # Also remove its anonymous volumes: a node keeps its images in one.
+            docker("rm", "--force", "--volumes", container, deadline=CONTAINER_GONE)
 
     def gone() -> None:
         if left := set(containers) & set(docker("ps", "--all", "--format={{.Names}}").split()):
@@ -86,33 +86,33 @@ def _remove(containers: Collection[str]) -> None:
 
 
 def _ours() -> dict[str, Ours]:
-    # Two calls: several filters of one key are joined by "and".
+    # Two calls, because several filters of one key are combined with AND.
     found = []
     for label in (CLUSTER_LABEL, LOCK_LABEL):
-        for one in docker("ps", "-aq", "--no-trunc", f"--filter=label={label}").split():
-            with contextlib.suppress(DockerError):  # it has gone meanwhile
-                found += json.loads(docker("inspect", "--type=container", one))
+        for container in docker("ps", "-aq", "--no-trunc", f"--filter=label={label}").split():
+            with contextlib.suppress(DockerError):  # it is gone by now
+                found += json.loads(docker("inspect", "--type=container", container))
     return ours(found)
 
 
 def _wait_made(name: str, note: Note) -> None:
-    """Until no container is half made.
+    """Wait until no container is partially created.
 
-    The Docker daemon goes on with a container whose client was killed. For seconds that container is not listed, but
-    its name is taken: that a second one of the same name can be made shows that there is none.
+    The Docker daemon continues with a container whose client was killed. For seconds that container is not listed,
+    but its name is taken: if another container of this name can be created, there is none.
     """
-    for one in note.containers:
+    for container in note.containers:
 
-        def probe(one: str = one) -> None:
-            if docker("ps", "-aq", f"--filter=name=^/{one}$").strip():
+        def probe(container: str = container) -> None:
+            if docker("ps", "-aq", f"--filter=name=^/{container}$").strip():
                 return
             label = f"{LOCK_LABEL}={Claim.path_of(name)}"
             try:
-                made = docker("create", "--name", one, "--label", label, "--pull=never", note.image).strip()
+                made = docker("create", "--name", container, "--label", label, "--pull=never", note.image).strip()
             except DockerError as error:
                 if image_present(note.image):
                     raise NotYet(str(error)) from error
-                return  # and nothing is being made of it
+                return  # without the image, no container is being created
             docker("rm", "--force", made)
 
-        wait_for(probe, CONTAINER_MADE, what="Docker to finish a container that it was told to make", poll=0.2)
+        wait_for(probe, CONTAINER_MADE, what="Docker to finish creating a container", poll=0.2)

@@ -1,4 +1,4 @@
-"""The cluster of benchmarks on kind: the control plane is kind's, in a container, with all its controllers."""
+"""The minimal cluster for benchmarks on kind: kind's control plane in a container, with all its controllers."""
 
 from __future__ import annotations
 
@@ -28,26 +28,26 @@ BINARIES = ("kind", "kube-scheduler", "readings-server")
 _TAINTED = {"spec": {"taints": [{"key": CONTROL_PLANE, "effect": "NoSchedule"}]}}
 _AT_HOME = {
     "spec": {
-        "updateStrategy": {"type": "OnDelete", "rollingUpdate": None},  # what runs is to run on
+        "updateStrategy": {"type": "OnDelete", "rollingUpdate": None},  # keep the running pods
         "template": {"spec": {"nodeSelector": {CONTROL_PLANE: ""}}},
     }
 }
 
 
 class LeanKindCluster:
-    """A minimal cluster (`embedded.minimal.Lean`): one container, kind's control plane; nodes are objects.
+    """A minimal cluster (`embedded.minimal.Lean`): one container, kind's control plane; other nodes are objects.
 
-    What kind runs for its own use stays, kube-scheduler included, which a second scheduler has beside it anywhere.
+    kind's own pods stay, including kube-scheduler, which runs beside a second scheduler in any cluster.
 
     Args:
         kubernetes: the minor version.
         binaries: name to path, for all of `BINARIES`.
-        image: of the node; this machine's Docker has it.
-        logs: where the logs stay.
-        audited: whether the apiserver writes an audit log; it costs every request some of its time.
+        image: of the node, in this machine's Docker.
+        logs: the folder for the logs.
+        audited: whether the apiserver writes an audit log, which slows every request.
 
     Raises:
-        SchedproofError: with the last words of what failed; nothing is left running.
+        SchedproofError: has the last log lines of the failed process; nothing is left running.
     """
 
     name = "kind"
@@ -56,7 +56,7 @@ class LeanKindCluster:
     namespace = NAMESPACE
     capabilities: frozenset[str] = frozenset()
     device = "eth0"
-    targets_servers: Mapping[str, TargetsServer] = MappingProxyType({})  # its Prometheus answers by itself
+    targets_servers: Mapping[str, TargetsServer] = MappingProxyType({})  # `readings` answers by itself
     daemons: Sequence[Process] = ()
 
     def __init__(
@@ -79,7 +79,7 @@ class LeanKindCluster:
         self.audit_log = nodes.audit_log if audited else None
         self.roots = [first_process(nodes.control_plane)]
         self._admin, self._ca = nodes.admin({})
-        self._keep_to_itself(nodes.control_plane)
+        self._separate_pods(nodes.control_plane)
         bootstrap.system_namespace(self._admin)
         bootstrap.exempt(self._admin)
         self.token = bootstrap.harness_token(self._admin)
@@ -90,10 +90,10 @@ class LeanKindCluster:
         self.prometheus_url = self.readings.url
         self.timings = {"total": time.monotonic() - begin}
 
-    def _keep_to_itself(self, node: str) -> None:
-        """Keep what is measured off kind's own node, and what is kind's off the nodes that it is given."""
+    def _separate_pods(self, node: str) -> None:
+        """Keep the measured pods off kind's own node, and kind's pods off added nodes."""
         wait_ready(self._admin, [node])
-        # kind lets all pods onto a control plane that has no workers.
+        # Without workers, kind lets all pods run on the control plane.
         self._admin.merge("nodes", node, _TAINTED)
         for daemon_set in self._admin.list("daemonsets")["items"]:
             metadata = daemon_set["metadata"]
@@ -112,5 +112,5 @@ class LeanKindCluster:
         return {"kubernetes": self.api.version(), "cluster": self.name, "docker": self._docker.version}
 
     def close(self) -> None:
-        """Delete it, and end every process. Safe to call twice."""
+        """Delete the cluster, and end all its processes. Safe to call twice."""
         self._closing.close()

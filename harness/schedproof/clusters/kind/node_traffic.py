@@ -1,4 +1,4 @@
-"""Real packets through the real interfaces of a kind cluster's workers, at a chosen rate."""
+"""Sends real packets through the interfaces of a kind cluster's workers, at chosen rates."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ _PACKAGE = Path(__file__).resolve().parents[2]
 
 
 def container_names(cluster: str, nodes: Sequence[str]) -> list[str]:
-    """Of the containers that carry the traffic of a cluster."""
+    """Return the names of the containers that carry a cluster's traffic."""
     return [f"{cluster}-traffic", *(f"{node}-traffic" for node in nodes)]
 
 
 class NodeTraffic:
-    """A container beside the nodes sends what they receive; one in each node's network sends what it transmits.
+    """Containers that send traffic: one beside the nodes, for what they receive, and one in each node's network, for
+    what it transmits.
 
-    The containers end by themselves when their standard input does, which is when we end. Returns at once;
-    `set_rates` waits for them.
+    A container ends when its standard input closes, at the latest with the harness. The constructor returns at once;
+    `set_rates` waits for the containers.
 
     Args:
         host: where the Docker clients run.
         cluster: its name.
         nodes: name to IPv4 address.
         image: has python3.
-        lock: the cluster's lock file, which tells whose containers they are.
+        lock: the cluster's lock file, which labels its containers.
     """
 
     def __init__(self, host: Host, cluster: str, nodes: Mapping[str, str], *, image: str, lock: Path) -> None:
@@ -49,7 +50,7 @@ class NodeTraffic:
         }
 
     def set_rates(self, rates: Mapping[str, float], direction: str = "receive") -> None:
-        """As `Fabric.set_rates`: bytes per second at each node's device, headers included.
+        """Set rates as `Fabric.set_rates`: bytes per second at each node's device, headers included.
 
         Raises:
             HostError: a container has ended.
@@ -62,7 +63,7 @@ class NodeTraffic:
                 self._within[node].set_rates({self._beside.address: rate})
 
     def close(self) -> None:
-        """End them all, and return when their clients have ended."""
+        """End all containers; returns when their clients have ended."""
         for engine in (self._beside, *self._within.values()):
             engine.end()
         for engine in (self._beside, *self._within.values()):
@@ -70,7 +71,7 @@ class NodeTraffic:
 
 
 class _Engine:
-    """One container that sends."""
+    """A container that sends packets."""
 
     def __init__(self, host: Host, name: str, network: str, image: str, lock: Path) -> None:
         ours, theirs = socket.socketpair()
@@ -91,13 +92,13 @@ class _Engine:
 
     @property
     def address(self) -> str:
-        """Its own, known when it runs."""
+        """The container's own address, known once it runs."""
         if not self._address:
             self._address = str(self._next()["address"])
         return self._address
 
     def set_rates(self, rates: Mapping[str, float]) -> None:
-        assert self.address  # its first words come first
+        assert self.address  # sent by the container before all answers
         self._next({"rates": dict(rates)})
 
     def _next(self, request: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -109,8 +110,9 @@ class _Engine:
             line = b""
         if not line:
             raise HostError(
-                f"{self.process.command.name} does not answer; last log lines of all:\n{self.process.log_tail()}",
-                remedy="check whether memory ran out (`dmesg`), or space for Docker (`docker system df`)",
+                f"{self.process.command.name} does not respond; last log lines of all traffic "
+                f"containers:\n{self.process.log_tail()}",
+                remedy="check free memory (`dmesg`) and Docker's disk space (`docker system df`)",
             )
         answer: dict[str, Any] = json.loads(line)
         return answer

@@ -1,4 +1,4 @@
-"""The nodes of a kind cluster: made for a run and deleted after it, or kept for the next."""
+"""The nodes of a kind cluster: created for a run and deleted after it, or kept for the next run."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
 
 
 class KindNodes:
-    """One control plane and the workers; the constructor returns when the control plane answers.
+    """One control plane and the workers; the constructor returns when the control plane responds.
 
     Args:
-        host: where kind runs; its logs keep what kind says, and the audit log.
+        host: where kind runs; its logs keep kind's output, and the audit log.
         spec: the workers.
-        name: of the cluster. One that was kept under this name is used, and stays.
+        name: of the cluster. A cluster kept under this name is used, and stays.
         image: of a node.
-        keep: whether it is to outlive us.
+        keep: whether the cluster outlives the harness.
 
     Raises:
-        UsageError: the name is taken, or the cluster of that name is another than `spec` and `image` say.
-        HostError: kind's own words; its logs are in `host.logs / "kind"`, and nothing is left.
+        UsageError: the name is invalid or taken, or the kept cluster differs from `spec` or `image`.
+        HostError: has kind's last log lines; its logs are in `host.logs / "kind"`, and nothing is left.
     """
 
     def __init__(self, host: Host, spec: KindSpec, *, name: str, image: str, keep: bool) -> None:
         if not _NAME.fullmatch(name):
             raise UsageError(
-                f"--cluster-name {name}: not a valid name of a cluster",
+                f"--cluster-name {name}: not a valid cluster name",
                 remedy="use up to 40 lower-case letters, digits and dashes, no dash at the beginning or end",
             )
         self.name = name
@@ -53,7 +53,7 @@ class KindNodes:
         self.control_plane, self.workers = node_names(name, spec.count)
         self.claim = Claim(name)
         self.keep = keep
-        """Whether it outlives us: also if we found it."""
+        """Whether it outlives the harness; also true of a cluster that was kept before."""
         self._made = False
         self._host, self._spec, self._image = host, spec, image
         self._kubeconfig = host.sandbox.scratch / "kind.kubeconfig"
@@ -64,7 +64,7 @@ class KindNodes:
                 self._use(note)
             else:
                 if note is not None:
-                    remove_cluster(name, note)  # of a run that was killed
+                    remove_cluster(name, note)  # left by a killed run
                 self._refuse_foreign()
                 self._note = self._plan()
                 undo.pop_all()
@@ -75,7 +75,7 @@ class KindNodes:
 
     @property
     def prometheus(self) -> str:
-        """The name of the container beside them that scrapes them."""
+        """The name of the container that scrapes the nodes."""
         return f"{self.name}-prometheus"
 
     def _is_there(self) -> bool:
@@ -84,12 +84,12 @@ class KindNodes:
     def _use(self, note: Note) -> None:
         if note.definition != definition_digest(self._spec, self._image):
             raise UsageError(
-                f"the cluster {self.name!r} that was kept differs from what is asked for: nodes, image or definition",
+                f"the kept cluster {self.name!r} differs from the request in its nodes, image or definition",
                 remedy=f"choose another --cluster-name, or delete it: schedproof clean --cluster-name {self.name}",
             )
         self.keep = True
         self._note = note
-        remove_beside(self.name)  # of a run that was killed
+        remove_beside(self.name)  # left by a killed run
         self.kind.kubeconfig(self._kubeconfig)
 
     def _refuse_foreign(self) -> None:
@@ -107,7 +107,7 @@ class KindNodes:
 
     def _create(self) -> None:
         make_private(self.audit_log.parent)
-        self.audit_log.touch()  # by this user, so that it can read what the apiserver's user appends
+        self.audit_log.touch()  # created by this user, so that it can read what the apiserver's user appends
         self.claim.write(self._note)
         note_settings(self._image)
         config = kind_config(
@@ -127,7 +127,7 @@ class KindNodes:
         return Path(self._note.audit_log)
 
     def admin(self, marks: Mapping[str, str]) -> tuple[Api, Path]:
-        """The administrator's connection, as `Api` marks what it creates, and the file with the cluster's authority."""
+        """Return the administrator's connection, with `marks` as for `Api`, and the file of the cluster's authority."""
         config = yaml.safe_load(self._kubeconfig.read_text())
         (cluster,), (user,) = config["clusters"], config["users"]
         pki = self._host.sandbox.scratch / "kind-pki"
@@ -147,13 +147,13 @@ class KindNodes:
         return api, files["ca.crt"]
 
     def complete(self) -> None:
-        """From now on it is kept, if it is to be."""
+        """Record that the cluster is kept, if `keep`."""
         if self.keep:
             self._note = dataclasses.replace(self._note, kept=True)
             self.claim.write(self._note)
 
     def close(self) -> None:
-        """Delete it, unless it is kept."""
+        """Delete the cluster, unless it is kept."""
         try:
             if not self._note.kept:
                 remove_cluster(self.name, None if self._made else self._note)

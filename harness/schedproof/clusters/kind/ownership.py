@@ -1,7 +1,7 @@
 """Which kind clusters and containers schedproof created, and which of them are in use.
 
-A name proves nothing. Every node of ours has a lock file of our cache mounted, and every container beside the nodes
-bears its path as a label. A run holds that lock as long as it lives, however it ends.
+Names prove nothing. Every node that schedproof created has a lock file of the cache mounted, and every container
+beside the nodes has the file's path as a label. A run holds the lock until it ends, in whatever way.
 """
 
 from __future__ import annotations
@@ -23,39 +23,39 @@ CLUSTER_LABEL = "io.x-k8s.kind.cluster"
 """kind's own label on its nodes."""
 LOCK_LABEL = "schedproof.dev/lock"
 MARK = "/schedproof.lock"
-"""Where nodes have the lock file mounted."""
+"""The path at which nodes have the lock file mounted."""
 
 
 def folder() -> Path:
-    """Where the lock files of this user's clusters lie."""
-    # As Docker writes the paths that it is given.
+    """Return the folder of the lock files of this user's clusters."""
+    # Normalized, as Docker writes paths.
     return Path(os.path.normpath(cache_dir() / "kind"))
 
 
 @dataclasses.dataclass(frozen=True)
 class Note:
-    """What the lock file says of a cluster that is being made, or is there."""
+    """The content of the lock file of a cluster that exists or is being created."""
 
     containers: list[str]
     image: str
     definition: str
     audit_log: str
     kept: bool = False
-    """Whether it is complete, and to outlive the run that made it."""
+    """Whether the cluster is complete, and outlives the run that created it."""
 
 
 class Claim:
-    """The hold on a cluster's name, until `release` or our end.
+    """The exclusive use of a cluster's name, until `release` or the end of this process.
 
     Raises:
-        UsageError: a run that still lives has it.
+        UsageError: a live run uses the name.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.path = self.path_of(name)
         self.state = self.path.with_suffix("")
-        """A folder for what a kept cluster writes."""
+        """The folder for files that a kept cluster writes."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         while True:
             self._file = self.path.open("a+")
@@ -66,7 +66,7 @@ class Claim:
                 raise UsageError(
                     f"another run uses the cluster {name!r} right now", remedy="choose another --cluster-name, or wait"
                 ) from None
-            # Its last holder may have removed the file that we had opened.
+            # The last holder may have removed the file that was opened here.
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(self._file.fileno()), self.path.stat()):
                     return
@@ -78,10 +78,10 @@ class Claim:
 
     @property
     def note(self) -> Note | None:
-        """None while the name stands for nothing."""
+        """None if there is no cluster of this name."""
         self._file.seek(0)
         text = self._file.read()
-        # Half a note is that of a run that died before it made anything.
+        # A partial note is from a run that died before it created anything.
         with contextlib.suppress(ValueError):
             return Note(**json.loads(text))
         return None
@@ -92,7 +92,7 @@ class Claim:
         self._file.flush()
 
     def forget(self) -> None:
-        """The cluster is gone, and its name free."""
+        """Remove the lock file and folder of a deleted cluster, which frees its name."""
         shutil.rmtree(self.state, ignore_errors=True)
         self.path.unlink(missing_ok=True)
 
@@ -101,20 +101,20 @@ class Claim:
 
 
 def claims() -> Iterable[str]:
-    """The names of the clusters that have a lock file, used or not."""
+    """Return the names of the clusters that have a lock file, in use or not."""
     return [path.stem.removeprefix("cluster-") for path in sorted(folder().glob("cluster-*.lock"))]
 
 
 @dataclasses.dataclass
 class Ours:
-    """The names of the containers of one cluster of schedproof's."""
+    """The names of the containers of a cluster that schedproof created."""
 
     nodes: list[str] = dataclasses.field(default_factory=list)
     beside: list[str] = dataclasses.field(default_factory=list)
 
 
 def ours(containers: Sequence[dict[str, Any]]) -> dict[str, Ours]:
-    """Cluster name to its containers, from the output of `docker inspect`."""
+    """Return schedproof's containers by cluster name, from the output of `docker inspect`."""
     found: dict[str, Ours] = {}
     for container in containers:
         labels, own_name = container["Config"]["Labels"] or {}, container["Name"].removeprefix("/")

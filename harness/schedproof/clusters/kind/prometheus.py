@@ -30,10 +30,10 @@ class PrometheusContainer:
 
     Args:
         name: of the container.
-        image: that this machine's Docker has; its command is prometheus.
-        home: a fresh folder for its configuration.
-        logs: keeps on record which scrapes failed, and why.
-        lock: the cluster's lock file, which tells whose container it is.
+        image: in this machine's Docker; its entrypoint is prometheus.
+        home: a fresh folder for the configuration.
+        logs: the folder for its log, and for failed scrapes with their reasons.
+        lock: the cluster's lock file, which labels the container.
         scrape_interval: seconds.
         targets: address to labels.
 
@@ -56,7 +56,7 @@ class PrometheusContainer:
         from testcontainers.core.config import testcontainers_config
         from testcontainers.core.container import DockerContainer
 
-        # Its reaper is an image from a registry; we remove what bears our lock's label ourselves.
+        # Its reaper is an image from a registry; the harness itself removes containers with the lock's label.
         testcontainers_config.ryuk_disabled = True
         home.mkdir()
         self._name, self._logs = name, logs
@@ -76,14 +76,14 @@ class PrometheusContainer:
             "scrape.discovery-reload-interval": "100ms",  # hidden; see daemons/prometheus.py
         }
         self._container = (
-            DockerContainer(image, name=name, command=[*flags(options), "--web.enable-lifecycle"])  # type: ignore[arg-type] # a list is taken too
+            DockerContainer(image, name=name, command=[*flags(options), "--web.enable-lifecycle"])  # type: ignore[arg-type] # a list is accepted too
             .with_volume_mapping(str(home), _HOME, "ro")
             .with_volume_mapping(str(logs), _LOGS, "rw")
             .with_tmpfs_mount(_DATA)
             .with_kwargs(
                 network=NETWORK,
                 labels={LOCK_LABEL: str(lock)},
-                # What it logs is evidence, and belongs to the user that runs the harness.
+                # Its logs belong to the user that runs the harness.
                 user=f"{os.getuid()}:{os.getgid()}",
             )
         )
@@ -99,7 +99,7 @@ class PrometheusContainer:
         self.url = f"http://{USER}:{password}@{self._address}:{_PORT}"
 
     def wait_ready(self) -> None:
-        """Until it answers queries."""
+        """Wait until it answers queries."""
 
         def probe() -> None:
             status, text = exchange(connect(self.url, 5), "GET", "/-/ready", headers=authorization(self.url))
@@ -109,7 +109,7 @@ class PrometheusContainer:
         wait_for(probe, CONTAINER_ANSWERS, what="Prometheus to be ready", watching=(self,), poll=0.1)
 
     def set_targets(self, targets: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace the scrape targets; found within a moment."""
+        """Replace the scrape targets, which it discovers within a moment."""
         write_targets(self._targets_file, targets)
 
     def load_rules(self, rules: Sequence[Mapping[str, Any]]) -> None:
@@ -117,23 +117,23 @@ class PrometheusContainer:
         load_rules(self.url, self._targets_file.with_name(RULES), rules)
 
     def exit_error(self) -> SchedproofError | None:
-        """`waiting.Watched`."""
+        """See `waiting.Watched`."""
         state = docker("ps", "--all", "--format={{.Status}}", f"--filter=name=^/{self._name}$").strip()
         if state.startswith("Up"):
             return None
-        words = self._said()[-2000:] if state else "(its container is gone)"
+        output = self._output()[-2000:] if state else "(its container is gone)"
         return HostError(
-            f"Prometheus has ended; last log lines:\n{words}",
+            f"Prometheus has ended; last log lines:\n{output}",
             remedy="check whether the machine is out of memory: run `dmesg`",
         )
 
-    def _said(self) -> str:
+    def _output(self) -> str:
         return b"".join(self._container.get_logs()).decode(errors="replace")
 
     def close(self) -> None:
-        """Remove it, and keep what it said."""
+        """Remove the container, and keep its log."""
         from testcontainers.core.exceptions import ContainerStartException
 
         with contextlib.suppress(ContainerStartException):
-            (self._logs / "prometheus.log").write_text(self._said())
+            (self._logs / "prometheus.log").write_text(self._output())
         self._container.stop()

@@ -1,9 +1,9 @@
-"""Sends real packets at chosen rates: run in a container, as `python3 -m schedproof.clusters.kind.traffic_engine`.
+"""Sends real packets at chosen rates; run in a container as `python3 -m schedproof.clusters.kind.traffic_engine`.
 
-It sends from the network that it runs in, and swallows what others send to it. It ends with its standard input.
+It sends from its container's network, and discards packets that it receives. It ends when its standard input closes.
 
-Protocol, one JSON object per line: it says {"address"} once; each {"rates": {address: bytes per second}} is
-answered by {"ok"}.
+Protocol, one JSON object per line: it writes {"address"} once; it answers each {"rates": {address: bytes per
+second}} with {"ok"}.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import time
 from schedproof.traffic.fabric_engine import DISCARD, PACKET, TICK, Flow, discarding, sending
 
 
-def say(message: dict[str, object]) -> None:
+def write_line(message: dict[str, object]) -> None:
     os.write(1, json.dumps(message).encode() + b"\n")
 
 
 def serve() -> None:
     sink = discarding("")
     flows: dict[str, Flow] = {}
-    say({"address": socket.gethostbyname(socket.gethostname())})
+    write_line({"address": socket.gethostbyname(socket.gethostname())})
     poller = select.poll()
     poller.register(0, select.POLLIN)
     pending = b""
@@ -40,7 +40,7 @@ def serve() -> None:
                 for address, rate in json.loads(line)["rates"].items():
                     flow = flows.setdefault(address, Flow(sending(), (address, DISCARD)))
                     flow.set_rate(rate)
-                say({"ok": True})
+                write_line({"ok": True})
         now = time.monotonic()
         for flow in flows.values():
             if flow.rate:
