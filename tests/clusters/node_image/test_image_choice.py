@@ -135,7 +135,7 @@ def test_a_named_archive_is_loaded_and_must_be_of_this_version(daemon: Daemon, t
     assert obtain(str(tmp_path / "images.tar.gz")) == OURS
     daemon.images.clear()
     daemon.loads = ("schedproof/node:old",)
-    with pytest.raises(UsageError, match=r"does not hold[\s\S]*schedproof node-image --output"):
+    with pytest.raises(UsageError, match=r"does not contain[\s\S]*schedproof node-image --output"):
         obtain(str(tmp_path / "images.tar.gz"))
 
 

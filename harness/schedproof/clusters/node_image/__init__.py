@@ -1,1 +1,1 @@
-"""Images of a kind cluster made without a registry: from our own binaries and from Debian packages, layer by layer."""
+"""Builds the images of a kind cluster without a registry, from binaries and Debian packages, layer by layer."""

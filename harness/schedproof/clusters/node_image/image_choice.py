@@ -1,4 +1,4 @@
-"""Chooses the images of a kind cluster: the named one, built ones, the registry's, else newly built ones."""
+"""Chooses the images of a kind cluster: the requested, previously built or registry's images, else newly built ones."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from schedproof.foundation.progress import Progress
 
 
 def obtain_images(explicit: str | None, kubernetes: str, progress: Progress) -> Images:
-    """Images that the Docker daemon has.
+    """Return images that the Docker daemon has; pulls, loads or builds them if necessary.
 
     Args:
-        explicit: a node image, or the file that `write_archive` has written.
+        explicit: a node image, or a file that `write_archive` has written.
         kubernetes: the minor version.
-        progress: told which node image is taken, and why.
+        progress: notes which node image is used, and why.
 
     Raises:
-        UsageError: there is no such image, or the file is another version's.
-        HostError: there is no registry, and this machine cannot make the images.
+        UsageError: the image does not exist, or the file is from another version.
+        HostError: there is no registry, and this machine cannot build the images.
     """
     ours = our_images(kubernetes)
     if explicit is not None and Path(explicit).is_file():
         _load(Path(explicit), progress)
         if not _present(*ours.references):
             raise UsageError(
-                f"{explicit} does not hold the images of this schedproof, such as {ours.node}",
+                f"{explicit} does not contain the images of this schedproof version, such as {ours.node}",
                 remedy="write it again with this version: schedproof node-image --output FILE",
             )
         return ours
@@ -56,13 +56,13 @@ def obtain_images(explicit: str | None, kubernetes: str, progress: Progress) -> 
 
 
 def write_archive(kubernetes: str, output: Path | None, progress: Progress) -> Path:
-    """Make our images for a machine that has neither a registry nor Debian's packages; needs no Docker.
+    """Build schedproof's own images for a machine without a registry and Debian packages; needs no Docker.
 
     Returns:
-        The archive: `output`, or its place in the cache.
+        The archive: `output`, or its path in the cache.
 
     Raises:
-        HostError: this machine cannot make it, or not write it there.
+        HostError: this machine cannot build the images, or cannot write `output`.
     """
     made = make_archive(kubernetes, progress)
     if output is None:
@@ -72,7 +72,7 @@ def write_archive(kubernetes: str, output: Path | None, progress: Progress) -> P
     except OSError as error:
         raise HostError(
             f"{output} cannot be written: {error.strerror}",
-            remedy="name a file in a folder that exists and can be written",
+            remedy="give a file in an existing, writable folder",
         ) from error
     return output
 
@@ -85,12 +85,15 @@ def _require(reference: str, progress: Progress) -> None:
     if (refused := _pull(reference, progress)) is not None:
         raise UsageError(
             f"there is no node image {reference!r}: Docker does not have it, and cannot pull it ({refused})",
-            remedy="name one that `docker images` lists, or the file of an archive; or leave it out: one is built then",
+            remedy=(
+                "give an image that `docker images` lists, or an archive file; or omit it: schedproof then builds "
+                "an image"
+            ),
         )
 
 
 def _pull(reference: str, progress: Progress) -> str | None:
-    """None if Docker has it now; else why not."""
+    """Return None if Docker now has the image, else why it cannot be pulled."""
     if image_present(reference):
         return None
     try:
@@ -102,7 +105,7 @@ def _pull(reference: str, progress: Progress) -> str | None:
 
 
 def _publish(ours: Images, progress: Progress) -> bool:
-    """Whether the registry has what runs beside Kubernetes; it then bears our names."""
+    """Build the images that run beside Kubernetes from the registry's; return whether the registry has them."""
     tools = locked.load().tools
     recipes = {
         ours.node_exporter: f"FROM prom/node-exporter:v{tools['node_exporter'].version}",

@@ -1,4 +1,4 @@
-"""The images of a kind cluster: their names, and the archive that holds those that we make ourselves."""
+"""The images of a kind cluster: their names, and the path of the archive of schedproof's own images."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ IMAGE_BINARIES = (
     "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubeadm", "kubectl", "kubelet", "loopback",
     "node_exporter", "portmap", "prometheus", "ptp",
 )  # fmt: skip
-"""What our images are made of."""
+"""The binaries in schedproof's own images."""
 
 _ADDONS = ("node_exporter", "prometheus", "python", "workload")
 
-# Whatever decides what the images hold, besides the binaries: a change makes them anew.
+# Besides the binaries, these files determine the content of the images: a change causes a rebuild.
 _RECIPE = ("addon_layers.py", "archive.py", "debian.py", "layers.py", "node_layers.py", "node_store.py", "recipe.py")
 
 
 @dataclasses.dataclass(frozen=True)
 class Images:
-    """References of images that the Docker daemon has."""
+    """References of the images of a kind cluster."""
 
     node: str
     node_exporter: str
@@ -35,18 +35,18 @@ class Images:
     prometheus: str
     """Its entrypoint is prometheus."""
     python: str
-    """Debian's python3 with pip; to build candidates' images on."""
+    """Debian's python3 with pip: the base image for candidates' images."""
     workload: str
-    """busybox; runs until told to end, unless it is given a command."""
+    """busybox; runs until it is stopped, unless it is given a command."""
 
     @property
     def in_node(self) -> bool:
-        """Whether the node image holds `node_exporter` and `workload`: ours does, others have to be given them."""
+        """Whether the node image contains `node_exporter` and `workload`: schedproof's own does, others load them."""
         return self.node.startswith("schedproof/node:")
 
     @property
     def addons(self) -> tuple[str, ...]:
-        """All but the node."""
+        """All images but the node's."""
         return dataclasses.astuple(self)[1:]
 
     @property
@@ -55,7 +55,7 @@ class Images:
 
 
 def our_images(kubernetes: str) -> Images:
-    """The names of schedproof's own images; equal names have equal content."""
+    """Return the names of schedproof's own images; equal names have equal content."""
     key = _key(kubernetes)
     version = locked.load().kubernetes[kubernetes].version
     addons = {name: f"schedproof/{name.replace('_', '-')}:{key}" for name in _ADDONS}
@@ -63,7 +63,7 @@ def our_images(kubernetes: str) -> Images:
 
 
 def archive_path(kubernetes: str) -> Path:
-    """Where the archive of our images lies in the cache once it is made."""
+    """Return the path of the archive of schedproof's own images in the cache."""
     return cache_dir() / "images" / f"kind-{kubernetes}-{_key(kubernetes)}.tar.gz"
 
 
