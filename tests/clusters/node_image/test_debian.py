@@ -73,5 +73,5 @@ def test_packages_that_cannot_be_had_are_a_failure_that_quotes_apt(apt):
 
 
 def test_a_machine_without_apt_is_told_where_to_make_the_images(apt):
-    with pytest.raises(HostError, match=r"apt-get and dpkg-deb is not on PATH[\s\S]*--node-image FILE"):
+    with pytest.raises(HostError, match=r"not on PATH: apt-get and dpkg-deb[\s\S]*--node-image FILE"):
         Packages()

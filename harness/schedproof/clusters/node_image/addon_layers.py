@@ -1,4 +1,4 @@
-"""Layers of the images that run beside Kubernetes' own."""
+"""The layers of the images that run beside Kubernetes' own."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ INSTALLING = (
     "libgdbm6", "libnumber-compare-perl", "libperl5.36", "libtext-glob-perl", "perl", "perl-base", "perl-modules-5.36",
     "tar", "usrmerge",
 )  # fmt: skip
-"""Packages that others depend on in order to be installed, not to run."""
+"""Packages on which others only depend for their installation."""
 
 
 def binary_layer(binary: Path, folder: str) -> Layer:
-    """A static binary, and a folder for temporary files."""
+    """Return a layer with a static binary and a folder for temporary files."""
     layer = Layer()
     layer.folder("tmp", 0o1777)
     layer.file(f"{folder}/{binary.name}", binary, 0o755)
@@ -26,13 +26,16 @@ def binary_layer(binary: Path, folder: str) -> Layer:
 
 
 def workload_layer(packages: Packages, work: Path) -> Layer:
-    """Busybox under all its names, and /pause, which runs until told to end. `work` is a folder for a moment."""
+    """Return a layer with busybox under all its names, and /pause, which runs until it is stopped.
+
+    `work` is a folder for temporary files.
+    """
     (archive,) = packages.closure("busybox-static")
     layer = Layer()
     layer.packages([archive])
     layer.folder("tmp", 0o1777)
     layer.folder("etc")
-    # By its own list: it is static, and of this machine's architecture.
+    # busybox lists its names itself: it is static, and built for this machine's architecture.
     busybox = work / "busybox"
     busybox.write_bytes(layer.read("usr/bin/busybox"))
     busybox.chmod(0o755)
@@ -45,7 +48,7 @@ def workload_layer(packages: Packages, work: Path) -> Layer:
 
 
 def python_layer(packages: Packages) -> Layer:
-    """Debian's python3 with pip, a shell and the usual tools."""
+    """Return a layer with Debian's python3 and pip, a shell and the usual tools."""
     archives = packages.closure(
         "base-files", "base-passwd", "bash", "coreutils", "dash", "findutils", "grep", "libc-bin", "python3",
         "python3-pip", "python3-venv", "sed", without=INSTALLING,
@@ -53,14 +56,14 @@ def python_layer(packages: Packages) -> Layer:
     layer = Layer()
     layer.packages(archives)
     base_files(layer)
-    # Nothing else here minds what pip installs.
+    # Let pip install packages: no other program here is affected.
     layer.remove("usr/lib/python3*/EXTERNALLY-MANAGED", "usr/lib/python3*/test/*")
     layer.link("usr/bin/python", "python3")
     return layer
 
 
 def base_files(layer: Layer) -> None:
-    """What Debian's scripts make while they install."""
+    """Add the files that Debian's installation scripts create."""
     for name in ("passwd", "group"):
         layer.file(f"etc/{name}", layer.read(f"usr/share/base-passwd/{name}.master"))
     layer.file("etc/nsswitch.conf", layer.read("usr/share/libc-bin/nsswitch.conf"))

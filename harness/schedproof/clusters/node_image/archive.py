@@ -21,7 +21,7 @@ _PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclasses.dataclass(frozen=True)
 class Image:
-    """An image, by its full reference. `config` is its `config` of the OCI image specification."""
+    """An image with its full reference. `config` is the `config` of the OCI image specification."""
 
     reference: str
     layers: Sequence[LayerFile]
@@ -41,8 +41,8 @@ class Image:
 
 
 def docker_archive(images: Sequence[Image], path: Path) -> None:
-    """All images as one archive for `docker load`, gzipped; layers that they share are in it once."""
-    # Most of it is compressed already: containerd's store in the node image.
+    """Write all images into one gzipped archive for `docker load`, which contains shared layers once."""
+    # Most of it is already compressed: containerd's store in the node image.
     with tarfile.open(path, mode="w:gz", compresslevel=1) as tar:
         manifest: list[dict[str, Any]] = []
         layers = {layer.digest: layer.path for image in images for layer in image.layers}
@@ -62,7 +62,7 @@ def docker_archive(images: Sequence[Image], path: Path) -> None:
 
 
 def oci_archive(images: Sequence[Image], path: Path) -> None:
-    """The same as an OCI image layout, with layers compressed: they stay so in containerd's store."""
+    """Write all images as an OCI image layout, with compressed layers, as containerd's store keeps them."""
     with tarfile.open(path, mode="w") as tar:
         blobs: set[str] = set()
 

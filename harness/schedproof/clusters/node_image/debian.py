@@ -1,4 +1,4 @@
-"""Debian packages as the machine's own apt gets them: its mirrors, its keys, its proxy; its own state untouched."""
+"""Debian packages, downloaded by the machine's apt with its mirrors, keys and proxy, without changing its state."""
 
 from __future__ import annotations
 
@@ -14,50 +14,52 @@ from schedproof.foundation.deadlines import PACKAGES_FETCHED
 from schedproof.foundation.errors import HostError
 
 _REMEDY = (
-    "build the images on Debian 12 with a reachable mirror (`schedproof node-image --output FILE`), "
-    "and name the archive here: --node-image FILE"
+    "build the images on Debian 12 with a reachable mirror (`schedproof node-image --output FILE`), and pass "
+    "the archive here: --node-image FILE"
 )
 
 
 def missing_tools() -> list[str]:
-    """What of apt this machine lacks; empty on Debian and its kin."""
+    """Return the tools of apt that this machine lacks; none on Debian and its derivatives."""
     return [tool for tool in ("apt-get", "dpkg-deb") if shutil.which(tool) is None]
 
 
 class Packages:
-    """The packages of the machine's distribution, downloaded into our cache; what is there is not fetched again.
+    """The packages of the machine's distribution, downloaded into the cache, each only once.
 
     Raises:
-        HostError: this machine has no apt, or its mirrors cannot be reached.
+        HostError: this machine has no apt, or its mirrors are unreachable.
     """
 
     def __init__(self) -> None:
         if tools := missing_tools():
-            raise HostError(f"{' and '.join(tools)} is not on PATH: images are made of Debian packages", remedy=_REMEDY)
+            raise HostError(
+                f"not on PATH: {' and '.join(tools)}; images are built from Debian packages", remedy=_REMEDY
+            )
         self._folder = cache_dir() / "debian"
         self._log = log_path("debian")
         for name in ("state/lists/partial", "cache/archives/partial"):
             (self._folder / name).mkdir(parents=True, exist_ok=True)
-        # Nothing is installed, as far as this apt knows.
+        # To this apt, no package is installed.
         (self._folder / "state" / "status").touch()
-        # Mirrors of other things may fail, and our lists may be there from before: what counts is the next command.
+        # Other mirrors may fail, and lists may exist from before: only the result of the next command matters.
         self._apt("update")
 
     def closure(self, *names: str, without: Sequence[str] = ()) -> list[Path]:
-        """The archives of those packages and of all that they depend on.
+        """Return the archives of these packages and of all their dependencies.
 
         Args:
             names: of the packages.
-            without: those that only installing needs, or whose absence is known to do no harm.
+            without: packages that are only needed for installation, or are known to be dispensable.
 
         Raises:
-            HostError: a package is not to be had.
+            HostError: a package is unavailable.
         """
         chosen = self._apt("install", "--simulate", *names)
         found = re.findall(r"^Inst (\S+) \((\S+) .*\[(\w+)\]\)", chosen or "", re.MULTILINE)
         if not found or self._apt("install", "--download-only", *names) is None:
             raise HostError(
-                f"Debian's packages cannot be downloaded: apt-get's output is in {self._log}, and ends with:\n"
+                f"cannot download Debian packages: apt-get's output is in {self._log}, and ends with:\n"
                 f"{command.tail(self._log)}",
                 remedy=f"make the mirrors of this machine's apt reachable; or {_REMEDY}",
             )
@@ -69,7 +71,7 @@ class Packages:
         ]
 
     def _apt(self, verb: str, *arguments: str) -> str | None:
-        """What it printed; None if it failed."""
+        """Return the output of apt-get; None if it failed."""
         tool = shutil.which("apt-get")
         assert tool is not None
         settings = {
@@ -77,8 +79,8 @@ class Packages:
             "Dir::State::status": self._folder / "state" / "status",
             "Dir::Cache": self._folder / "cache",
             "APT::Install-Recommends": "false",
-            "APT::Sandbox::User": "root",  # the user that downloads: another could not write into our cache
-            "Debug::NoLocking": "true",  # the build of images holds our own lock
+            "APT::Sandbox::User": "root",  # the user that downloads: others cannot write into the cache
+            "Debug::NoLocking": "true",  # the image build holds the cache's lock
         }
         options = [text for key, value in settings.items() for text in ("-o", f"{key}={value}")]
         status = command.run(

@@ -1,4 +1,4 @@
-"""Image layers, put together in memory and written as tar files: no daemon, no root, no mounts."""
+"""Image layers, assembled in memory and written as tar files, without a daemon, root or mounts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from schedproof.foundation.errors import HostError
 # Debian merges /bin, /sbin and /lib* into /usr; packages still ship files under the old names.
 _MERGED = ("bin", "sbin", "lib", "lib64")
 
-# Files that are not needed in a container. The copyright files stay: the licences ask for them.
+# Files that are not needed in a container. Copyright files stay, as the licences require.
 _UNREAD = (
     "usr/share/doc/*", "usr/share/man/*", "usr/share/locale/*", "usr/share/info/*", "usr/share/i18n/*",
     "usr/share/lintian/*", "usr/share/bash-completion/*", "usr/share/zsh/*", "usr/share/bug/*",
@@ -35,13 +35,13 @@ class LayerFile:
 
 
 class Layer:
-    """Files by their path in the image, without a leading slash. The last one that names a path decides what it is."""
+    """Files by their path in the image, without a leading slash. A later file replaces an earlier one at its path."""
 
     def __init__(self) -> None:
         self._entries: dict[str, tuple[tarfile.TarInfo, bytes | Path]] = {}
 
     def file(self, path: str, content: bytes | Path, mode: int = 0o644) -> None:
-        """A file, from memory or from this machine."""
+        """Add a file, from memory or from this machine."""
         info = tarfile.TarInfo(path)
         info.mode = mode
         info.size = len(content) if isinstance(content, bytes) else content.stat().st_size
@@ -53,13 +53,13 @@ class Layer:
         self._entries[path] = (info, b"")
 
     def link(self, path: str, target: str) -> None:
-        """A symbolic link."""
+        """Add a symbolic link."""
         info = tarfile.TarInfo(path)
         info.type, info.linkname = tarfile.SYMTYPE, target
         self._entries[path] = (info, b"")
 
     def tree(self, source: Path, at: str) -> None:
-        """A folder of this machine with all its files, owned by root."""
+        """Add a folder of this machine with all its files, owned by root."""
         self.folder(at)
         for path in sorted(source.rglob("*")):
             name = posixpath.join(at, path.relative_to(source).as_posix())
@@ -69,10 +69,10 @@ class Layer:
                 self.file(name, path, path.stat().st_mode & 0o7777)
 
     def packages(self, archives: Iterable[Path]) -> None:
-        """The files of Debian packages, without what their scripts would do.
+        """Add the files of Debian packages, without running their scripts.
 
         Raises:
-            HostError: one is damaged, or there is no dpkg-deb.
+            HostError: a package is damaged, or dpkg-deb is missing.
         """
         for name in _MERGED:
             self.folder(f"usr/{name}")
@@ -106,22 +106,22 @@ class Layer:
         self._entries[info.name] = (info, content)
 
     def remove(self, *patterns: str) -> None:
-        """Whatever matches one of the patterns, as fnmatch reads them: `*` matches slashes as well."""
+        """Remove all paths that match a pattern of fnmatch, whose `*` also matches slashes."""
         for path in {path for pattern in patterns for path in self.paths(pattern)}:
             del self._entries[path]
 
     def paths(self, pattern: str) -> list[str]:
-        """Those that match, sorted."""
+        """Return the paths that match, sorted."""
         return sorted(path for path in self._entries if fnmatch.fnmatch(path, pattern))
 
     def read(self, path: str) -> bytes:
-        """The content of a file that is in memory."""
+        """Return the content of a file that is in memory."""
         content = self._entries[path][1]
         assert isinstance(content, bytes)
         return content
 
     def write(self, path: Path) -> LayerFile:
-        """The layer as a file; the same entries always give the same bytes."""
+        """Write the layer into a file; the same entries always yield the same bytes."""
         with tarfile.open(path, mode="w", format=tarfile.PAX_FORMAT) as tar:
             for name in self._in_order():
                 info, content = self._entries[name]
@@ -140,7 +140,7 @@ class Layer:
             while parent and parent not in self._entries:
                 self.folder(parent)
                 parent = posixpath.dirname(parent)
-        # A hard link must come after what it links to.
+        # A hard link must come after its target.
         return sorted(self._entries, key=lambda name: (self._entries[name][0].islnk(), name))
 
 

@@ -1,4 +1,4 @@
-"""The file system of a kind node: Debian's packages, kind's own node files, and binaries built from Go modules."""
+"""The file system of a kind node: Debian packages, kind's own node files, and binaries built from Go modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INTO = {
     "/opt/cni/bin": ("host-local", "loopback", "portmap", "ptp"),
 }
 
-# As kind's own image does: a container has no devices to set up, no file systems to check, no user to log in.
+# As in kind's own image: a container has no devices to set up, no file systems to check, and no logins.
 _UNITS_NOT_WANTED = (
     "usr/lib/systemd/system/sysinit.target.wants/systemd-tmpfiles-setup.service",
     "usr/lib/systemd/system/multi-user.target.wants/*",
@@ -42,22 +42,22 @@ _SERVICES = ("containerd", "kubelet", "undo-mount-hacks")
 def node_layer(
     packages: Packages, kind: Path, binaries: Mapping[str, Path], *, version: str, pause: str, cni_image: str
 ) -> Layer:
-    """All of a node but what containerd stores.
+    """Return the layer of a node, without containerd's store.
 
     Args:
-        packages: where Debian's packages come from.
-        kind: the folder of kind's Go module: entrypoint and units are taken from there.
+        packages: the source of Debian packages.
+        kind: the folder of kind's Go module, with the entrypoint and units.
         binaries: name to path.
         version: of Kubernetes.
         pause: the image that holds a pod's namespaces.
-        cni_image: the image that the pod network's DaemonSet runs.
+        cni_image: the image of the pod network's DaemonSet.
     """
     layer = Layer()
     layer.packages(packages.closure(*_PACKAGES, without=[name for name in INSTALLING if name != "tar"]))
     base_files(layer)
     layer.remove(*_UNITS_NOT_WANTED)
     layer.link("usr/bin/awk", "mawk")
-    # The real one is dpkg's; this does what kind's entrypoint asks for.
+    # Replaces dpkg's program; it does what kind's entrypoint needs.
     ours = content("clusters", "node-image")
     layer.file("usr/local/bin/update-alternatives", (ours / "update-alternatives").read_bytes(), 0o755)
 
@@ -75,12 +75,12 @@ def node_layer(
     layer.file("etc/systemd/journald.conf", journald + b"ReadKMsg=no\n")
     for service in _SERVICES:
         layer.link(f"etc/systemd/system/multi-user.target.wants/{service}.service", f"../{service}.service")
-    # It would register things in the host's kernel.
+    # It would register binary formats in the host's kernel.
     layer.link("etc/systemd/system/systemd-binfmt.service", "/dev/null")
 
     config = layer.read("etc/containerd/config.toml").decode()
     config = re.sub(r'sandbox_image = ".*"', f'sandbox_image = "{pause}"', config)
-    # Machines without CAP_SYS_RESOURCE (in a virtual machine's own init, in some CIs) may not lower it.
+    # Without CAP_SYS_RESOURCE (in a virtual machine's own init, in some CIs) it cannot be lowered.
     config = config.replace("restrict_oom_score_adj = false", "restrict_oom_score_adj = true")
     layer.file("etc/containerd/config.toml", config.encode())
     layer.file("etc/containerd/cri-base.json", _container_defaults(binaries["ctr"]))
@@ -95,7 +95,7 @@ def node_layer(
 
 
 def network_layer(packages: Packages) -> Layer:
-    """What kube-proxy calls."""
+    """Return a layer with the programs that kube-proxy calls."""
     layer = Layer()
     layer.packages(packages.closure("conntrack", "iptables", "kmod", "nftables", without=INSTALLING))
     for family in ("iptables", "ip6tables"):
@@ -107,9 +107,9 @@ def network_layer(packages: Packages) -> Layer:
 
 
 def _container_defaults(ctr: Path) -> bytes:
-    """Containerd's own, changed as kind's image does."""
-    said = subprocess.run((str(ctr), "oci", "spec"), capture_output=True, check=True, env=CLEAN_ENVIRONMENT).stdout
-    spec = json.loads(said)
+    """Return containerd's default container specification, changed as in kind's image."""
+    output = subprocess.run((str(ctr), "oci", "spec"), capture_output=True, check=True, env=CLEAN_ENVIRONMENT).stdout
+    spec = json.loads(output)
     spec.setdefault("hooks", {}).setdefault("createContainer", []).append({"path": "/kind/bin/mount-product-files.sh"})
     spec["process"].pop("rlimits", None)
     return json.dumps(spec).encode()

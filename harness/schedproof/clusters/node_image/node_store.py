@@ -1,4 +1,4 @@
-"""containerd's store in a node image, filled by containerd itself, so that nodes need not load images one by one."""
+"""containerd's store in a node image, filled by containerd itself, so that nodes need not load single images."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _NOT_NEEDED = ("io.containerd.cri.v1.images", "io.containerd.cri.v1.runtime")
 
 
 def store_layer(images: Sequence[Image], binaries: Mapping[str, Path], work: Path) -> Layer:
-    """`/var/lib/containerd` with those images, packed as they are; unpacked where a node first uses them.
+    """Return a layer with `/var/lib/containerd` and these images, packed; nodes unpack them on first use.
 
     Raises:
-        HostError: containerd cannot be run on this machine, or refused them.
+        HostError: containerd cannot run on this machine, or rejects the images.
     """
     archive, root = work / "images.tar", work / "store"
     oci_archive(images, archive)
@@ -38,7 +38,7 @@ def store_layer(images: Sequence[Image], binaries: Mapping[str, Path], work: Pat
 
 
 def _fill(sandbox: Sandbox, archive: Path, root: Path, binaries: Mapping[str, Path], log: Path) -> None:
-    # A socket's path may have 107 bytes at most, and the cache's may be longer.
+    # A socket's path may have at most 107 bytes, and the cache's path may be longer.
     state = sandbox.scratch / "containerd"
     address = str(state / "socket")
     config = sandbox.scratch / "containerd.toml"
@@ -55,10 +55,10 @@ def _fill(sandbox: Sandbox, archive: Path, root: Path, binaries: Mapping[str, Pa
             raise NotYet(f"{process.command.name} still runs")
 
     def ready() -> None:
-        asked = start("ctr", "version")
-        wait_for(lambda: ended(asked), DAEMON_READY, what="ctr to answer", wake=sandbox.changed)
-        if asked.exit_code != 0:
-            raise NotYet(asked.log_tail(3))
+        query = start("ctr", "version")
+        wait_for(lambda: ended(query), DAEMON_READY, what="ctr to answer", wake=sandbox.changed)
+        if query.exit_code != 0:
+            raise NotYet(query.log_tail(3))
 
     daemon = start("containerd", "--config", str(config), "--root", str(root), "--state", str(state))
     wait_for(ready, DAEMON_READY, what="containerd", watching=[daemon], poll=0.2)
@@ -68,5 +68,5 @@ def _fill(sandbox: Sandbox, archive: Path, root: Path, binaries: Mapping[str, Pa
     )  # fmt: skip
     wait_for(lambda: ended(loading), STORE_FILLED, what="the images", watching=[daemon], wake=sandbox.changed)
     if loading.exit_code != 0:
-        raise HostError(f"containerd did not take the images:\n{loading.log_tail()}", remedy=f"read {log}")
+        raise HostError(f"containerd did not import the images:\n{loading.log_tail()}", remedy=f"read {log}")
     daemon.stop(STORE_FILLED.seconds)

@@ -1,7 +1,7 @@
-"""The recipe: every image of a kind cluster from Debian packages and Go modules alone, as one archive.
+"""Builds all images of a kind cluster from Debian packages and Go modules, as one archive.
 
-Needs no registry, no Docker and no root: packages are unpacked in memory, image archives are written by us.
-Binaries and packages stay in the cache, so that whatever was interrupted goes on from there.
+Needs no registry, Docker or root: packages are unpacked in memory, and image archives are written directly. Binaries
+and packages stay in the cache, so that an interrupted build continues.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _SERVERS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd
 
 
 def make_archive(kubernetes: str, progress: Progress) -> Path:
-    """The archive of `our_images` for `docker load`; instant where the cache has it.
+    """Return the archive of `our_images` for `docker load`; returns at once if the cache has it.
 
-    Several processes may do this at once: one makes it, the others wait and take the result.
+    If several processes call this, one builds the archive, and the others wait for it.
 
     Raises:
-        HostError: this machine cannot make it; says what is missing.
+        HostError: this machine cannot build it; says what is missing.
     """
     path = archive_path(kubernetes)
     if path.is_file():
@@ -48,9 +48,9 @@ def make_archive(kubernetes: str, progress: Progress) -> Path:
     with making("kind-images", progress) as work:
         if path.is_file():
             return path
-        with progress.step("fetch Debian packages", why="from the mirrors that this machine's apt has; once"):
+        with progress.step("fetch Debian packages", why="from this machine's apt mirrors; once"):
             recipe = _Recipe(kubernetes, binaries, work, _kind_module(work, progress))
-        with progress.step("write the images of a kind cluster", why=f"not there yet; once, into {path.parent}"):
+        with progress.step("write the images of a kind cluster", why=f"not cached yet; once, into {path.parent}"):
             docker_archive(recipe.images(), work / "archive")
             path.parent.mkdir(parents=True, exist_ok=True)
             (work / "archive").replace(path)
@@ -58,14 +58,14 @@ def make_archive(kubernetes: str, progress: Progress) -> Path:
 
 
 class _Recipe:
-    """Fetches what it needs at once, and then puts the images together."""
+    """Fetches the parts of all images, and then assembles them."""
 
     def __init__(self, kubernetes: str, binaries: Mapping[str, Path], work: Path, kind: Path) -> None:
         self._names = our_images(kubernetes)
         self._version = locked.load().kubernetes[kubernetes].version
         self._binaries = binaries
         self._work = work
-        # As kubeadm calls them: kube-apiserver, etcd, coredns, pause, ...
+        # By kubeadm's names: kube-apiserver, etcd, coredns, pause, ...
         self._upstream = {ref.rpartition(":")[0].rpartition("/")[2]: ref for ref in self._kubeadm_images()}
         packages = Packages()
         self._layers = {
@@ -79,7 +79,7 @@ class _Recipe:
         }  # fmt: skip
 
     def images(self) -> list[Image]:
-        """Those of `our_images`."""
+        """Return the images of `our_images`."""
         names = self._names
         workload = self._write("workload", self._layers["workload"])
         network = self._write("network", self._layers["network"])
@@ -96,7 +96,7 @@ class _Recipe:
         store = self._write("store", store_layer(in_node, self._binaries, self._work))
         node = {
             "Env": ["container=docker"],  # systemd looks for it
-            "StopSignal": "SIGRTMIN+3",  # at SIGTERM systemd would start anew
+            "StopSignal": "SIGRTMIN+3",  # at SIGTERM systemd would re-execute itself
             "Entrypoint": ["/usr/local/bin/entrypoint", "/sbin/init"],
         }
         return [
@@ -121,7 +121,7 @@ class _Recipe:
 
 
 def _kind_module(work: Path, progress: Progress) -> Path:
-    """The folder of kind's Go module, of the version that the binary is built from; what a node runs comes from it."""
+    """Return the folder of kind's Go module, of the version of the kind binary; node files come from it."""
     build = locked.load().tools["kind"]
     go = toolchain.obtain(build.minimum_go, locked.load().go, progress)
     for name in ("go.mod", "go.sum"):
@@ -132,9 +132,10 @@ def _kind_module(work: Path, progress: Progress) -> Path:
     status = command.run(argv, cwd=work, env=env, log=log, deadline=BINARY_BUILT)
     found = re.search(r'"Dir": "(.+)"', log.read_text())
     if status != 0 or found is None:
-        said = log.read_text(errors="replace")
+        output = log.read_text(errors="replace")
         raise HostError(
-            f"Go cannot get the module {build.module}; its output is in {log}, and ends with:\n{command.tail(log)}",
-            remedy=host_remedy(said) or "read the log",
+            f"Go cannot download the module {build.module}; its output is in {log}, and ends with:\n"
+            f"{command.tail(log)}",
+            remedy=host_remedy(output) or "read the log",
         )
     return Path(found[1])
