@@ -40,11 +40,11 @@ def test_what_go_takes_is_read(headers: tuple[bytes, ...], body: bytes) -> None:
     answer = read(*headers, body=body)
     assert answer.readable
     assert answer.complete
-    assert (answer.status, answer.meant(), answer.go_refuses) == (200, BODY, "")
+    assert (answer.status, answer.content(), answer.go_refuses) == (200, BODY, "")
 
 
 def test_a_length_with_a_blank_before_the_colon_is_no_length() -> None:
-    assert read(b"Content-Length : 5").meant() == BODY
+    assert read(b"Content-Length : 5").content() == BODY
 
 
 @pytest.mark.parametrize(

@@ -244,7 +244,7 @@ def test_where_nobody_answers_behind_it_says_so_as_a_proxy_would(line: Line) -> 
         line.tap.upstream = f"http://127.0.0.1:{ports.reserve()}"
         status, answer = line.ask()
     assert status == 502
-    assert answer.startswith(b"tap: no answer from upstream")
+    assert answer.startswith(b"tap: no response from upstream")
     assert [(exchange.status, exchange.fault) for exchange in line.exchanges] == [(502, "")]
 
 
@@ -666,7 +666,7 @@ def test_where_none_is_found_elsewhere_it_says_so_as_a_proxy_would(line: Line) -
 
     line.tap.elsewhere = lambda *_: find
     status, answer = line.ask(path="/api/v1/targets")
-    assert (status, answer) == (502, b"tap: no answer from upstream: it was closed")
+    assert (status, answer) == (502, b"tap: no response from upstream: it was closed")
     assert line.upstream.asked == []
 
 

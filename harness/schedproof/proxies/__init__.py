@@ -1,1 +1,1 @@
-"""What stands on the connections of a candidate: it passes bytes on, keeps what was said, and makes faults."""
+"""Proxies on the connections of a candidate: they forward and record traffic, and inject faults."""

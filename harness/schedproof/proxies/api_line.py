@@ -1,4 +1,4 @@
-"""The candidate's line to the apiserver: bytes pass as they are, so that TLS stays between the two; cut at will."""
+"""A TCP proxy between a candidate and the apiserver. TLS stays end to end; the connections can be cut."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _T = TypeVar("_T")
 class ApiLine:
     """A TCP proxy on loopback in front of one server.
 
-    The work is done by one thread of its own; all methods are for other threads.
+    It runs in its own thread; call the methods from other threads.
 
     Args:
         upstream: host and port of the server.
-        port: where to listen.
+        port: the port to listen on.
     """
 
     def __init__(self, upstream: tuple[str, int], port: int) -> None:
         self.port = port
         self._upstream = upstream
-        self._away = False
+        self._is_cut = False
         self._open: set[asyncio.StreamWriter] = set()
         self._carried = 0
         self._passing: set[asyncio.Task[None]] = set()
@@ -36,35 +36,35 @@ class ApiLine:
         self._server = self._do(asyncio.start_server(self._welcome, _LOOPBACK, port))
 
     def cut(self) -> int:
-        """End all connections, and each new one at once, until `mend`. How many there have been so far."""
+        """Close all connections, and each new one at once, until `mend`. Return the number of connections so far."""
         return self._do(self._cut())
 
     def mend(self) -> None:
-        """Pass new connections on again."""
-        self._away = False
+        """Forward new connections again."""
+        self._is_cut = False
 
     def lead_to(self, upstream: tuple[str, int]) -> tuple[str, int]:
-        """Pass new connections on to another server, host and port; where they led to before.
+        """Forward new connections to another server (host and port). Return the previous server.
 
-        Connections that are open stay where they are.
+        Open connections stay where they are.
         """
         before, self._upstream = self._upstream, upstream
         return before
 
     def close(self) -> None:
-        """End all connections, and free the port."""
+        """Close all connections and free the port."""
         self._do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
-    # -- in the line's own thread
+    # -- in the proxy's own thread
 
     def _do(self, work: Coroutine[None, None, _T]) -> _T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     async def _cut(self) -> int:
-        self._away = True
+        self._is_cut = True
         for writer in self._open:
             writer.close()
         return self._carried
@@ -77,7 +77,7 @@ class ApiLine:
         await asyncio.gather(*self._passing, return_exceptions=True)
 
     def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if self._away:
+        if self._is_cut:
             writer.close()
             return
         task = self._loop.create_task(self._pass(reader, writer))
@@ -88,12 +88,12 @@ class ApiLine:
         with self._until_cut(writer):
             try:
                 answers, requests = await asyncio.open_connection(*self._upstream)
-            except OSError:  # the client finds its connection ended, as behind any proxy
+            except OSError:  # the client's connection is closed, as behind any proxy
                 return
             with self._until_cut(requests):
                 self._carried += 1
                 ways = [self._loop.create_task(_copy(*way)) for way in ((reader, requests), (answers, writer))]
-                # Where one side is done, so is the other: neither client nor server half-closes an HTTP connection.
+                # If one side is done, so is the other: neither client nor server half-closes an HTTP connection.
                 _, left = await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
                 for way in left:
                     way.cancel()
@@ -101,7 +101,7 @@ class ApiLine:
 
     @contextlib.contextmanager
     def _until_cut(self, writer: asyncio.StreamWriter) -> Iterator[None]:
-        """A context in which a cut ends this connection; it is ended at the end of the context as well."""
+        """Close this connection at a cut, or at the end of the context."""
         self._open.add(writer)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Content codings (RFC 9110, 8.4) undone, for the record: the wire keeps them."""
+"""Decodes content codings (RFC 9110, 8.4) for the record; the bytes on the wire stay encoded."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ import cramjam
 
 
 def decoded(content: bytes, encoding: str, most: int, *, accepted: frozenset[str] | None = None) -> bytes:
-    """What was meant by `content`, at most `most` bytes of it.
+    """Return `content` decoded, at most `most` bytes of it.
 
-    As it is where it cannot be decoded, and where its reader could not have done so: `encoding` (the value of
-    Content-Encoding) names what is unknown, or what is not among the `accepted` codings. None accepts all.
+    It is returned unchanged if decoding fails, or if `encoding` (the value of Content-Encoding) names an unknown
+    coding or one that is not `accepted`. `accepted=None` accepts all codings.
     """
-    meant = _decoded(content, encoding, most, accepted)
-    return content if meant is None else meant
+    result = _decoded(content, encoding, most, accepted)
+    return content if result is None else result
 
 
 def is_encoded(content: bytes, encoding: str, *, accepted: frozenset[str] | None = None) -> bool:
-    """Whether `content` is what `encoding` says, as far as its reader looks: see `decoded`."""
+    """Whether `content` decodes, at least to its first byte; True also for codings that `decoded` does not decode."""
     return _decoded(content, encoding, 1, accepted) is not None
 
 
 def _decoded(content: bytes, encoding: str, most: int, accepted: frozenset[str] | None) -> bytes | None:
-    """None where it is not what `encoding` says."""
+    """As `decoded`, but None if `content` is not valid in the codings of `encoding`."""
     codings = [coding for coding in (part.strip().lower() for part in encoding.split(",")) if coding]
     if any(coding not in _DECODERS or not _is_accepted(coding, accepted) for coding in codings):
         return content
-    meant = content
+    result = content
     try:
         for coding in reversed(codings):  # listed in the order in which they were applied
-            meant = _DECODERS[coding](meant, most)
+            result = _DECODERS[coding](result, most)
     except (zlib.error, cramjam.DecompressionError):
         return None
-    return meant
+    return result
 
 
 def offered(accept_encoding: str) -> frozenset[str]:
-    """The codings that a request takes in its answer; `*` among them: any. Weight 0 is a refusal."""
+    """Return the codings that an Accept-Encoding header allows; `*` stands for any. Weight 0 refuses a coding."""
     codings = set()
     for part in accept_encoding.lower().split(","):
         coding, _, weight = part.partition(";")
@@ -53,17 +53,17 @@ def _is_accepted(coding: str, accepted: frozenset[str] | None) -> bool:
 
 
 def _gzip(content: bytes, most: int) -> bytes:
-    """Members one after the other are one content (RFC 1952, 2.2). A cut one gives what there is."""
-    meant = b""
-    while content and len(meant) < most:
+    """Concatenated members are one content (RFC 1952, 2.2). A truncated member yields what it contains."""
+    result = b""
+    while content and len(result) < most:
         member = zlib.decompressobj(wbits=31)
-        meant += member.decompress(content, most - len(meant))
+        result += member.decompress(content, most - len(result))
         content = member.unused_data
-    return meant
+    return result
 
 
 def _deflate(content: bytes, most: int) -> bytes:
-    """The zlib format; some servers send the bare stream instead."""
+    """Decode the zlib format, or the raw deflate stream that some servers send instead."""
     try:
         return zlib.decompressobj().decompress(content, most)
     except zlib.error:

@@ -1,4 +1,4 @@
-"""The two connections of a relay, as asyncio tells of them, and what can be done to each."""
+"""The two connections of a relay as asyncio protocols, and operations on their transports."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from schedproof.proxies.relay import Relay  # which imports this module
+    from schedproof.proxies.relay import Relay  # circular import
 
 
 def has_ended(transport: asyncio.Transport) -> bool:
-    """Whether the other side has ended a kept connection; of that we may not have heard, being busy."""
+    """Whether the other side has closed an idle connection, even if the event loop has not yet noticed."""
     if transport.is_closing():
         return True
     poll = select.poll()
@@ -31,15 +31,15 @@ def hold_up(transport: asyncio.Transport, *, stalled: bool) -> None:
 
 
 def reset(transport: asyncio.Transport) -> None:
-    """End a connection by RST instead of FIN."""
+    """Close a connection with RST instead of FIN."""
     with contextlib.suppress(OSError):
-        # Lingering for no time at all is what makes the kernel do so.
+        # A linger time of 0 makes the kernel send RST.
         transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()
 
 
 class Client(asyncio.Protocol):
-    """The connection that a client made. `welcome` is asked for its relay; None: it came too late."""
+    """The connection from a client. `welcome` returns its relay, or None to refuse the connection."""
 
     def __init__(self, welcome: Callable[[], Relay | None]) -> None:
         self._welcome = welcome
@@ -74,7 +74,7 @@ class Client(asyncio.Protocol):
 
 
 class Upstream(asyncio.Protocol):
-    """The connection to the server. Without a relay it is on its way out."""
+    """The connection to the server. Without a relay it is being closed."""
 
     def __init__(self, relay: Relay) -> None:
         self.relay: Relay | None = relay

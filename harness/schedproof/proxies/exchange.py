@@ -1,4 +1,4 @@
-"""What a tap saw of one request and its answer, and what it can do to them."""
+"""A request and its response as a tap records them, and the faults that a tap can inject."""
 
 from __future__ import annotations
 
@@ -6,43 +6,44 @@ import dataclasses
 import enum
 
 HARNESS = "Schedproof-By"
-"""A header by which the harness marks its own requests (case, verb, what); it is not passed on."""
+"""The header that marks the harness's own requests (case, verb, what); the tap does not forward it."""
 
 
 NOT_PERMITTED = "tap: candidates may only query this server"
-"""What a request is answered with that is not passed on."""
+"""The response body to a request that the tap refuses to forward."""
 KEPT = 16 << 20
-"""Bytes of a body that are kept for the record; what passes is not limited. 5,000 names of nodes need 0.1 MB, and
-1,000 whole nodes some 10 MB."""
+"""Bytes of a body that are kept for the record; the forwarded body is not limited. 5,000 node names need 0.1 MB, and
+1,000 whole nodes some 10 MB.
+"""
 
 
 class Fault(enum.Enum):
-    """What a tap does instead of passing a request on and its answer back."""
+    """Faults that a tap injects instead of forwarding a request and its response."""
 
     DOWN = "down"
-    """Nothing listens: connections are refused."""
+    """The port does not listen: connections are refused."""
     RESET = "reset"
-    """The connection is reset once the request has been read."""
+    """The connection is reset after the request has been read."""
     HANG = "hang"
     """The request is read and never answered."""
     SLOW = "slow"
-    """The answer comes, after 8 s."""
+    """The response arrives after 8 s."""
     UNAVAILABLE = "503"
-    """Status 503, as a proxy in front of a server that is starting."""
+    """Status 503, as from a proxy in front of a server that is starting."""
     MALFORMED = "malformed"
-    """Status 200 with half of the answer."""
+    """Status 200 with half of the response body."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Exchange:
-    """One request and its answer, as the tap saw them.
+    """One request and its response, as seen by the tap.
 
-    `body` and `answer` are what was meant: without transfer encoding, and without the content encodings that the
-    request offered. `KEPT` bytes of each are kept, and `cut` tells whether there were more; `body_size` and
-    `answer_size` are the bytes of content that passed (still encoded), None where there are as many here. `status` is 0
-    where nothing was answered; `seconds` is from the request's end to the answer's end; `by` is what our own requests
-    say of themselves; `fault` is what the tap did to it, "" where nothing. `error`: why the answer did not come whole,
-    "" where it did; `go_refuses`: why a client in Go, as kube-scheduler is, gets no content of it all the same.
+    `body` and `answer` are without transfer encoding, and without the content encodings that the request accepts. At
+    most `KEPT` bytes of each are kept; `cut`: whether there were more. `body_size` and `answer_size` are the bytes
+    of content on the wire (still encoded), None if equal to the length here. `status` is 0 without a response.
+    `seconds` is from the end of the request to the end of the response. `by` is the marker of the harness's own
+    requests. `fault` is the injected fault, "" if none. `error` is why the response is incomplete, "" if it is
+    complete. `go_refuses` is why a Go client, such as kube-scheduler, cannot read the content nevertheless.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""What the taps saw, as records of the history."""
+"""Turns the exchanges of taps into records of the history."""
 
 from __future__ import annotations
 
@@ -15,34 +15,35 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _QUERIES = re.compile(
     r"/api/v1/(query|query_range|query_exemplars|format_query|parse_query|labels|series|read|search/\w+)\Z"
 )
-"""What Prometheus lets clients POST to it that changes nothing (web/api/v1/api.go)."""
+"""The paths to which POST requests change nothing in Prometheus (web/api/v1/api.go)."""
 _OF_TARGETS = frozenset({"/api/v1/targets", "/api/v1/targets/metadata", "/api/v1/metadata"})
-"""What a Prometheus answers by its scrapes alone, whatever samples it has."""
+"""The paths that Prometheus answers from its scrapes alone, whatever samples it has."""
 _MOST = 4_000
-"""Characters kept of an answer's text."""
+"""Characters of a response body that are kept."""
 
 
 def only_asks(method: str, target: str) -> bool:
-    """Whether a request changes nothing of a Prometheus: it neither writes samples, nor deletes, reloads or quits."""
+    """Whether a request leaves Prometheus unchanged: no samples written or deleted, no reload, no quit."""
     return method in _READING or (method == "POST" and _QUERIES.search(target.partition("?")[0]) is not None)
 
 
 def asks_of_targets(method: str, target: str) -> bool:
-    """Whether a request asks a Prometheus about its targets, or about metadata, which they give."""
+    """Whether a request asks Prometheus for its targets, or for metadata, which comes from the targets."""
     return method == "GET" and target.partition("?")[0] in _OF_TARGETS
 
 
 def describe_query(exchange: Exchange) -> dict[str, Any]:
-    """The `query` record of an exchange with Prometheus."""
+    """Return the `query` record of an exchange with Prometheus."""
     target = urlsplit(exchange.path)
     asked = parse_qs(target.query) | parse_qs(exchange.body.decode(errors="replace"))
     return {"request": asked.get("query", [target.path])[0], "path": target.path, **_answer(exchange)}
 
 
 def describe_extender_call(exchange: Exchange, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The `extender` record of a call: what was asked, and what kube-scheduler makes of the answer.
+    """Return the `extender` record of a call: the request, and the response as kube-scheduler reads it.
 
-    `config` is the extender's (`ExtenderConfig.as_dict`): it says which verb was called, and how nodes are given.
+    `config` is the extender's configuration (`ExtenderConfig.as_dict`); it determines the verb, and how nodes are
+    given.
     """
     _, body = _parsed(exchange.body)
     asked = _fields(body)
@@ -52,7 +53,7 @@ def describe_extender_call(exchange: Exchange, config: Mapping[str, Any]) -> dic
         pod = f"{asked.get('podnamespace')}/{asked['podname']}"
     request = exchange.path.lstrip("/")
     mode = _mode(asked)
-    # kube-scheduler asks in the mode that is configured; calls of our own may be in the other one.
+    # kube-scheduler uses the configured mode; the harness's own calls may use the other one.
     by_names = mode == "names" if mode else bool(config.get("nodeCacheCapable"))
     verb = verb_of(request, config)
     answer = read_answer(exchange.answer, verb, by_names=by_names)
@@ -79,7 +80,7 @@ def describe_extender_call(exchange: Exchange, config: Mapping[str, Any]) -> dic
 
 
 def _victims(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What ExtenderPreemptionArgs offer, by node, however that is given: uids of pods, and NumPDBViolations but 0."""
+    """Victims in ExtenderPreemptionArgs by node, in either form: uids of pods, and NumPDBViolations other than 0."""
     found: dict[str, list[str]] = {}
     violations: dict[str, int] = {}
     for node, victims in {**_mapping(asked, "nodenametovictims"), **_mapping(asked, "nodenametometavictims")}.items():
@@ -97,12 +98,12 @@ def _mapping(fields: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _binding(asked: Mapping[str, Any]) -> dict[str, str]:
-    """What ExtenderBindingArgs say, beside the pod's name."""
+    """The uid and the node of ExtenderBindingArgs."""
     return {"uid": str(asked.get("poduid")), "node": str(asked.get("node"))} if "podname" in asked else {}
 
 
 def _origin(by: str) -> dict[str, str]:
-    """The client; of our own calls also the case, the verb and what was sent."""
+    """The client; for the harness's own calls also the case, the verb and the kind of request."""
     if not by:
         return {"by": "scheduler"}
     case, verb, what = by.split(" ", 2)
@@ -125,7 +126,7 @@ def _answer(exchange: Exchange) -> dict[str, Any]:
 
 
 def _parsed(text: bytes) -> tuple[bool, Any]:
-    """Whether it is JSON, and what it says."""
+    """Return whether the text is JSON, and its value."""
     try:
         return True, json.loads(text)
     except (ValueError, RecursionError):
@@ -137,7 +138,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _mode(fields: dict[str, Any]) -> str:
-    """Whether nodes are given by name or whole; "" where they are not."""
+    """How nodes are given: "names", "nodes" (whole), or "" if they are absent."""
     return "names" if fields.get("nodenames") is not None else "nodes" if fields.get("nodes") is not None else ""
 
 

@@ -1,6 +1,6 @@
-"""HTTP/1 messages read as their bytes pass: where they end, and what the record needs of them. No I/O.
+"""Reads HTTP/1 messages while their bytes pass: where they end, and what the record needs of them. No I/O.
 
-The parser is h11. What it cannot read is passed on all the same: between a candidate and its server, they decide.
+The parser is h11. The tap forwards bytes that h11 cannot parse: the candidate and its server decide about them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from schedproof.proxies.codings import decoded, is_encoded, offered
 from schedproof.proxies.exchange import HARNESS, KEPT
 
 _LONGEST_HEAD = 1 << 20
-"""Bytes: as much as Go's servers take (DefaultMaxHeaderBytes). Beyond that the server decides."""
+"""Bytes: the limit of Go's servers (DefaultMaxHeaderBytes). Beyond that the server decides."""
 _BLANK_LINE = re.compile(rb"\n\r?\n")
 _HEADER = re.compile(rb"^([^:\r\n]+):([^\r\n]*)", re.MULTILINE)
 _LOOSE_HEADER = re.compile(rb"^[!-9;-~]+[ \t]+:[^\n]*\n", re.MULTILINE)
@@ -25,7 +25,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 class Kept:
-    """The first bytes of a body, and its size."""
+    """The first bytes of a body, and the size of the whole body."""
 
     def __init__(self) -> None:
         self.data = bytearray()
@@ -40,13 +40,13 @@ class Kept:
     def cut(self) -> bool:
         return self.size > len(self.data)
 
-    def size_beside(self, meant: bytes) -> int | None:
-        """The size, where it is not that of what was `meant`."""
-        return None if self.size == len(meant) else self.size
+    def size_beside(self, content: bytes) -> int | None:
+        """Return the size of the body, or None if it equals that of the decoded `content`."""
+        return None if self.size == len(content) else self.size
 
 
 class _MessageReader:
-    """A request or an answer: what h11 finds in its bytes, until it is `complete` or no longer `readable`."""
+    """Parses one request or response with h11, until it is `complete` or no longer `readable`."""
 
     def __init__(self, parser: h11.Connection) -> None:
         self._parser = parser
@@ -55,7 +55,7 @@ class _MessageReader:
         self.readable = True
 
     def _parse(self, data: bytes) -> bool:
-        """Whether it is still readable."""
+        """Parse more bytes. Return whether the message is still readable."""
         self._parser.receive_data(data)
         try:
             while not self.complete and self._take(self._parser.next_event()):
@@ -65,7 +65,7 @@ class _MessageReader:
         return self.readable
 
     def _take(self, event: h11.Event | type[h11.NEED_DATA] | type[h11.PAUSED]) -> bool:
-        """Whether more events may follow without more bytes."""
+        """Handle an event. Return whether the parser may have more events without more bytes."""
         if isinstance(event, h11.Data):
             self.body.add(event.data)
         elif isinstance(event, h11.EndOfMessage):
@@ -81,7 +81,7 @@ class _MessageReader:
 
 
 class RequestReader(_MessageReader):
-    """One request. `head` is None until it is there, and stays so where it is not `readable` as HTTP/1."""
+    """Parses one request. `head` is None until it has arrived, and stays None if it is not `readable` as HTTP/1."""
 
     def __init__(self) -> None:
         super().__init__(h11.Connection(h11.SERVER, max_incomplete_event_size=_LONGEST_HEAD))
@@ -92,13 +92,13 @@ class RequestReader(_MessageReader):
 
     @property
     def begun(self) -> bool:
-        """Whether it is known what to do with it."""
+        """Whether the head has arrived, or is known not to be readable."""
         return self.head is not None or not self.readable
 
     def feed(self, data: bytes) -> tuple[bytes, bytes]:
-        """Returns the bytes of the body among them, as they are on the wire, and those that follow its end.
+        """Read bytes. Return those of the body, as on the wire, and those after the end of the request.
 
-        Of what is not readable all bytes are returned, those of the head as well.
+        If the request is not readable, return all bytes, including those of the head.
         """
         begun = self.begun
         if not begun:
@@ -119,15 +119,15 @@ class RequestReader(_MessageReader):
         self.head = head
         self._fields = _fields(head)
 
-    def meant(self) -> bytes:
-        """The content that is kept, decoded."""
+    def content(self) -> bytes:
+        """Return the kept content, decoded."""
         encoding = self.header(b"content-encoding")
         return decoded(bytes(self.body.data), encoding, KEPT) if encoding else bytes(self.body.data)
 
-    # -- what the head says
+    # -- the head
 
     def header(self, name: bytes) -> str:
-        """Its values, by commas; "" where there is none."""
+        """Return the values of a header, joined by commas; "" if it is absent."""
         return self._fields.get(name, "")
 
     @property
@@ -146,8 +146,8 @@ class RequestReader(_MessageReader):
 
     @property
     def by(self) -> str:
-        """What a request of the harness's own says of itself."""
-        return self.header(_OURS)
+        """The marker of a request of the harness itself, otherwise ""."""
+        return self.header(_HARNESS_HEADER)
 
     @property
     def expects(self) -> bool:
@@ -156,15 +156,15 @@ class RequestReader(_MessageReader):
 
     @property
     def closes(self) -> bool:
-        """Whether the client takes no further answer on this connection."""
+        """Whether the client accepts no further response on this connection."""
         connection = self.header(b"connection").lower()
         old = self.head is not None and self.head.http_version < b"1.1"
         return "close" in connection or (old and "keep-alive" not in connection)
 
     def head_for(self, upstream: str) -> bytes:
-        """The head as the server behind gets it: the Host is its own, and its URL's credentials are ours to give.
+        """Return the head for the server: with its own Host, and with the credentials of its URL.
 
-        A server at a path is asked below that.
+        If the URL has a path, the request's target is put below it.
         """
         assert self.head is not None
         base = urlsplit(upstream)
@@ -175,7 +175,7 @@ class RequestReader(_MessageReader):
         rest = _HOST.sub(lambda found: found[1] + base.netloc.rpartition("@")[2].encode(), rest)
         rest = _MARK.sub(b"", rest)
         if base.username == USER:
-            rest = _AUTHORIZATION.sub(b"", rest)  # a server of our own refuses all but ours
+            rest = _AUTHORIZATION.sub(b"", rest)  # a server of the harness accepts only the harness's credentials
         if base.username == USER or not self.header(b"authorization"):
             ours = (f"{name}: {value}\r\n".encode() for name, value in authorization(upstream).items())
             rest = b"".join(ours) + rest
@@ -183,7 +183,7 @@ class RequestReader(_MessageReader):
 
 
 class AnswerReader(_MessageReader):
-    """The answer to one request, final or not. `head` is that of the final one."""
+    """Parses the response to one request, including interim responses. `head` is that of the final response."""
 
     def __init__(self, request: RequestReader) -> None:
         super().__init__(_expecting(request))
@@ -191,12 +191,12 @@ class AnswerReader(_MessageReader):
         self.head: h11.Response | h11.InformationalResponse | None = None
         self.switched = False
         self.interim = False
-        """Whether an answer with a status below 200 came."""
+        """Whether a response with a status below 200 has arrived."""
         self._raw = bytearray()
-        """What came until the final head was there."""
+        """All bytes up to and including the final head."""
 
     def feed(self, data: bytes) -> None:
-        """Read what came; b"" is the connection's end, which may be the answer's."""
+        """Read bytes; b"" means the end of the connection, which may end the response."""
         if self.complete:
             return
         if self.readable and not isinstance(self.head, h11.Response):
@@ -208,9 +208,9 @@ class AnswerReader(_MessageReader):
             self.body.add(data)
 
     def _parse_without_loose_headers(self) -> bool:
-        """Whether it is readable but for headers with a blank before the colon.
+        """Parse again without the headers that have a blank before the colon. Return whether that is readable.
 
-        h11 refuses such an answer; Go's client takes them for headers of other names.
+        h11 refuses such a response; Go's client reads those headers as headers with other names.
         """
         blank = _BLANK_LINE.search(self._raw)
         if self.head is not None or blank is None:
@@ -236,8 +236,8 @@ class AnswerReader(_MessageReader):
     def status(self) -> int:
         return self.head.status_code if self.head is not None else 0
 
-    def meant(self) -> bytes:
-        """The content that is kept, decoded where the request offered that coding."""
+    def content(self) -> bytes:
+        """Return the kept content, decoded if the request accepts its coding."""
         return decoded(bytes(self.body.data), self._encoding, KEPT, accepted=self._accepted)
 
     @property
@@ -250,27 +250,27 @@ class AnswerReader(_MessageReader):
 
     @property
     def go_refuses(self) -> str:
-        """Why a client in Go gets no content of it, although it is readable here; "" where it does.
+        """Why a Go client cannot read the content although this class can; "" if it can.
 
         Sources: net/textproto (validHeaderValueByte), net/http (parseContentLength; gzipReader, for content that the
-        client has asked to be encoded).
+        client has requested encoded).
         """
         head = _BLANK_LINE.split(bytes(self._raw), maxsplit=1)[0]
         for name, value in _HEADER.findall(head):
             if _CONTROL.search(value):
-                return f"a control character in its header {name.decode('latin-1')}"
+                return f"a control character in its {name.decode('latin-1')} header"
             if name.lower() == b"content-length" and b"," in value:
-                return "a list of lengths in its header Content-Length"
+                return "a list of lengths in its Content-Length header"
         if self._encoding and not is_encoded(bytes(self.body.data), self._encoding, accepted=self._accepted):
-            return f"its content is no {self._encoding}"
+            return f"its content is not {self._encoding}"
         return ""
 
     def half(self) -> tuple[bytes, bytes]:
-        """It on the wire, with half of its content in plain; and that half. Without content it is as it was."""
+        """Return the response with half of its content, unencoded, and that half; unchanged if it has no content."""
         assert self.head is not None
         content, headers = b"", self.head.headers.raw_items()
         if self._request.method != "HEAD" and self.head.status_code not in _BODILESS:
-            content = self.meant()
+            content = self.content()
             content = content[: len(content) // 2]
             headers = [item for item in headers if item[0].lower() not in _FRAMING]
             headers.append((b"Content-Length", b"%d" % len(content)))
@@ -279,8 +279,8 @@ class AnswerReader(_MessageReader):
         return b"\r\n".join(lines) + b"\r\n\r\n" + content, content
 
 
-_OURS = HARNESS.lower().encode()
-_MARK = re.compile(rb"^%b:[^\n]*\n" % _OURS, re.MULTILINE | re.IGNORECASE)
+_HARNESS_HEADER = HARNESS.lower().encode()
+_MARK = re.compile(rb"^%b:[^\n]*\n" % _HARNESS_HEADER, re.MULTILINE | re.IGNORECASE)
 _AUTHORIZATION = re.compile(rb"^authorization:[^\n]*\n", re.MULTILINE | re.IGNORECASE)
 _HOST = re.compile(rb"^(host:[ \t]*)[^\r\n]*", re.MULTILINE | re.IGNORECASE)
 _QUOTED = 200
@@ -290,7 +290,7 @@ _FRAMING = (b"content-length", b"transfer-encoding", b"content-encoding", b"trai
 
 
 def _expecting(request: RequestReader) -> h11.Connection:
-    """A parser of the answer to a request."""
+    """Return a parser for the response to a request."""
     parser = h11.Connection(h11.CLIENT, max_incomplete_event_size=_LONGEST_HEAD)
     parser.send(_asked(request.head.method if request.head is not None else b"GET", request.header(b"upgrade")))
     return parser
@@ -298,13 +298,13 @@ def _expecting(request: RequestReader) -> h11.Connection:
 
 @functools.lru_cache(maxsize=64)
 def _asked(method: bytes, upgrade: str) -> h11.Request:
-    """As much of a request as matters for where its answer ends."""
+    """Return a request with only the parts that determine where its response ends."""
     headers = [("Host", "x"), *((("Upgrade", upgrade), ("Connection", "Upgrade")) if upgrade else ())]
     return h11.Request(method=method, target=b"/", headers=headers)
 
 
 def _fields(head: h11.Request | h11.Response | h11.InformationalResponse) -> Mapping[bytes, str]:
-    """Each header's values, by commas; names in lower case."""
+    """Return the values of each header, joined by commas; names in lower case."""
     fields: dict[bytes, str] = {}
     for name, value in head.headers:
         text = value.decode("latin-1")

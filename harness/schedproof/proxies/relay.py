@@ -1,7 +1,8 @@
-"""One connection of a client through a tap, and the connection upstream that it has because of that.
+"""Relays one client connection through a tap to its own upstream connection.
 
-Each client's connection has its own upstream, as without a tap: how long a connection is kept, what ends it and when is
-the server's and the client's affair. The bytes of answers pass as they are; of requests, the head is written anew.
+Each client connection has its own upstream connection, as without a tap: server and client decide how long
+connections are kept, and what ends them. The bytes of responses are forwarded unchanged; heads of requests are
+rewritten.
 """
 
 from __future__ import annotations
@@ -20,19 +21,21 @@ from schedproof.proxies.exchange import NOT_PERMITTED, Exchange, Fault
 from schedproof.proxies.messages import AnswerReader, RequestReader
 
 _AHEAD = 1 << 20
-"""Bytes of requests that are held while they cannot be passed on; then their sender has to wait."""
+"""Bytes of requests that are buffered while they cannot be forwarded; beyond that the sender has to wait."""
 _LEFT_SECONDS = 10.0
-"""For so long an answer is awaited although the client sends no more: it may read, or be gone. A late answer tells more
-than none, of a server that does not notice."""
+"""Time to wait for a response after the client's end of sending: it may still read, or be gone. A late response is
+better evidence than none, for a server that does not notice.
+"""
 _HELD = 64 << 10
 _HELD_SECONDS = 0.02
-"""The last piece of an answer is held back until the next one or the answer's end comes, but no longer than this: a
-client that reads a whole JSON value acts on it before the end, and its exchange should be on record then. A stream gets
-on."""
+"""The last piece of a response is held until the next piece or the end of the response arrives, but no longer than
+this: a client that has read a complete JSON value acts before the end, and the exchange should be recorded by then. The
+limit keeps streams going.
+"""
 
 
 class Line(Protocol):
-    """What a tap is to its relays."""
+    """The interface of a tap for its relays."""
 
     upstream: str
     fault: Fault | None
@@ -40,11 +43,11 @@ class Line(Protocol):
 
     @property
     def trust(self) -> ssl.SSLContext | None:
-        """How a server behind TLS is verified; None: as by default."""
+        """The TLS context that verifies the server; None: the default."""
 
     @property
     def server_name(self) -> str | None:
-        """The name that its certificate must have, where that is not its address."""
+        """The name that the server's certificate must have, if it differs from its address."""
 
     permits: Callable[[str, str], bool] | None
     elsewhere: Callable[[str, str, str], Callable[[], str] | None] | None
@@ -53,13 +56,13 @@ class Line(Protocol):
 
 
 class Relay:
-    """The protocol of one exchange after the other, by callbacks of both connections, all in the tap's own thread."""
+    """Relays exchanges one after the other. Both connections call it, in the tap's own thread."""
 
     def __init__(self, line: Line, loop: asyncio.AbstractEventLoop) -> None:
         self._line = line
         self._loop = loop
         self.gone: asyncio.Future[None] = loop.create_future()
-        """Done once the client's connection has ended."""
+        """Done when the client's connection has ended."""
         self._client: asyncio.Transport | None = None
         self._client_ended = False
         self._upstream: asyncio.Transport | None = None
@@ -72,7 +75,7 @@ class Relay:
         self._stalled: set[str] = set()
         self._tunnel = False
         self._mute = False
-        self._patience: asyncio.TimerHandle | None = None
+        self._client_left_timer: asyncio.TimerHandle | None = None
         self._begin_next()
 
     def _begin_next(self) -> None:
@@ -87,12 +90,12 @@ class Relay:
 
     @property
     def _busy(self) -> bool:
-        """Whether a request has begun whose answer has not ended."""
+        """Whether a request has begun and its response has not ended."""
         return self._request.begun and not self._recorded
 
     @property
     def hangs(self) -> bool:
-        """Whether a request was read that is never answered."""
+        """Whether a request has been read that is never answered."""
         return self._mute
 
     # -- the client's side
@@ -112,13 +115,13 @@ class Relay:
             self._take(data)
 
     def client_ended(self) -> bool:
-        """The client sends no more; it may still read. Returns whether its connection stays open."""
+        """Handle the client's end of sending; it may still read. Return whether its connection stays open."""
         self._client_ended = True
         if not self._mute:
             if not self._tunnel and not self._busy and not self._ahead:
                 return False
             self._pass_end_on()
-            self._patience = self._loop.call_later(_LEFT_SECONDS, self.give_up, CLIENT_LEFT)
+            self._client_left_timer = self._loop.call_later(_LEFT_SECONDS, self.give_up, CLIENT_LEFT)
         return self._client is not None and self._client.can_write_eof()
 
     def client_lost(self) -> None:
@@ -128,18 +131,18 @@ class Relay:
             self.gone.set_result(None)
 
     def stall_upstream(self, *, stalled: bool) -> None:
-        """The client reads more slowly than the server sends."""
+        """Pause reading from the server while the client reads too slowly."""
         if self._upstream is not None:
             hold_up(self._upstream, stalled=stalled)
 
-    def give_up(self, why: str, fault: Fault | None = None) -> None:
-        """End both connections at once; an exchange without its answer is on record as such."""
+    def give_up(self, reason: str, fault: Fault | None = None) -> None:
+        """Close both connections at once; record an exchange without a response as such."""
         self._fault = fault or self._fault
-        for handle in (self._opening, self._delayed, self._timer, self._patience):
+        for handle in (self._opening, self._delayed, self._timer, self._client_left_timer):
             if handle is not None:
                 handle.cancel()
         if self._busy:
-            self._record(error=why)
+            self._record(error=reason)
         self._drop_upstream()
         if self._client is not None:
             self._client.abort()
@@ -148,7 +151,7 @@ class Relay:
         begun = self._request.begun
         body, self._ahead = self._request.feed(data)
         if self._line.permits is not None and not self._request.readable:
-            self.give_up("not readable as HTTP/1")  # the server might read another request in it than was permitted
+            self.give_up("not readable as HTTP/1")  # the server might parse it as a request that is not permitted
             return
         if self._request.begun and not begun:
             self._pending += body  # with the head, in one segment
@@ -156,15 +159,15 @@ class Relay:
         elif body:
             self._send(body)
         if self._trouble and not self._request.readable:
-            self._request.complete = True  # unknown; nothing of it is passed on
+            self._request.complete = True  # its end is unknown; nothing of it is forwarded
         if self._request.complete:
             self._ended_at = time.monotonic()
-            self._answer_ourselves()
+            self._answer_locally()
             if self._recorded:
                 self._next()
 
     def _begin(self) -> None:
-        """Decide what becomes of a request, whose head is there."""
+        """Decide how to handle a request whose head has arrived."""
         self._answer = AnswerReader(self._request)
         self._fault = None if self._request.by else self._line.fault
         if self._line.permits is not None and not self._line.permits(self._request.method, self._request.target):
@@ -181,12 +184,12 @@ class Relay:
             self._open()
 
     def _ask_for_body(self) -> None:
-        """Where the relay answers itself, it sends 100 Continue to a client that waits for that with its body."""
+        """Send 100 Continue to a client that waits for it, if the relay itself will respond."""
         if self._request.expects and self._client is not None:
             self._client.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
-    def _answer_ourselves(self) -> None:
-        """What a fault, or a server that cannot be reached, makes of a request, now that it is complete."""
+    def _answer_locally(self) -> None:
+        """Respond to a complete request according to the fault, the refusal or the unreachable server."""
         if not self._trouble or self._recorded or self._client is None:
             return
         if self._fault in (Fault.HANG, Fault.RESET):
@@ -194,15 +197,16 @@ class Relay:
             if self._fault is Fault.RESET:
                 reset(self._client)
             else:
-                self._mute = True  # what follows is not read either
+                self._mute = True  # later requests are not read either
         elif self._trouble == NOT_PERMITTED:
-            self._say(HTTPStatus.FORBIDDEN, NOT_PERMITTED)
+            self._respond(HTTPStatus.FORBIDDEN, NOT_PERMITTED)
         elif self._fault is Fault.UNAVAILABLE:
-            self._say(HTTPStatus.SERVICE_UNAVAILABLE, "Service Unavailable")
+            self._respond(HTTPStatus.SERVICE_UNAVAILABLE, "Service Unavailable")
         else:
-            self._say(HTTPStatus.BAD_GATEWAY, f"tap: no answer from upstream: {self._trouble}", error=self._trouble)
+            text = f"tap: no response from upstream: {self._trouble}"
+            self._respond(HTTPStatus.BAD_GATEWAY, text, error=self._trouble)
 
-    def _say(self, status: HTTPStatus, text: str, *, error: str = "") -> None:
+    def _respond(self, status: HTTPStatus, text: str, *, error: str = "") -> None:
         assert self._client is not None
         closes = self._request.closes or not self._request.readable
         head = (
@@ -215,7 +219,7 @@ class Relay:
             self._client.close()
 
     def _next(self) -> None:
-        """Turn to the next request, part of which may be there."""
+        """Begin the next request, part of which may have arrived."""
         if self._mute or not self._request.complete or self._client is None or self._client.is_closing():
             return
         self._begin_next()
@@ -232,26 +236,26 @@ class Relay:
             if self._client_ended and not self._busy and not self._ahead:
                 self._client.close()
 
-    def _stall(self, why: str, stalled: bool) -> None:
-        """Let the client wait as long as there is any reason to."""
+    def _stall(self, reason: str, stalled: bool) -> None:
+        """Pause reading from the client while there is any reason to."""
         if stalled:
-            self._stalled.add(why)
+            self._stalled.add(reason)
         else:
-            self._stalled.discard(why)
+            self._stalled.discard(reason)
         if self._client is not None:
             hold_up(self._client, stalled=bool(self._stalled))
 
     # -- towards upstream
 
     def go_on(self) -> None:
-        """End what delays the request, if anything does."""
+        """End the delay of the request, if there is one."""
         if self._delayed is not None:
             self._delayed.cancel()
             self._delayed = None
             self._open()
 
     def _open(self) -> None:
-        """Have a connection to the server that is behind the tap now, then pass on what there is."""
+        """Connect to the current server behind the tap, then forward the pending bytes."""
         url, find = self._line.upstream, None
         if self._line.elsewhere is not None:
             find = self._line.elsewhere(url, self._request.method, self._request.target)
@@ -276,13 +280,13 @@ class Relay:
             )  # fmt: skip
         except OSError as error:
             self._opening = None
-            self._trouble = _why(error)
+            self._trouble = _reason(error)
             self._pending.clear()
             self._stall("upstream", False)
             if not self._request.readable and self._client is not None:
                 self._request.complete = True
             if self._request.complete:
-                self._answer_ourselves()
+                self._answer_locally()
                 self._next()
             else:
                 self._ask_for_body()
@@ -315,7 +319,7 @@ class Relay:
             self._stall("upstream", len(self._pending) > _AHEAD)
 
     def stall_client(self, *, stalled: bool) -> None:
-        """The server reads more slowly than the client sends."""
+        """Pause reading from the client while the server reads too slowly."""
         self._stall("server", stalled)
 
     def _drop_upstream(self) -> None:
@@ -344,7 +348,7 @@ class Relay:
         self._held.append(data)
         if answer.complete:
             self._end_answer(answer)
-        elif answer.head is None:  # an interim answer, which is waited for
+        elif answer.head is None:  # an interim response, which the client may wait for
             self._flush(0)
         elif sum(map(len, self._held)) > _HELD:
             self._flush(1)
@@ -352,7 +356,7 @@ class Relay:
             self._timer = self._loop.call_later(_HELD_SECONDS, self._flush, 0)
 
     def _flush(self, hold: int) -> None:
-        """Pass on what is held back of the answer, but for its last `hold` pieces."""
+        """Forward the held pieces of the response, except the last `hold` ones."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -364,7 +368,7 @@ class Relay:
             self._timer = self._loop.call_later(_HELD_SECONDS, self._flush, 0)
 
     def _end_answer(self, answer: AnswerReader) -> None:
-        self._record(status=answer.status, answer=answer.meant(), answer_size=answer.body.size)
+        self._record(status=answer.status, answer=answer.content(), answer_size=answer.body.size)
         self._flush(0)
         self._tunnel = answer.switched
         if self._tunnel and self._ahead:
@@ -381,7 +385,7 @@ class Relay:
         self._next()
 
     def upstream_ended(self) -> None:
-        """The server sends no more, which ends an answer whose length nothing else tells."""
+        """Handle the server's end of sending, which ends a response of unknown length."""
         answer = self._answer
         if answer is None or self._recorded or self._tunnel:
             return
@@ -396,12 +400,12 @@ class Relay:
         if self._client is None:
             return
         if not self._busy and not self._tunnel and self._url != self._line.upstream:
-            return  # the server was exchanged meanwhile; that is no concern of an idle client
+            return  # the server was exchanged; an idle client keeps its connection
         if self._busy and self._answer is not None:
-            why = "upstream ended the connection before its answer was complete"
+            reason = "upstream closed the connection before its response was complete"
             self._record(
-                status=self._answer.status, answer=self._answer.meant(), answer_size=self._answer.body.size,
-                error=why if self._answer.readable else "upstream did not answer in HTTP/1",
+                status=self._answer.status, answer=self._answer.content(), answer_size=self._answer.body.size,
+                error=reason if self._answer.readable else "upstream did not respond in HTTP/1",
             )  # fmt: skip
             self._flush(0)
         if isinstance(error, ConnectionResetError):
@@ -422,7 +426,7 @@ class Relay:
     ) -> None:
         request = self._request
         self._recorded = True
-        body = request.meant()
+        body = request.content()
         if seconds is None:
             seconds = time.monotonic() - self._ended_at if self._ended_at is not None else 0.0
         self._line.record(
@@ -439,11 +443,11 @@ class Relay:
         )  # fmt: skip
 
 
-def _why(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     """Why there is no connection to the server."""
     text = str(error) or type(error).__name__
     if isinstance(error, ssl.SSLCertVerificationError) and error.verify_code in _OTHER_NAME:
-        return f"{text}: Go's client, as kube-scheduler's, looks for the name among the subjectAltNames alone"
+        return f"{text}: Go's client, and so kube-scheduler, looks for the name in the subjectAltNames only"
     return text
 
 

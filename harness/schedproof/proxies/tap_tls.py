@@ -1,4 +1,4 @@
-"""TLS on both sides of an extender's tap: as its scheduler would speak it, and as its scheduler is told to trust us.
+"""TLS on both sides of an extender's tap: as kube-scheduler speaks it, and with a certificate that it can trust.
 
 Source: `makeTransport` in Kubernetes' pkg/scheduler/extender.go, and Go's crypto/tls.
 """
@@ -18,11 +18,11 @@ _CIPHERS = (
     "ECDHE+AESGCM:ECDHE+CHACHA20:ECDHE-ECDSA-AES128-SHA:ECDHE-RSA-AES128-SHA:ECDHE-ECDSA-AES256-SHA:"
     "ECDHE-RSA-AES256-SHA:@SECLEVEL=1"
 )
-"""What Go's client offers by default below TLS 1.3 (crypto/tls: defaultCipherSuites)."""
+"""The ciphers that Go's client offers by default below TLS 1.3 (crypto/tls: defaultCipherSuites)."""
 
 
 def own_certificate(address: str) -> tuple[ssl.SSLContext, str]:
-    """TLS for a server at `address`, with a certificate made for it; and the `caData` for clients that trust it."""
+    """Return TLS for a server at `address` with a new certificate, and the `caData` for clients that trust it."""
     with tempfile.TemporaryDirectory() as folder:
         authority = Authority(Path(folder) / "authority")
         pair = authority.server("tap", address)
@@ -32,9 +32,9 @@ def own_certificate(address: str) -> tuple[ssl.SSLContext, str]:
 
 
 def made_certificates() -> dict[str, str]:
-    """A certificate that is good for an extender on loopback or called localhost, and for its client; as PEM.
+    """Return a new certificate for an extender on loopback or called localhost, and for its client; as PEM.
 
-    By the names of the placeholders that stand for the files: `caFile`, `certFile`, `keyFile`.
+    The keys are the names of the placeholders for the files: `caFile`, `certFile`, `keyFile`.
     """
     with tempfile.TemporaryDirectory() as folder:
         authority = Authority(Path(folder) / "authority")
@@ -44,14 +44,14 @@ def made_certificates() -> dict[str, str]:
 
 
 def trust_of(config: Mapping[str, str | bool]) -> ssl.SSLContext:
-    """How kube-scheduler would speak to its extender by a `tlsConfig` whose placeholders are filled.
+    """Return TLS as kube-scheduler speaks it to an extender with this `tlsConfig` (placeholders filled in).
 
-    Without an authority nothing is verified. Where one is given, it may also be the extender's own certificate. As
-    Go's client does, it looks for the extender's name among the certificate's subjectAltNames alone, whatever its
-    Common Name is, and offers TLS 1.2 and 1.3 with the ciphers that `_CIPHERS` names.
+    Without a CA nothing is verified. The CA may also be the extender's own certificate. As Go's client does, it
+    looks for the extender's name in the certificate's subjectAltNames only, whatever its Common Name is, and offers
+    TLS 1.2 and 1.3 with the ciphers of `_CIPHERS`.
 
     Raises:
-        OSError: a file of it cannot be read, or is no certificate or key.
+        OSError: a file cannot be read, or is not a certificate or key.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
@@ -64,7 +64,7 @@ def trust_of(config: Mapping[str, str | bool]) -> ssl.SSLContext:
     else:
         context.load_verify_locations(cadata=authority)
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # which Go is not
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # Go is not strict
     certificate, key = _pem(config, "cert"), _pem(config, "key")
     if certificate is not None and key is not None:
         with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:  # only its owner may read it
@@ -75,9 +75,9 @@ def trust_of(config: Mapping[str, str | bool]) -> ssl.SSLContext:
 
 
 def unverified(trust: ssl.SSLContext) -> ssl.SSLContext:
-    """The same client, with the same certificate, that takes any server for the right one.
+    """Make a client accept any server certificate; its own certificate stays.
 
-    Whether an extender's own certificate is right shows in what its scheduler makes of it, and not in its readiness.
+    Whether an extender's certificate is right must show in how its scheduler handles it, not in its readiness.
     """
     trust.check_hostname = False
     trust.verify_mode = ssl.CERT_NONE
@@ -85,7 +85,7 @@ def unverified(trust: ssl.SSLContext) -> ssl.SSLContext:
 
 
 def _pem(config: Mapping[str, str | bool], what: str) -> str | None:
-    """That of `ca`, `cert` or `key`; data is preferred to a file, as client-go does."""
+    """Return the PEM text of `ca`, `cert` or `key`; data has precedence over a file, as in client-go."""
     if data := config.get(f"{what}Data"):
         return base64.b64decode(str(data)).decode()
     if path := config.get(f"{what}File"):

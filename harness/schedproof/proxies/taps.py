@@ -1,4 +1,4 @@
-"""Taps: the lines candidate to Prometheus and scheduler to extender pass through us: recorded, and broken at will."""
+"""Taps: recording, fault-injecting HTTP proxies between candidate and Prometheus, and scheduler and extender."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ _T = TypeVar("_T")
 class Tap:
     """An HTTP proxy in front of one server, which may be exchanged at any moment.
 
-    What passes is left as it is: encodings, framing, headers but for Host, when connections end. Where the server's
-    address refuses connections, the answer is 502, as a proxy's would be. The work is done by one thread of its own;
-    all methods and attributes are for other threads.
+    Traffic passes unchanged: encodings, framing, headers except Host, and when connections end. If the server's
+    address refuses connections, the response is 502, as from other proxies. It runs in its own thread; use all
+    methods and attributes from other threads.
 
     Args:
-        upstream: base URL of the server, such as `http://127.0.0.1:9090`; credentials in it are sent along with
-            requests that have none.
-        record: called with each exchange before the answer's end is passed on, so that the exchange is recorded before
-            its effect is seen. Called in the tap's own thread, so it must not break or heal the tap.
-        port: where to listen, at `address` of this machine. It stays ours while the tap plays dead.
-        serving: TLS as a server, with its certificate; None: plain HTTP.
-        trust: how an `https` server is verified, and what identifies the tap to it; None: against the
-            authorities that this machine trusts, and nothing.
-        server_name: the name that its certificate has to have, where that is not `upstream`'s.
-        permits: whether a request with this method and target is passed on; else it is answered with 403, and one that
-            is not readable as HTTP/1 ends the connection. None: all are.
-        elsewhere: called with `upstream` and a request's method and target: what gives the base URL of the server that
-            answers this request in the place of `upstream`, called in a thread, as it may take a while or raise
-            OSError; None: `upstream` answers it. None: it answers all.
+        upstream: base URL of the server, such as `http://127.0.0.1:9090`; its credentials are added to requests that
+            have none.
+        record: called with each exchange before the end of the response is forwarded, so that the exchange is recorded
+            before its effect is visible. Called in the tap's own thread, so it must not break or heal the tap.
+        port: the port to listen on, at `address` of this machine. The tap keeps it while `Fault.DOWN` is in effect.
+        serving: the TLS context as a server, with its certificate; None: plain HTTP.
+        trust: the TLS context that verifies an `https` server, with the tap's client certificate; None: the CAs that
+            this machine trusts, and no client certificate.
+        server_name: the name that the server's certificate must have, if it differs from `upstream`'s.
+        permits: whether to forward a request with this method and target; otherwise it is answered with 403, and one
+            that is not readable as HTTP/1 ends the connection. None: forward all.
+        elsewhere: called with `upstream` and a request's method and target. Returns a function that returns the base
+            URL of the server for this request, or None for `upstream`. That function runs in a thread, as it may take a
+            while or raise OSError. None: `upstream` for all.
     """
 
     slow_seconds = 8.0
-    """Longer than kube-scheduler waits for an extender by default (5 s), shorter than a bind deadline."""
+    """Longer than kube-scheduler's default timeout for an extender (5 s), shorter than a bind deadline."""
 
     def __init__(
         self,
@@ -90,23 +90,23 @@ class Tap:
         self._do(self._listen)
 
     def inject(self, fault: Fault) -> None:
-        """Break the line from now on, open connections included; but those that hang already go on hanging."""
+        """Inject a fault from now on, also into open connections; those that hang already keep hanging."""
         self._do(functools.partial(self._break, fault))
 
     def heal(self) -> None:
-        """Pass everything on again, but on connections that hang.
+        """Forward everything again, except on connections that hang.
 
-        A connection whose other end has vanished stays half-open: no FIN and no RST tells of it, and only a time-out
-        of the client's own ends it.
+        These stay half-open, as if the other end had vanished: without FIN and RST, only the client's own timeout ends
+        them.
         """
         self._do(self._mend)
 
     def release(self) -> None:
-        """End the connections that hang."""
+        """Close the connections that hang."""
         self._do(self._drop_hanging)
 
     def close(self) -> None:
-        """End all connections, and free the port."""
+        """Close all connections and free the port."""
         if self._closed:
             return
         self._closed = True
@@ -117,14 +117,14 @@ class Tap:
         self._socket.close()
 
     def set_trust(self, trust: ssl.SSLContext, server_name: str) -> None:
-        """From the next connection on, verify a server behind TLS so; see `__init__`."""
+        """Use this TLS context from the next connection on; see `__init__`."""
         self._trust, self.server_name = trust, server_name
 
     def connect(self, seconds: float) -> http.client.HTTPConnection:
-        """A connection past the tap to the server behind it, each of whose steps may take so long.
+        """Return a connection to the server that bypasses the tap; each of its steps may take `seconds`.
 
         Raises:
-            OSError: it cannot be reached, or is not to be trusted.
+            OSError: the server cannot be reached, or is not trusted.
         """
         target = urlsplit(self.upstream)
         host = target.hostname or ""
@@ -146,7 +146,7 @@ class Tap:
     # -- in the tap's own thread
 
     def _do(self, work: Callable[[], Coroutine[None, None, _T]]) -> _T:
-        """Run it on the loop. Created there, so that an interrupt of the caller leaves none that nothing awaits."""
+        """Run a coroutine in the tap's thread; created there, so an interrupt of the caller leaves none unawaited."""
         done: concurrent.futures.Future[_T] = concurrent.futures.Future()
 
         async def run() -> None:
@@ -186,8 +186,8 @@ class Tap:
             relay.go_on()
 
     async def _drop_connections(self, fault: Fault | None) -> None:
-        """End what is open: idle connections are used again, and would reach a server that is meant to be down."""
-        self._era += 1  # a client in the middle of its TLS handshake comes too late
+        """Close open connections: clients reuse idle ones, and would reach a server that is meant to be down."""
+        self._era += 1  # refuses clients that are in the middle of their TLS handshake
         await self._drop([relay for relay in self._relays if not relay.hangs], fault)
 
     async def _drop_hanging(self) -> None:
@@ -195,7 +195,7 @@ class Tap:
 
     async def _drop(self, relays: Sequence[Relay], fault: Fault | None) -> None:
         for relay in relays:
-            relay.give_up("the tap broke the line", fault)
+            relay.give_up("the tap closed the connection", fault)
         await asyncio.gather(*(relay.gone for relay in relays))
 
     async def _end(self) -> None:
@@ -206,12 +206,12 @@ class Tap:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._loop.shutdown_default_executor()  # looks up names, and servers elsewhere
+        await self._loop.shutdown_default_executor()  # it resolves names, and `elsewhere`
 
     def _accept(self) -> None:
         try:
             connection, _ = self._socket.accept()
-        except OSError:  # it went away again
+        except OSError:  # the client has closed the connection
             return
         connection.setblocking(False)
         era = self._era
@@ -220,7 +220,7 @@ class Tap:
         task.add_done_callback(self._welcoming.discard)
 
     async def _welcome(self, connection: socket.socket, era: int) -> None:
-        with contextlib.suppress(OSError):  # ssl.SSLError is one: the client does not trust us, or speaks plain HTTP
+        with contextlib.suppress(OSError):  # ssl.SSLError too: the client does not trust the tap, or speaks plain HTTP
             await self._loop.connect_accepted_socket(
                 lambda: Client(lambda: self._new_relay(era)), connection, ssl=self._serving
             )
