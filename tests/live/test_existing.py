@@ -149,7 +149,7 @@ def test_who_cannot_be_served_is_told_why(up: Up, shells: Any, tmp_path: Path) -
         "in use by run 'of this test'": {},
         "has no context 'other'": {"context": "other"},
         "cannot list resource": {"kubeconfig": str(nobody.kubeconfig)},
-        "no Prometheus answers at http://127.0.0.1:1": {"prometheus": "http://127.0.0.1:1"},
+        "Prometheus does not respond at http://127.0.0.1:1": {"prometheus": "http://127.0.0.1:1"},
     }
     with contextlib.ExitStack() as undo:
         undo.callback(up.api.delete, "serviceaccounts", "nobody", "default")

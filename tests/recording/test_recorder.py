@@ -76,7 +76,7 @@ def test_a_watch_that_is_over_is_resumed_where_it_ended(server: Storing, recorde
     assert sum(isinstance(record, WatchEvent) for record in recorder.records) == 3, "each object once"
 
 
-@pytest.mark.parametrize(("how", "why"), [(CUT, "ended prematurely"), (GONE, "the watch of .* broke")])
+@pytest.mark.parametrize(("how", "why"), [(CUT, "ended prematurely"), (GONE, "the watch of .* ended with an error")])
 def test_a_history_with_holes_is_no_history(server: Storing, recorder: Recorder, how: object, why: str) -> None:
     server.store("pods", POD, "ns")
     await_shown(recorder, "a")  # so there is a watch of pods

@@ -1,1 +1,1 @@
-"""Writes the history of a run: what watches, the audit log and logs of scores show."""
+"""Records the history of a run from watches, the audit log and scores in scheduler logs."""

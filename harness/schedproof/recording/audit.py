@@ -22,24 +22,24 @@ from schedproof.history.audit_order import BINDINGS, READING
 from schedproof.history.observations import ApiRequest, AuditLine, AuditMark
 
 CALL_ANNOTATION = "gate.schedproof.dev/call"
-"""Of a line in the log: the number of the call to our webhook that it led to (apiserver: AuditAnnotations)."""
+"""The audit annotation with the number of the webhook call for the request (apiserver: AuditAnnotations)."""
 _NAMESPACE = "default"
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"
-"""What the log's user has besides a name: the id of the token, or of the client certificate."""
+"""The key in the `extra` of an audit line's user: the id of the token or of the client certificate."""
 _PLACING = frozenset({"pods", "bindings", "nodes"})
-"""Resources whose changes concern scheduling, by any client."""
+"""Resources whose changes by any client concern scheduling."""
 
 
 class AuditTail:
-    """Turns the lines that were written since the last call into `request` and `mark` records.
+    """Turns the lines written since the last call into `request` and `mark` records.
 
-    Of the users in `whole` it keeps every request; of others what changes pods and nodes; and each that was not
-    authenticated, of which the log does not say whose it was.
+    It keeps every request of the users in `whole`; requests of other users that change pods, bindings or nodes; and
+    every unauthenticated request, as the log does not name its user.
 
     Args:
         epoch: the wall-clock time, in seconds, of `at` 0.
-        now: gives the present time as `at`, on the monotonic clock.
-        whole: user names, as the audit log has them.
+        now: returns the current time as `at`, on the monotonic clock.
+        whole: user names, as in the audit log.
     """
 
     def __init__(
@@ -55,16 +55,16 @@ class AuditTail:
         self._begun: set[str] = set()
         self._bound: set[tuple[str, str]] = set()
         self._credentials: set[str] = set()
-        # Of this run alone: others may leave marks in the same log.
+        # Unique to this run: other runs may write marks to the same log.
         self._prefix = f"schedproof-mark-{secrets.token_hex(4)}-"
         self._sent: list[float] = []
         self._answered: list[float] = []
 
     def mark(self, api: Api) -> int:
-        """Leave a line in the log: a GET of a pod that does not exist. Its number, from 1.
+        """Write a line to the log by a GET of a pod that does not exist. Return the mark's number, from 1.
 
-        The apiserver writes a line before its answer, so that what was answered before the mark is before it in the
-        log, and what is asked for after it is behind it: whatever clocks do.
+        The apiserver writes the line before it responds. Requests answered before the mark therefore precede it in
+        the log, and requests sent after it follow, whatever the clocks show.
         """
         self._sent.append(round(self._now(), 6))
         number = len(self._sent)
@@ -76,9 +76,9 @@ class AuditTail:
     def read_until(
         self, api: Api, bound: set[tuple[str, str]], *, watching: Sequence[Watched] = ()
     ) -> Iterator[AuditLine]:
-        """All lines up to a mark that is left here.
+        """Yield all lines up to a mark that is written now.
 
-        Also waits for the Binding of every pod in `bound` (namespace, name), unless it was read before. A full disk,
+        Also wait for the Binding of every pod in `bound` (namespace, name) that was not read before. A full disk,
         and the end of anything in `watching`, end the wait with their error.
         """
         last = self.mark(api)
@@ -114,8 +114,8 @@ class AuditTail:
             yield json.loads(line)
 
     def _read(self) -> bytes:
-        """What was written since, across a rotation: the apiserver renames a file of 100 MB, and begins another."""
-        # Looked up before the old file is read: once another one is begun, nothing more is written to the old one.
+        """Return new bytes, also across a rotation: the apiserver renames a file of 100 MB, and begins another."""
+        # Looked up before the old file is read: once there is a new file, nothing more is written to the old one.
         with contextlib.suppress(FileNotFoundError):  # between the two steps of a rotation
             current = self._path.stat()
             if not os.path.samestat(current, os.fstat(self._file.fileno())):
@@ -146,7 +146,7 @@ class AuditTail:
             return None
         if event.get("stage") == "ResponseStarted":
             self._begun.add(event["auditID"])
-        elif event.get("auditID") in self._begun:  # the end of what has a record since its begin
+        elif event.get("auditID") in self._begun:  # recorded at its ResponseStarted
             self._begun.discard(event["auditID"])
             return None
         answer = (event.get("responseObject") or {}).get("metadata", {})
@@ -170,12 +170,12 @@ class AuditTail:
             name=reference.get("name", "") or answer.get("name", ""),
             code=code,
             **stamps,
-            body=body if isinstance(body, dict | list) else None,  # a patch may be anything, until it is refused
+            body=body if isinstance(body, dict | list) else None,  # a refused patch may have any body
             **{name: value for name, value in more.items() if value},
         )
 
     def _new_credential(self, user: dict[str, Any]) -> str:
-        """That of a request, where none before it bore it."""
+        """Return the credential of a request if no earlier request used it, otherwise ""."""
         credential, *_ = user.get("extra", {}).get(_CREDENTIAL) or ("",)
         if credential in self._credentials:
             return ""
@@ -187,7 +187,7 @@ class AuditTail:
 
 
 def _places(request: ApiRequest) -> bool:
-    """Whether a request may have placed a pod."""
-    # A client that ends in the middle leaves a 504 behind; its Binding may have been carried out.
+    """Whether a request may have bound a pod to a node."""
+    # A client that disconnects leaves a 504 behind; its Binding may have been carried out.
     carried_out = request.code < 300 or request.code == http.client.GATEWAY_TIMEOUT
     return request.resource in BINDINGS and carried_out and not request.dry_run

@@ -1,4 +1,4 @@
-"""Records what happens: the cluster's own watch, the audit log, and what the harness does."""
+"""Records the cluster's watches, the audit log, and the actions of the harness."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _WATCHED = (
     "namespaces", "nodes", "pods", "events", "storageclasses", "persistentvolumes", "persistentvolumeclaims",
 )  # fmt: skip
 _DEVICES = ("deviceclasses", "resourceslices", "resourceclaims")
-"""Watched besides where a candidate claims `dra`: not every Kubernetes serves them."""
-_ITS_WORDS = frozenset(
+"""Also watched if a candidate claims `dra`: not every Kubernetes version serves them."""
+_WITH_CANDIDATE_TEXT = frozenset(
     {
         Configured,
         EndpointAnswer,
@@ -54,17 +54,17 @@ _ITS_WORDS = frozenset(
         Trouble,
     }
 )
-"""The kinds of records that hold what a candidate was given or has said; events are its words too."""
+"""Records with text that a candidate was given or has produced. Secrets in these and in events are redacted."""
 
 
 class Recorder:
     """Collects the records of one candidate's run, in memory and in `folder/history.jsonl`.
 
-    `changed` is notified with every new record; hold it while looking at `records` or `pods`.
+    `changed` is notified with every new record; hold it while reading `records` or `pods`.
 
     Args:
         header: the first record.
-        audit_log: the apiserver's, or None where the cluster has none; read from its present end on.
+        audit_log: the apiserver's audit log, read from its current end on; None if the cluster has none.
     """
 
     def __init__(self, api: Api, folder: Path, header: Run, audit_log: Path | None) -> None:
@@ -72,21 +72,21 @@ class Recorder:
         self.records: list[Record] = []
         self._index = Index(self.records)
         self.pods: dict[str, Manifest] = {}
-        """Uid to the newest manifest, of pods that exist."""
+        """The newest manifest of each existing pod, by uid."""
         self.nodes: dict[str, Manifest] = {}
-        """Name to the newest manifest, of nodes that exist."""
+        """The newest manifest of each existing node, by name."""
         self.rv = 0
-        """The newest revision that the watch of pods or nodes has delivered."""
+        """The newest revision that a watch of pods or nodes has delivered."""
         self.newest = 0
-        """The newest revision of all that schedulers decide by: likewise of volumes, devices and claims."""
+        """The newest revision of all watched resources except events."""
         self.placed_at = -math.inf
-        """When (as `now`) a pod was last seen to come to a node, by any client's request."""
+        """When (as `now`) a pod was last seen to be bound to a node, by any client's request."""
         self.shown: set[str] = set()
-        """The uids of all pods that the watch has shown, whether or not they still exist."""
+        """The uids of all pods that the watch has shown, including deleted ones."""
         self.placed: set[str] = set()
-        """The uids of all pods that the watch has shown on a node, whether or not they still exist."""
+        """The uids of all pods that the watch has shown on a node, including deleted ones."""
         self.versions: dict[str, int] = {}
-        """Uid to the newest revision of it that a watch has shown."""
+        """The newest revision of each object that a watch has shown, by uid."""
         self._created_unbound: set[str] = set()
         self._origin = time.monotonic()
         self._epoch = time.time()
@@ -113,19 +113,19 @@ class Recorder:
             thread.start()
 
     def now(self) -> float:
-        """Seconds since the run began, on the monotonic clock."""
+        """Return the seconds since the run began, on the monotonic clock."""
         return time.monotonic() - self._origin
 
     def moment(self, at: float) -> float:
-        """The wall-clock time, in seconds since the epoch, of a record's `at`."""
+        """Return the wall-clock time, in seconds since the epoch, of a record's `at`."""
         return self._epoch + at
 
     def note(self, kind: str, **fields: Any) -> None:
-        """As `add`, for what takes part in a run without knowing its records."""
+        """Add a record given as its kind and fields, for callers that do not import the record classes."""
         self.add(read_record({"kind": kind, **fields}))
 
     def add(self, record: Record) -> None:
-        """Append a record. It is on disk when this returns, as far as a crash of the harness goes.
+        """Append a record. When this returns, a crash of the harness cannot lose it.
 
         Raises:
             HostError: the disk is full, or a watch has broken; a history with holes must not be judged.
@@ -133,7 +133,7 @@ class Recorder:
         at = record.at if "at" in record.model_fields_set else self.now()
         record = record.model_copy(update={"at": round(at, 6)})
         line = record.as_dict()
-        if type(record) in _ITS_WORDS or (isinstance(record, WatchEvent) and record.resource == "events"):
+        if type(record) in _WITH_CANDIDATE_TEXT or (isinstance(record, WatchEvent) and record.resource == "events"):
             redacted = SECRETS.redact_all(line)
             if redacted != line:
                 line, record = redacted, read_record(redacted)
@@ -145,26 +145,26 @@ class Recorder:
                 self._file.write(json.dumps(line, separators=(",", ":"), default=str) + "\n")
             except OSError as error:
                 self._failure = HostError(
-                    f"cannot write the evidence to {self._file.name}: {error.strerror}", remedy=FREE_SPACE
+                    f"cannot write the history to {self._file.name}: {error.strerror}", remedy=FREE_SPACE
                 )
                 raise self._failure from error
             finally:
                 self.changed.notify_all()
 
     def check(self) -> None:
-        """Raise what ended the recording, here or in the background, if anything did: always the same error."""
+        """Raise the error that ended the recording, here or in the background, if any: always the same error."""
         if (failure := self.exit_error()) is not None:
             raise failure
 
     def exit_error(self) -> HostError | None:
-        """The error that ended the recording; None while it runs."""
+        """Return the error that ended the recording; None while it runs."""
         if self._failure is None:
-            # Others write to this disk as well, and not all of them say when they cannot.
+            # Other programs write to this disk as well, and not all report when they cannot.
             self._failure = self._disk.exit_error()
         return self._failure
 
     def require_shown(self, resource: str, manifest: Manifest) -> None:
-        """Refuse to go on until the watch of a resource has shown this version of an object.
+        """Require that the watch of a resource has shown this version of an object.
 
         Raises:
             NotYet: that watch is behind.
@@ -175,11 +175,11 @@ class Recorder:
             raise NotYet(f"the watch of {resource} is behind")
 
     def follow_scores(self, tail: ScoreTail) -> None:
-        """Read the scores that a scheduler logs, whenever the history is asked for."""
+        """Read the scores that a scheduler logs, at every `catch_up`."""
         self._scores.append(tail)
 
     def history(self) -> History:
-        """The history so far, with every line of the audit log up to now."""
+        """Return the history so far, with every line of the audit log up to now."""
         self.catch_up()
         with self.changed:
             return History(self._index)
@@ -187,8 +187,8 @@ class Recorder:
     def catch_up(self) -> None:
         """Read the logs up to now.
 
-        A mark ends the wait for the audit log: what was answered before it is in the log before it, but for requests
-        in flight at the same time; bindings that the watch has shown are therefore waited for as well.
+        A mark ends the wait for the audit log: requests answered before it precede it in the log, except those in
+        flight at the same time. Bindings that the watch has shown are therefore waited for as well.
         """
         self.check()
         for tail in self._scores:
@@ -206,22 +206,22 @@ class Recorder:
             self.add(record)
 
     def mark(self) -> int:
-        """Leave a mark in the audit log: the field `mark` of a record whose place among requests matters.
+        """Write a mark to the audit log: for the field `mark` of a record whose place among requests matters.
 
-        0 where there is no audit log.
+        Return 0 if there is no audit log.
         """
         return 0 if self._audit is None else self._audit.mark(self._api)
 
     def _follow(self, resource: str, rv: str) -> None:
         try:
             while not self._closing.is_set():
-                # The apiserver ends every watch after half an hour or more; the next begins where it ended.
+                # The apiserver ends every watch after half an hour or more; the next one continues there.
                 watch = self._watches[resource] = self._api.watch(resource, rv)
                 if self._closing.is_set():
                     watch.close()
                 for event in watch:
                     if event["type"] == "ERROR":
-                        raise HostError(f"the watch of {resource} broke: {event['object']}")
+                        raise HostError(f"the watch of {resource} ended with an error: {event['object']}")
                     rv = event["object"]["metadata"]["resourceVersion"]
                     if event["type"] != "BOOKMARK":
                         self._take(resource, event["type"], event["object"], int(rv))
@@ -263,7 +263,7 @@ class Recorder:
 
     def close(self) -> None:
         self._closing.set()
-        # Those that begin from here on are closed by their own threads, which still add to the dictionary.
+        # Watches that begin from here on are closed by their own threads, which still add to the dictionary.
         for watch in list(self._watches.values()):
             watch.close()
         for thread in self._threads:
@@ -272,7 +272,7 @@ class Recorder:
             scores.close()
         if self._audit is not None:
             self._audit.close()
-        # Every line was flushed as it was written. One that could not be is still there, and would fail again.
+        # Every line was flushed when written. A line that could not be is still buffered, and would fail again.
         with contextlib.suppress(OSError):
             self._file.close()
 

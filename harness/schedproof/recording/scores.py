@@ -1,4 +1,4 @@
-"""Reads the scores that a kube-scheduler logs (level 10 of its scheduling cycle)."""
+"""Reads the scores that kube-scheduler logs (in its scheduling cycle, at level 10)."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _SCORED = re.compile(
 
 
 def parse_score(line: str) -> NodeScore | None:
-    """The score in a log line; None for other lines."""
+    """Return the score in a log line; None for other lines."""
     match = _SCORED.search(line)
     if match is None:
         return None
     scorer = match["scorer"] or "total"
-    # An extender's name is its URL: which tap's port it happened to have says nothing.
+    # An extender's name in the log is its URL, with the arbitrary port of its tap.
     scorer = "extender" if match["what"].startswith("Extender") else scorer
     return NodeScore(pod=match["pod"], scorer=scorer, node=match["node"], score=int(match["score"]))
 
 
 class ScoreTail:
-    """The scores logged since the last call."""
+    """Reads the scores logged since the last call."""
 
     def __init__(self, log: Path) -> None:
         self._file: IO[bytes] = log.open("rb")

@@ -1,1 +1,1 @@
-"""Network load and its readings: real packets in network namespaces, scripted series, what Prometheus has of a node."""
+"""Network load and its readings: real packets in network namespaces, scripted series, Prometheus queries for nodes."""

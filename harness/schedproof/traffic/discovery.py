@@ -1,4 +1,4 @@
-"""What a Prometheus server that others run has of the nodes."""
+"""Finds the nodes' series in a Prometheus that is not started by the harness."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _PREFERRED = "eth0"
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """The traffic device that all nodes have, and the labels of each node's series, `device` left out."""
+    """The traffic device that all nodes have, and the labels of each node's series without `device`."""
 
     device: str
     labels: Mapping[str, Mapping[str, str]]
 
 
 def discover(url: str, nodes: Sequence[str]) -> Known:
-    """Ask a Prometheus for the traffic counters of these nodes.
+    """Query a Prometheus for the traffic counters of these nodes.
 
     Raises:
-        HostError: it does not answer.
-        UsageError: it does not know the nodes, or not by the label `node`.
+        HostError: it does not respond.
+        UsageError: it has no series of the nodes with the label `node`.
     """
     import requests
     from prometheus_api_client.exceptions import PrometheusApiClientException
@@ -36,14 +36,21 @@ def discover(url: str, nodes: Sequence[str]) -> Known:
             series = reader.series(RECEIVED)
         except (requests.RequestException, PrometheusApiClientException, ValueError) as error:
             raise HostError(
-                f"no Prometheus answers at {url}: {error}",
-                remedy="--prometheus is its base URL, as this machine reaches it: curl URL/api/v1/query?query=up",
+                f"Prometheus does not respond at {url}: {error}",
+                remedy=(
+                    "--prometheus takes its base URL as seen from this machine; check it with: curl "
+                    "URL/api/v1/query?query=up"
+                ),
             ) from error
     return known_of(series, nodes, url)
 
 
 def known_of(series: Sequence[tuple[Mapping[str, str], float]], nodes: Sequence[str], url: str) -> Known:
-    """The same, from labels and values of the series. Of several devices that all nodes have: eth0, or the busiest."""
+    """Choose the device from labels and values of series: of several devices that all nodes have, eth0 or the busiest.
+
+    Raises:
+        UsageError: no device has a series of every node.
+    """
     devices: dict[str, dict[str, tuple[Mapping[str, str], float]]] = {}
     for labels, value in series:
         if labels.get(NODE_LABEL) in nodes and labels.get("device", "lo") != "lo":
@@ -53,10 +60,15 @@ def known_of(series: Sequence[tuple[Mapping[str, str], float]], nodes: Sequence[
         known = {labels.get(NODE_LABEL, "") for labels, _ in series}
         missing = [node for node in nodes if node not in known]
         raise UsageError(
-            f"Prometheus at {url} has no {RECEIVED} of a device that all nodes have, by the label {NODE_LABEL!r}: "
-            + (f"no samples of {', '.join(missing)}" if missing else f"devices {', '.join(sorted(devices))}"),
-            remedy=f"scrape a node_exporter on every node, and let relabeling set the label {NODE_LABEL!r} to the name "
-            "of the Node object (from __meta_kubernetes_pod_node_name)",
+            (
+                f"Prometheus at {url} has no {RECEIVED} series of a device that all nodes have, with the label "
+                f"{NODE_LABEL!r}: "
+            )
+            + (f"no samples of {', '.join(missing)}" if missing else f"found devices {', '.join(sorted(devices))}"),
+            remedy=(
+                f"scrape a node_exporter on every node, and let relabeling set the label {NODE_LABEL!r} to the name "
+                "of the Node object (from __meta_kubernetes_pod_node_name)"
+            ),
         )
     device = max(common, key=lambda name: (name == _PREFERRED, sum(value for _, value in common[name].values()), name))
     return Known(

@@ -1,4 +1,4 @@
-"""Network namespaces of nodes, and real packets into them at a chosen rate."""
+"""Network namespaces of nodes, and real packets to them at a chosen rate."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _PACKET = 1 << 20
 
 
 class Fabric:
-    """The wires of an embedded cluster. All of it lives in unnamed namespaces inside the sandbox.
+    """The network of an embedded cluster, in unnamed namespaces inside the sandbox.
 
     Raises:
-        HostError: a namespace or a device could not be made; says which.
+        HostError: a namespace or a device could not be created; says which.
     """
 
     def __init__(self, host: Host) -> None:
@@ -37,34 +37,34 @@ class Fabric:
         self._lock = threading.Lock()
         self._nodes: dict[str, int] = {}
         self._descriptors: dict[str, int] = {}
-        # Never the index of an earlier node: addresses of a node that is gone stay its own.
+        # Indices are not reused: the address of a removed node stays its own.
         self._indices = itertools.count()
 
     def add_node(self, node: str, device: str) -> None:
-        """Wire up one more node, in a network namespace of its own."""
+        """Connect one more node, in a network namespace of its own."""
         index = next(self._indices)
         _, (descriptor,) = self._ask({"op": "add-node", "index": index, "device": device})
         self._nodes[node] = index
         self._descriptors[node] = descriptor
 
     def remove_node(self, node: str) -> None:
-        """Take a node's wire away; its namespace goes with the last process in it."""
+        """Disconnect a node; its namespace is removed with the last process in it."""
         self._ask({"op": "remove-node", "index": self._nodes.pop(node)})
         os.close(self._descriptors.pop(node))
 
     def namespace(self, node: str) -> int:
-        """A descriptor of the node's network namespace, owned by the fabric."""
+        """Return a descriptor of the node's network namespace; the fabric owns it."""
         return self._descriptors[node]
 
     def address(self, node: str) -> str:
-        """The node's own address, in 198.18.0.0/15."""
+        """Return the node's address, in 198.18.0.0/15."""
         return socket.inet_ntoa(((198 << 24) + (18 << 16) + self._nodes[node] * 4 + 2).to_bytes(4, "big"))
 
     def set_rates(self, rates: Mapping[str, float], direction: str = "receive") -> None:
-        """Let each named node receive (or transmit) that many bytes per second.
+        """Set the bytes per second that each named node receives (or transmits).
 
-        As its device counts them: headers included, in frames of at most 1514 bytes. Nodes that are not named keep
-        their rate.
+        The rates are as the device counts: with headers, in frames of at most 1514 bytes. Other nodes keep their
+        rates.
         """
         numbered = {self._nodes[node]: rate for node, rate in rates.items()}
         self._ask({"op": "rates", "direction": direction, "rates": numbered})
@@ -78,14 +78,14 @@ class Fabric:
                 packet, descriptors = b"", []
         if not packet:
             raise HostError(
-                f"the network fabric does not answer; last log lines:\n{self.process.log_tail()}",
-                remedy="schedproof doctor says what this machine lacks (iproute2? veth devices?)",
+                f"the network fabric does not respond; last log lines:\n{self.process.log_tail()}",
+                remedy="run `schedproof doctor` to list what this machine lacks (iproute2? veth devices?)",
             )
         answer = json.loads(packet)
         if "error" in answer:
             raise HostError(
                 f"cannot set up the network of a node: {answer['error']}",
-                remedy="schedproof doctor says what this machine lacks (iproute2? veth devices?)",
+                remedy="run `schedproof doctor` to list what this machine lacks (iproute2? veth devices?)",
             )
         return answer, descriptors
 
@@ -98,7 +98,7 @@ class Fabric:
 
 
 def probe_fabric() -> str | None:
-    """What keeps this machine from running sandboxes with networks of their own; None where nothing does."""
+    """Return why this machine cannot run sandboxes with networks of their own; None if it can."""
     import tempfile
 
     from schedproof.daemons.daemon import Host

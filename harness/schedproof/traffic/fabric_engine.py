@@ -1,7 +1,7 @@
-"""The fabric of an embedded cluster: a script run inside the sandbox by `python -I -S`; standard library only.
+"""The network fabric of an embedded cluster: runs in the sandbox by `python -I -S`, with the standard library only.
 
-It owns one network namespace for the fabric and one per node, all unnamed and kept alive by the
-descriptors it holds, and sends real packets through the veth pairs between them at chosen rates.
+It owns one network namespace for the fabric and one for each node, all unnamed and kept alive by its descriptors,
+and sends real packets through the veth pairs between them at chosen rates.
 
 Protocol on descriptor 3, one JSON object per packet, each answered by {"ok"} or {"error": text}:
   {"op": "add-node", "index", "device"}: the answer carries the namespace's descriptor
@@ -22,11 +22,11 @@ from typing import Any
 
 CLONE_NEWNET = 0x40000000
 PACKET = 1 << 20
-# What the device counts for a datagram beyond its payload: Ethernet 14, IPv4 20, UDP 8.
+# Bytes that the device counts for a datagram besides its payload: Ethernet 14, IPv4 20, UDP 8.
 HEADERS = 42
 LARGEST_FRAME, SMALLEST_FRAME = 1514, 60
 TICK = 0.004
-# At most this many seconds of arrears are made up at once; a longer stall (a suspended laptop) is forgiven.
+# At most this many seconds of arrears are sent at once; after a longer stall (a suspended laptop) none are.
 ARREARS = 0.5
 DISCARD = 9  # the port that RFC 863 reserves for data to be discarded
 
@@ -40,9 +40,9 @@ def _check(result: int) -> None:
 
 
 def new_namespace() -> int:
-    """Enter a fresh network namespace and return a descriptor that keeps it alive."""
+    """Enter a new network namespace and return a descriptor that keeps it alive."""
     _check(_libc.unshare(CLONE_NEWNET))
-    # Before any device exists: IPv6 would send router solicitations, which are no load.
+    # Before any device exists: IPv6 would send router solicitations, which are not part of the load.
     for scope in ("all", "default"):
         try:
             with open(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6", "w") as file:
@@ -68,7 +68,7 @@ def ip(commands: list[str], descriptors: tuple[int, ...] = ()) -> None:
 
 
 class Flow:
-    """Packets from one end of a wire to the other."""
+    """Packets from one end of a veth pair to the other."""
 
     def __init__(self, sender: socket.socket, address: tuple[str, int]) -> None:
         self.sender, self.address = sender, address
@@ -77,12 +77,12 @@ class Flow:
 
     def set_rate(self, rate: float) -> None:
         self.rate, self.since, self.sent = rate, time.monotonic(), 0
-        # Small frames where the rate is small, so that every scrape interval sees its share.
+        # Small frames at small rates, so that every scrape interval gets its share.
         self.frame = int(min(LARGEST_FRAME, max(SMALLEST_FRAME, rate / 200)))
         self.payload = bytes(self.frame - HEADERS)
 
     def catch_up(self, now: float) -> None:
-        """Send what is due by `now`; the error of one tick is made good in the next."""
+        """Send what is due by `now`; the next call compensates for the rounding of this one."""
         due = self.rate * (now - self.since)
         if due - self.sent > self.rate * ARREARS + LARGEST_FRAME:
             self.since, self.sent, due = now, 0, 0.0
@@ -95,7 +95,7 @@ class Flow:
 
 
 def discarding(address: str) -> socket.socket:
-    """A sink that never reads, in the current namespace: without one the kernel would answer with ICMP."""
+    """Return a socket that never reads, in the current namespace: without it the kernel would respond with ICMP."""
     sink = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sink.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
     sink.bind((address, DISCARD))
@@ -103,7 +103,7 @@ def discarding(address: str) -> socket.socket:
 
 
 def sending() -> socket.socket:
-    """A socket that sends from the current namespace."""
+    """Return a socket that sends from the current namespace."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     sender.setblocking(False)
     return sender
@@ -119,7 +119,7 @@ class FabricEngine:
         self.sinks: dict[int, tuple[socket.socket, ...]] = {}
 
     def add_node(self, index: int, device: str) -> int:
-        # A /30 for each node out of 198.18.0.0/15, which RFC 2544 sets aside for benchmarks.
+        # A /30 of 198.18.0.0/15, which RFC 2544 reserves for benchmarks, for each node.
         offset = (198 << 24) + (18 << 16) + index * 4
         ours, theirs = (socket.inet_ntoa((offset + end).to_bytes(4, "big")) for end in (1, 2))
         our_mac, their_mac = (f"02:00:00:{end:02x}:{index >> 8:02x}:{index & 255:02x}" for end in (1, 2))
@@ -128,7 +128,7 @@ class FabricEngine:
             enter(self.namespace)
             peer = f"name {device} address {their_mac} netns /proc/self/fd/{node}"
             os.set_inheritable(node, True)
-            # Neighbours are written down, so that no ARP packet disturbs the counters.
+            # Static neighbours, so that no ARP packets are counted.
             ip(
                 [
                     f"link add fabric{index} address {our_mac} type veth peer {peer}",
@@ -167,7 +167,7 @@ class FabricEngine:
         os.close(self.namespaces.pop(index))
 
     def answer(self, request: dict[str, Any]) -> list[int]:
-        """Do what is asked; the descriptors that go with the answer."""
+        """Carry out a request. Return the descriptors to send with the answer."""
         if request["op"] == "add-node":
             return [self.add_node(request["index"], request["device"])]
         if request["op"] == "remove-node":

@@ -1,4 +1,4 @@
-"""Pushes samples from a thread, again and again."""
+"""Pushes samples repeatedly from a thread."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from schedproof.foundation.errors import HostError
 
 
 class PushLoop:
-    """Calls `push` every `interval` seconds until it is closed, or the server is gone: queries fail then, and say so.
+    """Calls `push` every `interval` seconds, until it is closed or a push fails.
 
-    The first call is one interval after the start.
+    If the server is gone, queries fail as well and report it. The first call is one interval after the start.
     """
 
     def __init__(self, push: Callable[[], None], interval: float, *, name: str) -> None:

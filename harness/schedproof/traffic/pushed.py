@@ -1,4 +1,4 @@
-"""Readings of nodes that are not scraped: nothing is sent to them, or they are too many to have an exporter each."""
+"""Readings of nodes that are not scraped: they have no traffic, or are too many to have an exporter each."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from schedproof.traffic.series import Series, push
 
 
 class IdleReadings:
-    """Pushes what scrapes of idle nodes would bring, as often as they would, until closed.
+    """Pushes the samples of scrapes of idle nodes, at the scrape interval, until closed.
 
     Args:
-        url: the Prometheus server's.
+        url: the URL of the Prometheus server.
         labels: node to the labels of its series; may change meanwhile.
         interval: seconds.
     """

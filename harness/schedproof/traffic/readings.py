@@ -1,4 +1,4 @@
-"""What Prometheus says about the nodes' traffic, read with prometheus-api-client."""
+"""Reads the nodes' traffic from Prometheus, with prometheus-api-client."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ from schedproof.foundation.deadlines import FIRST_SCRAPE
 from schedproof.foundation.waiting import NotYet, Watched, wait_for
 
 NODE_LABEL = "node"
-"""The label by which every series names its node."""
+"""The label with the node's name, on every series."""
 
 
 def made_up_address(number: int) -> str:
-    """An address for a node that is not scraped: nothing listens there. Each number up to 65,535 has its own."""
+    """Return an address for a node that is not scraped: nothing listens there. Unique for each number up to 65,535."""
     return f"198.19.{number >> 8}.{number & 255}"
 
 
 def node_labels(node: str, address: str) -> Mapping[str, str]:
-    """What Kubernetes service discovery would give: the node's address, and its name as people relabel it."""
+    """Return the target labels of Kubernetes service discovery: the node's address, and its name (two usual labels)."""
     return {"instance": f"{address}:9100", NODE_LABEL: node, "kubernetes_node": node}
 
 
 def traffic_query(metric: str, device: str, window: float) -> str:
-    """Bytes per second and node, over `window` seconds, as a candidate would ask for them."""
+    """Return a query for bytes per second by node, over `window` seconds, as a candidate would write it."""
     return f'sum by ({NODE_LABEL}) (rate({metric}{{device="{device}"}}[{round(window * 1000)}ms]))'
 
 
 class Reader:
-    """Asks one Prometheus server."""
+    """Queries one Prometheus server."""
 
     def __init__(self, url: str) -> None:
         import requests
         from prometheus_api_client import PrometheusConnect
 
         session = requests.Session()
-        session.trust_env = False  # proxies and CA bundles of the environment are not for loopback
+        session.trust_env = False  # proxies and CA bundles of the environment do not apply to loopback
         self._server: Any = PrometheusConnect(url=url, session=session)
         self._session = session
 
     def traffic(self, query: str, moment: float | None = None) -> dict[str, float]:
-        """Node to bytes per second, as of `moment` (seconds since the epoch; default: now).
+        """Return bytes per second by node, as of `moment` (seconds since the epoch; default: now).
 
         Nodes without a sample are absent.
         """
@@ -49,7 +49,7 @@ class Reader:
         return {entry["metric"].get(NODE_LABEL, ""): float(entry["value"][1]) for entry in answer}
 
     def series(self, query: str) -> list[tuple[dict[str, str], float]]:
-        """What a query answers with, now: labels and value of each series."""
+        """Return the current result of a query: labels and value of each series."""
         return [(dict(entry["metric"]), float(entry["value"][1])) for entry in self._server.custom_query(query)]
 
     def close(self) -> None:
@@ -57,7 +57,7 @@ class Reader:
 
 
 def wait_scraped(reader: Reader, nodes: Sequence[str], *, watching: Sequence[Watched] = ()) -> None:
-    """Until Prometheus has scraped every node: it calls itself ready before."""
+    """Wait until Prometheus has scraped every node, which is later than its readiness."""
 
     def probe() -> None:
         up = reader.traffic(f"sum by ({NODE_LABEL}) (up)")

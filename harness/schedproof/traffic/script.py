@@ -1,4 +1,4 @@
-"""What Prometheus has of nodes after it has scraped their exporters, where a few of the series are scripted."""
+"""The series of nodes as Prometheus scrapes them from exporters, with some of the counters scripted."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from schedproof.traffic.series import Counter, Series, moments
 Labels = dict[str, str]
 
 _FAILED = 600.0
-"""For how many seconds all scrapes have failed where no node is scraped."""
+"""Seconds for which all scrapes have failed if no node is scraped."""
 
 _REST = 3
-"""Every so many samples of a scripted series there is one of those that stand still: two or more in each window."""
+"""Constant series have one sample for every third sample of a scripted one: two or more in each window."""
 
 
 def steady(
     target: Mapping[str, str], node: str, devices: Iterable[str], *, whole: bool = True
 ) -> Iterator[tuple[Labels, float]]:
-    """Labels and values of a successful scrape while nothing happens on the node.
+    """Yield labels and values of a successful scrape of an idle node.
 
     Args:
         target: the labels of the scraped target.
-        node: the name of its machine.
+        node: the name of the node.
         devices: the network devices, without the loopback.
         whole: see `exposed`.
     """
@@ -51,13 +51,13 @@ def _report(target: Mapping[str, str], samples: int, *, whole: bool = True) -> I
 
 @dataclasses.dataclass(frozen=True)
 class Script:
-    """What the counters of scraped nodes show.
+    """The scripted counters of scraped nodes.
 
     Attributes:
-        counters: metric and device to the counter of each node. A node that is in none of them is not scraped.
+        counters: metric and device to the counter of each node. A node without counters is not scraped.
         step: seconds between two samples.
-        targets: node to the labels of its target, of nodes that the cluster does not scrape by itself.
-        replicated: nodes whose every series is there twice, as two replicas of Prometheus have written it.
+        targets: node to the labels of its target, of nodes that the cluster itself does not scrape.
+        replicated: nodes whose every series exists twice, as written by two replicas of Prometheus.
     """
 
     counters: Mapping[tuple[str, str], Mapping[str, Counter]]
@@ -67,36 +67,41 @@ class Script:
 
     @property
     def nodes(self) -> frozenset[str]:
-        """Those that are scraped."""
+        """The scraped nodes."""
         return frozenset(node for counters in self.counters.values() for node in counters)
 
     def series(self, targets: Mapping[str, Mapping[str, str]], end: float, after: float = -math.inf) -> list[Series]:
-        """What there is of these targets (node to labels) until `end`, later than `after` (seconds since the epoch).
+        """Return the series of these targets (node to labels) until `end`, after `after` (seconds since the epoch).
 
-        Every scraped node has every series of a real scrape (where they are too many: those that are asked for), and
-        the others what Prometheus says of a scrape that fails. Families that are not scripted stand still, and have a
-        third of the samples.
+        Scraped nodes have every series of a real scrape (if there are many nodes: only those that are queried),
+        other nodes those of a failed scrape. Series that are not scripted are constant, and have a third of the
+        samples.
         """
         scripted = [
             Series(
                 {"__name__": metric, "job": JOB, **targets[node], "device": device},
                 counter.samples(end=end, step=self.step, after=after),
             )
-            # An exporter tells of devices by their names, and Prometheus keeps series as they came.
+            # An exporter sorts devices by name, and Prometheus keeps the order of arrival.
             for (metric, device), counters in sorted(self.counters.items())
             for node, counter in counters.items()
         ]
-        every = [counter.begin for counters in self.counters.values() for counter in counters.values()]
-        times = moments(min(every, default=end - _FAILED), end, _REST * self.step, after)
-        taken = {frozenset(one.labels.items()) for one in scripted}
+        begins = [counter.begin for counters in self.counters.values() for counter in counters.values()]
+        times = moments(min(begins, default=end - _FAILED), end, _REST * self.step, after)
+        taken = {frozenset(series.labels.items()) for series in scripted}
         # One list for each value: `push` encodes it once.
         samples: dict[float, Sequence[tuple[float, float]]] = {}
         for labels, value in self._rest(targets):
             if frozenset(labels.items()) not in taken:
-                same = samples.setdefault(value, [(moment, value) for moment in times])
-                scripted.append(Series(labels, same))
+                constant = samples.setdefault(value, [(moment, value) for moment in times])
+                scripted.append(Series(labels, constant))
         twice = [node_labels["instance"] for node, node_labels in targets.items() if node in self.replicated]
-        return [copy for one in scripted if one.samples for copy in _replicas(one, one.labels.get("instance") in twice)]
+        return [
+            replica
+            for series in scripted
+            if series.samples
+            for replica in _replicas(series, series.labels.get("instance") in twice)
+        ]
 
     def _rest(self, targets: Mapping[str, Mapping[str, str]]) -> Iterator[tuple[Labels, float]]:
         scraped = self.nodes

@@ -1,6 +1,6 @@
-"""Scripted series: samples with chosen timestamps, pushed into a real Prometheus by remote write.
+"""Scripted series: samples with chosen timestamps, pushed to a real Prometheus by remote write.
 
-A timestamp cannot be rewritten in Prometheus, so each scenario pushes into a server of its own.
+Prometheus does not accept a timestamp of a series twice, so each scenario pushes to a server of its own.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from schedproof.foundation.errors import HostError
 from schedproof.foundation.http import connect, exchange
 
 (_STALE,) = struct.unpack("<d", bytes.fromhex("020000000000f07f"))
-"""The one NaN that Prometheus takes for the end of a series (model/value.StaleNaN)."""
+"""The NaN that marks the end of a series in Prometheus (model/value.StaleNaN)."""
 
 
 _ROUNDING = 1e-9
-"""By how much of a step a quotient may lie below the whole number that it stands for."""
+"""How far, in steps, a quotient may lie below the whole number that it stands for."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Series:
 
 @dataclasses.dataclass(frozen=True)
 class Bursts:
-    """When traffic flows that comes in bursts: in each period, from one share of it to another one.
+    """Traffic in bursts: in each period, from one share of the period to another one.
 
     `start` is a moment at which a period begins (seconds since the epoch); `period` is in seconds; `begin` and `end`
     are between 0 and 1.
@@ -46,7 +46,7 @@ class Bursts:
     end: float
 
     def evened_out(self, moment: float) -> float:
-        """When steady traffic of the same mean would have reached what there has been of this until a moment."""
+        """Return when steady traffic of the same mean would have sent as much as these bursts until `moment`."""
         periods, part = divmod((moment - self.start) / self.period, 1.0)
         flown = min(max(part - self.begin, 0.0) / (self.end - self.begin), 1.0)
         return self.start + (periods + flown) * self.period
@@ -56,10 +56,9 @@ class Bursts:
 class Counter:
     """A counter that grows at changing rates.
 
-    `phases`: (seconds since the epoch, bytes per second from then on), in order of time. `start_value` is what it
-    shows at the start of the first phase. At `reset` it starts over at zero, as that of a node that reboots, and again
-    `every` so many seconds. From `gone` on it has no samples: a stale marker ends the series, as where a scrape has
-    failed.
+    `phases`: (seconds since the epoch, bytes per second from then on), in order of time. `start_value` is the value
+    at the start of the first phase. At `reset` it restarts from zero, as when a node reboots, and then again every
+    `every` seconds. From `gone` on it has no samples: a stale marker ends the series, as after a failed scrape.
     """
 
     start_value: float
@@ -75,9 +74,9 @@ class Counter:
         return self.phases[0][0]
 
     def samples(self, *, end: float, step: float, after: float = -math.inf) -> list[tuple[float, float]]:
-        """Samples every `step` seconds from the first phase to `end`; exact also where phases begin in between.
+        """Return samples every `step` seconds from the first phase to `end`; exact also if phases begin in between.
 
-        Those up to and including `after` are left out: they were pushed before.
+        Samples up to and including `after` are left out: they were pushed before.
         """
         values = [(moment, self._value(moment)) for moment in moments(self.begin, min(end, self.gone), step, after)]
         if not after <= self.gone < end:
@@ -99,13 +98,13 @@ class Counter:
 
 
 def moments(begin: float, end: float, step: float, after: float = -math.inf) -> list[float]:
-    """Every `step` seconds from `begin` to `end`, both included, those that are later than `after`."""
+    """Return every `step` seconds from `begin` to `end`, both included, that is later than `after`."""
     first = max(0, math.floor((after - begin) / step + _ROUNDING) + 1) if after > -math.inf else 0
     return [begin + n * step for n in range(first, math.floor((end - begin) / step + _ROUNDING) + 1)]
 
 
 def push(url: str, series: Iterable[Series]) -> None:
-    """Send samples to the remote-write receiver of a Prometheus at this base URL. Queryable on return.
+    """Send samples to the remote-write receiver of a Prometheus at this base URL. They can be queried on return.
 
     Protocol: Prometheus remote write 1.0, snappy-compressed protobuf.
 
@@ -115,11 +114,11 @@ def push(url: str, series: Iterable[Series]) -> None:
     import cramjam
 
     encoded: dict[int, bytes] = {}
-    chosen = list(series)  # which keeps lists of samples alive, and so their ids apart
-    for one in chosen:
-        if id(one.samples) not in encoded:
-            encoded[id(one.samples)] = _samples(one.samples)
-    body = b"".join(_field(1, _labels(one.labels) + encoded[id(one.samples)]) for one in chosen)
+    held = list(series)  # keeps the lists of samples alive, so their ids are distinct
+    for item in held:
+        if id(item.samples) not in encoded:
+            encoded[id(item.samples)] = _samples(item.samples)
+    body = b"".join(_field(1, _labels(item.labels) + encoded[id(item.samples)]) for item in held)
     headers = {
         "Content-Encoding": "snappy",
         "Content-Type": "application/x-protobuf",
@@ -131,7 +130,7 @@ def push(url: str, series: Iterable[Series]) -> None:
     if not http.client.OK <= status < http.client.MULTIPLE_CHOICES:
         raise HostError(
             f"Prometheus refused the scripted samples: {status} {text}",
-            remedy="each scenario needs series or a server of its own, and times within 10 minutes of now",
+            remedy="use other series or another server for each scenario, and times within 10 minutes of now",
         )
 
 
@@ -141,7 +140,7 @@ def push(url: str, series: Iterable[Series]) -> None:
 
 
 def _labels(labels: Mapping[str, str]) -> bytes:
-    # The receiver requires them in order of their names.
+    # The receiver requires labels in order of their names.
     return b"".join(
         _field(1, _field(1, name.encode()) + _field(2, value.encode())) for name, value in sorted(labels.items())
     )
