@@ -109,7 +109,7 @@ def network(claim: str) -> str:
 # Each line: what is written, the path, the code, part of the fix. `where` says how it is written.
 TABLES = r"""
 ## command: replaces the extender's command, line 7, spec.extender.command
-["a\0"]                      | [0] | malformed           | leave that out
+["a\0"]                      | [0] | malformed           | remove that character
 [!!int abc]                  | [0] | malformed           | quote
 "python3 x.py --port {port}" |     | wrong-type          | ["python3", "x.py"
 []                           |     | wrong-type          | such as `command: [
@@ -177,7 +177,7 @@ rbac: {1: a}                     | .rbac              | wrong-type          | qu
 rbac: {[a]: a}                   | .rbac              | wrong-type          | quotes
 rbac: !mine {a: 1}               | .rbac              | not-supported       | without a tag
 rbac: !!python/name:os.abort a   | .rbac              | not-supported       | without a tag
-rbac: &a {rules: [*a]}           | .rbac.rules[0]     | endless             | write it out
+rbac: &a {rules: [*a]}           | .rbac.rules[0]     | endless             | by a value
 schedulerName: b                 | .schedulerName     | duplicate           | keep one
 attached: {}                     | .attached          | contradiction       | exactly one
   port: 99999                    | .extender.port     | out-of-range        | 8888
@@ -300,7 +300,7 @@ MISTAKES: dict[str, tuple[str, int, str, str, str]] = {
     "colon in a value": ("a: b: c\n", 1, "", "not-yaml", "between quotes"),
     "reserved character": ("a: @b\n", 1, "", "not-yaml", "between quotes"),
     "asterisk": ("a: *.example\n", 1, "", "not-yaml", "begins with *"),
-    "two documents": (MINIMAL + "---\n" + MINIMAL, 10, "", "wrong-number", "one candidate per file"),
+    "two documents": (MINIMAL + "---\n" + MINIMAL, 10, "", "wrong-number", "one document per file"),
     "a list": ("- a\n", 1, "", "wrong-type", "apiVersion"),
     "a text": ("hello\n", 1, "", "wrong-type", "apiVersion"),
     "deep": (
@@ -308,7 +308,7 @@ MISTAKES: dict[str, tuple[str, int, str, str, str]] = {
         9,
         f"spec.schedulerConfig.a{'[0]' * 47}",
         "not-supported",
-        "flatten",
+        "remove levels",
     ),
     "unknown at top": (MINIMAL + "status: {}\n", 9, "status", "unknown-field", "one of: apiVersion, kind"),
     "network unclaimed": (
@@ -490,9 +490,9 @@ UNREADABLE: dict[str, tuple[bytes | None, str, str]] = {
     "control character": (b"a: \x01\n", "not-yaml", "plain text"),
     "huge escape": (b'a: "\\UFFFFFFFF"\n', "not-yaml", "plain text"),
     "surrogate": (b'"\\ud800": 1\n', "malformed", "plain value"),
-    "brackets": (b"[" * 5_000, "not-supported", "flatten it"),
+    "brackets": (b"[" * 5_000, "not-supported", "remove levels"),
     "huge": (b"#" * (1 << 21), "unreadable-file", "written by hand"),
-    "bomb": (BOMB, "endless", "write it out"),
+    "bomb": (BOMB, "endless", "use fewer aliases"),
 }
 
 

@@ -1,1 +1,1 @@
-"""Reading YAML that users write: positions, problems, suggestions, durations; the same for every kind of file."""
+"""Reads YAML that users write: positions, problems, suggestions and durations, for every kind of file."""

@@ -1,14 +1,14 @@
-"""An extender's answer as kube-scheduler reads it: with Go's JSON decoder, into the types of the extender API.
+"""Reads an extender's response as kube-scheduler does: with Go's JSON decoder, into the types of the extender API.
 
 Sources: `send` in pkg/scheduler/extender.go, k8s.io/kube-scheduler/extender/v1, and Go's encoding/json:
-- the first value of the body is read, and what follows it is not (`json.Decoder.Decode`);
+- the first value of the body is read, and the rest is not (`json.Decoder.Decode`);
 - a byte order mark, NaN and an empty body are errors;
-- names of fields are taken in any case, a field that is given twice is read twice, and unknown fields are skipped;
-- half of a surrogate pair is U+FFFD;
-- null leaves a string or a number as it is, and empties a list, a map or a pointer;
-- a value of another type is an error that voids the whole answer, and a float is not an integer.
+- field names match in any case, a field that is given twice is read twice, and unknown fields are skipped;
+- half of a surrogate pair becomes U+FFFD;
+- null leaves a string or a number unchanged, and empties a list, a map or a pointer;
+- a value of another type is an error that voids the whole response, and a float is not an integer.
 
-Of a whole Node no more is read here than its name: what else is in it could void the answer too.
+Of a whole Node only its name is read here: its other fields could void the response too.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from collections.abc import Mapping
 from typing import Any
 
 VERBS = ("filterVerb", "prioritizeVerb", "preemptVerb", "bindVerb")
-"""The fields of an extender's configuration that name its verbs."""
+"""The fields of an extender's configuration that contain the paths of its verbs."""
 
 _INT64 = 1 << 63
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _LONGEST_NUMBER = 400
-"""Digits. An int64 has 19; Python refuses to read more than 4,300."""
+"""Digits. An int64 has 19; Python refuses to parse more than 4,300."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ExtenderAnswer:
-    """What is in an answer.
+    """The content of a response.
 
-    `unreadable` says why kube-scheduler cannot read it; "" where it can. `nodes` are the names of those that passed a
-    filter, None where the answer has no list of them that kube-scheduler would read; `mode` is how they were given
-    ("names", "nodes", "" without). `failed` are nodes that did not pass, in lower case, each with the
-    reason. `scores` are host and score as the answer has them, None where it is no HostPriorityList. `victims` are the
-    uids of pods by node, of an ExtenderPreemptionResult, and `violations` its NumPDBViolations by node, where they are
-    not 0. `error` is the answer's own.
+    `unreadable` is why kube-scheduler cannot read it, "" if it can. `nodes` are the names of the nodes that passed a
+    filter, None if the response has no list that kube-scheduler would read; `mode` is how they are given ("names",
+    "nodes", or "" without a list). `failed` are the nodes that did not pass, in lower case, with their reasons.
+    `scores` are hosts and scores as in the response, None if it is not a HostPriorityList. `victims` are the uids of
+    pods by node in an ExtenderPreemptionResult, and `violations` its NumPDBViolations by node, if not 0. `error` is
+    the response's Error.
     """
 
     json: bool = True
@@ -52,16 +52,18 @@ class ExtenderAnswer:
 
 
 def verb_of(request: str, config: Mapping[str, Any]) -> str:
-    """Which of `VERBS` a request's path calls, by the extender's configuration; "" for none."""
+    """Return the one of `VERBS` that a request's path calls, by the extender's configuration; "" for none."""
     return next((verb for verb in VERBS if config.get(verb) and f"/{request}".endswith(f"/{config[verb]}")), "")
 
 
 def read_answer(text: bytes, verb: str, *, by_names: bool) -> ExtenderAnswer:
-    """Read the body of an answer to `verb`, one of `VERBS`; `by_names`: whether nodeCacheCapable is set."""
+    """Read the body of a response to `verb`, one of `VERBS`; `by_names`: whether nodeCacheCapable is set."""
     try:
         value = _first_value(text)
     except (ValueError, RecursionError) as error:
-        return ExtenderAnswer(json=False, unreadable=f"not valid JSON: {error}" if text.strip() else "nothing")
+        return ExtenderAnswer(
+            json=False, unreadable=f"not valid JSON: {error}" if text.strip() else "the body is empty"
+        )
     reader = _Reader()
     answer = ExtenderAnswer()
     if verb == "prioritizeVerb":
@@ -70,15 +72,15 @@ def read_answer(text: bytes, verb: str, *, by_names: bool) -> ExtenderAnswer:
         victims, violations = reader.victims(value)
         answer = ExtenderAnswer(victims=victims, violations=violations)
     elif verb == "filterVerb":
-        answer = reader.filtered(reader.fields(value, "the answer"), by_names=by_names)
-    # Answers to prioritize and preempt have no Error: where there is one all the same, it still tells what happened.
+        answer = reader.filtered(reader.fields(value, "the response"), by_names=by_names)
+    # Responses to prioritize and preempt have no Error; if there is one nevertheless, it shows what happened.
     own = reader if verb not in ("prioritizeVerb", "preemptVerb") else _Reader()
-    told = own.text(own.fields(value, "the answer").get("error", ()), "Error")
-    return dataclasses.replace(answer, error=told, unreadable=reader.problem)
+    own_error = own.text(own.fields(value, "the response").get("error", ()), "Error")
+    return dataclasses.replace(answer, error=own_error, unreadable=reader.problem)
 
 
 class _Object(tuple[tuple[str, Any], ...]):
-    """The fields of a JSON object, in their order, those that are given twice included."""
+    """The fields of a JSON object in their order, including repeated ones."""
 
     __slots__ = ()
 
@@ -88,7 +90,7 @@ def _number(digits: str) -> int | float:
 
 
 def _folded(name: str) -> str:
-    """The name of a field in lower case; Go takes the long s for an s, and the sign of the unit kelvin for a k."""
+    """Return a field name in lower case, as Go folds it: the long s is an s, and the kelvin sign is a k."""
     return name.replace("\u017f", "s").lower()
 
 
@@ -105,7 +107,7 @@ def _first_value(text: bytes) -> Any:
 
 
 class _Reader:
-    """Reads values into Go's types. It goes on after a value of another type, as Go does, and remembers the first."""
+    """Reads values into Go's types. As Go does, it continues after a wrong type; it keeps the first problem."""
 
     def __init__(self) -> None:
         self.problem = ""
@@ -115,7 +117,7 @@ class _Reader:
         self.problem = self.problem or f"{where} is {shown[:80]}, expected {wanted}"
 
     def fields(self, value: Any, where: str) -> dict[str, list[Any]]:
-        """Name, in lower case, to its values."""
+        """Return the values of each field, by name in lower case."""
         found: dict[str, list[Any]] = {}
         if isinstance(value, _Object):
             for name, inner in value:
@@ -143,13 +145,13 @@ class _Reader:
         return result
 
     def scores(self, value: Any) -> list[list[Any]] | None:
-        """Null is an empty list, and an element that is null scores nothing for no host."""
+        """Null is an empty list; a null element is a score without a host."""
         if value is not None and not isinstance(value, list):
-            self._of_other_type(value, "the answer", "a list of hosts and scores")
+            self._of_other_type(value, "the response", "a list of hosts and scores")
             return None
         result = []
         for number, item in enumerate(value or ()):
-            where = f"element {number} of the answer"
+            where = f"element {number} of the response"
             if item is not None and not isinstance(item, _Object):
                 self._of_other_type(item, where, "an object with Host and Score")
                 return None
@@ -168,7 +170,7 @@ class _Reader:
         return False
 
     def filtered(self, fields: Mapping[str, list[Any]], *, by_names: bool) -> ExtenderAnswer:
-        """NodeNames count where nodeCacheCapable, and Nodes where there are no NodeNames that do (`Filter`)."""
+        """Read a filter's response: NodeNames if nodeCacheCapable, and Nodes if NodeNames do not count (`Filter`)."""
         names = self.items(fields.get("nodenames", ()), "NodeNames")
         named = None if names is None else [self.text([name], "an element of NodeNames") for name in names]
         whole: list[str] | None = None
@@ -195,10 +197,10 @@ class _Reader:
         return {name: self.text(texts, f"a reason in {where}") for name, texts in self.fields(value, where).items()}
 
     def victims(self, value: Any) -> tuple[dict[str, list[str]], dict[str, int]]:
-        """An ExtenderPreemptionResult: node to the pods, by uid, that have to go; node to NumPDBViolations but 0."""
+        """Read an ExtenderPreemptionResult: by node, the uids of the victims, and NumPDBViolations other than 0."""
         found: dict[str, list[str]] = {}
         violations: dict[str, int] = {}
-        for nodes in self.fields(value, "the answer").get("nodenametometavictims", ()):
+        for nodes in self.fields(value, "the response").get("nodenametometavictims", ()):
             for node, all_victims in self.fields(nodes, "NodeNameToMetaVictims").items():
                 for victims in all_victims:
                     fields = self.fields(victims, f"the victims on {node}")

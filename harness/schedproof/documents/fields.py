@@ -1,7 +1,7 @@
-"""A walk over a document in which every field knows its path and place.
+"""Reads a document field by field; each field has its path and its place.
 
-A reader never raises on what the user wrote: it notes the problem and returns some value of the right type,
-so that all problems of a file are found in one go. The caller looks at the problems at the walk's end.
+A reader does not raise on user input: it records the problem and returns a value of the right type, so that all
+problems of a file are reported at once. The caller examines the problems after reading.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from schedproof.documents.suggestions import did_you_mean, nearest
 from schedproof.documents.yaml_source import Entry, Mark, Value, path_of
 
 Check = Callable[[str], Iterable[tuple[str, str]]]
-"""Looks at a text and yields message and fix of whatever is wrong with it."""
+"""Checks a text; yields message and fix of each problem."""
 
 
 L = TypeVar("L", bound=str)
 
 
 def matching(pattern: str, message: str, fix: str) -> Check:
-    """A check that the whole text matches `pattern`."""
+    """Return a check that the whole text matches `pattern`."""
 
     def check(text: str) -> Iterator[tuple[str, str]]:
         if not re.fullmatch(pattern, text):
@@ -40,7 +40,7 @@ def _accept(_: str) -> tuple[()]:
 
 
 class Field:
-    """A value of the document, present or not, of yet unknown type."""
+    """A value of the document, present or absent, of any type."""
 
     def __init__(self, problems: list[Problem], path: str, place: Place, value: Value) -> None:
         self._problems = problems
@@ -54,7 +54,7 @@ class Field:
         return self.value.data not in (None, Mark.ABSENT)
 
     def complain(self, code: str, message: str, fix: str) -> None:
-        """Note a problem with this field, unless it has been said that there is nothing sensible in it."""
+        """Record a problem with this field, unless its value is already known to be invalid."""
         if self.value.data is not Mark.INVALID:
             self._problems.append(Problem(self._place, self.path, code, message, fix))
 
@@ -67,14 +67,16 @@ class Field:
         if data is Mark.ABSENT:
             self.complain("missing-field", f"missing: expected {expected}", f"add it, such as `{as_written}`")
         elif data is None:
-            self.complain("empty-field", f"it is empty: expected {expected}", f"write a value, such as `{as_written}`")
+            self.complain("empty-field", f"empty: expected {expected}", f"write a value, such as `{as_written}`")
         else:
             self.complain(
-                "wrong-type", f"expected {expected}, found {_described(self.value)}", f"such as `{as_written}`"
+                "wrong-type",
+                f"expected {expected}, found {_described(self.value)}",
+                f"write a value such as `{as_written}`",
             )
 
     def text(self, example: str, check: Check = _accept, *, empty: bool = False, code: str = "malformed") -> str:
-        """A string. Numbers and booleans are not taken for one: only quotes tell 1.10 from 1.1."""
+        """Return a string. Numbers and booleans are not accepted: only quotes distinguish 1.10 from 1.1."""
         data = self.value.data
         if isinstance(data, str) and (empty or data.strip()):
             for message, fix in check(data):
@@ -86,14 +88,16 @@ class Field:
             )
         elif braced := _unquoted_placeholder(data):
             self.complain(
-                "wrong-type", "expected a string, but YAML reads bare braces as a mapping", f'quote it: "{braced}"'
+                "wrong-type",
+                f"expected a string, found {braced}, which YAML reads as a mapping",
+                f'quote it: "{braced}"',
             )
         else:
             self._wrong("a non-empty string", example)
         return ""
 
     def choice(self, options: Sequence[L]) -> L:
-        """One of `options`."""
+        """Return one of `options`."""
         data = self.value.data
         if isinstance(data, str):
             for option in options:
@@ -113,20 +117,24 @@ class Field:
             self.complain(
                 "out-of-range",
                 f"expected a whole number from {minimum} to {maximum}, found {found}",
-                f"such as {example}",
+                f"write a number such as {example}",
             )
         else:
             self._wrong("a whole number", example)
         return minimum
 
     def number(self, example: str) -> float:
-        """A finite number; an int stays one, so that large counters keep their digits."""
+        """Return a finite number. An int stays an int, so that large counters keep their digits."""
         data = self.value.data
         if isinstance(data, (int, float)) and not isinstance(data, bool):
             try:
                 float(data)
             except OverflowError:
-                self.complain("out-of-range", "the number is beyond what a float64 can hold", f"such as {example}")
+                self.complain(
+                    "out-of-range",
+                    f"expected a number in the range of float64, found {shown(self.value.written, quoted=False)}",
+                    f"write a value such as {example}",
+                )
                 return 0
             return data
         self._wrong("a number", example)
@@ -140,7 +148,7 @@ class Field:
         return False
 
     def duration(self, example: str, *, minimum: float = 0.0, units: dict[str, float] = UNITS) -> float:
-        """Seconds, from a text such as 1m30s."""
+        """Return the seconds of a text such as 1m30s."""
         data = self.value.data
         if data == 0 and data is not False:
             data = "0"
@@ -152,13 +160,17 @@ class Field:
                 seconds = parse_duration(data, units=units)
             except ValueError as error:
                 self.complain(
-                    "not-a-duration", f"expected a duration, found {shown(data)}: {error}", f"such as {example}"
+                    "not-a-duration",
+                    f"expected a duration, found {shown(data)}: {error}",
+                    f"write a duration such as {example}",
                 )
                 return minimum
             if math.isclose(seconds, minimum) or seconds > minimum:
                 return seconds
             self.complain(
-                "out-of-range", f"expected a duration of at least {minimum:g} s, found {data}", f"such as {example}"
+                "out-of-range",
+                f"expected a duration of at least {minimum:g} s, found {data}",
+                f"write a duration such as {example}",
             )
         else:
             self._wrong("a duration", example)
@@ -171,19 +183,19 @@ class Field:
         if isinstance(data, str) and example.startswith("["):
             name = self.path.rpartition(".")[2]
             self.complain(
-                "wrong-type", f"expected a list, found {_described(self.value)}", f"`{name}: {_as_list(data)}`"
+                "wrong-type", f"expected a list, found {_described(self.value)}", f"write `{name}: {_as_list(data)}`"
             )
         else:
             self._wrong("a list" if empty else "a non-empty list", example)
         return []
 
     def texts(self, example: str, check: Check = _accept, *, blank: bool = False) -> tuple[str, ...]:
-        """A non-empty list of strings; `blank` allows empty ones among them."""
+        """Return a non-empty list of strings; `blank` allows empty ones among them."""
         first = example.strip("[]").split(",")[0]
         return tuple(item.text(first, check, empty=blank) for item in self.items(example))
 
     def choices(self, options: Sequence[str]) -> list[tuple[Field, str]]:
-        """A list of different ones of `options`, each with its place."""
+        """Return the different `options` in a list, each with its field."""
         chosen: dict[str, Field] = {}
         for item in self.items(f"[{options[0]}]", empty=True):
             option = item.choice(options)
@@ -194,7 +206,7 @@ class Field:
         return [(item, option) for option, item in chosen.items()]
 
     def section(self, *known: str) -> Section:
-        """A mapping with fields of these names, and no others."""
+        """Return a mapping in which only fields of these names are allowed."""
         entries = self._entries(f"{{{known[0]}: ...}}")
         misspelled = set()
         for name, entry in (entries or {}).items():
@@ -205,7 +217,7 @@ class Field:
         return Section(self._problems, self.path, self._place, entries, misspelled)
 
     def entries(self, example: str) -> dict[str, Field]:
-        """A mapping whose names are the user's own."""
+        """Return the fields of a mapping whose names the user chooses."""
         entries = self._entries(example) or {}
         return {name: _entry_field(self._problems, self.path, name, entry) for name, entry in entries.items()}
 
@@ -216,7 +228,7 @@ class Field:
         return None
 
     def plain(self, check: Check = _accept) -> Any:
-        """Whatever it is, as JSON-able data; `check` looks at every text in it."""
+        """Return any value as JSON-able data; `check` examines every text in it."""
         data = self.value.data
         if isinstance(data, dict):
             return {name: field.plain(check) for name, field in self.entries("").items()}
@@ -227,12 +239,12 @@ class Field:
         return None if isinstance(data, Mark) else data
 
     def plain_mapping(self, example: str, check: Check = _accept) -> dict[str, Any]:
-        """A mapping that is carried as it is."""
+        """Return a mapping of any content, unchanged."""
         return {name: field.plain(check) for name, field in self.entries(example).items()}
 
 
 class Section:
-    """A mapping with known fields. Looking up an absent field gives one that complains once it is read."""
+    """A mapping with known fields. An absent field, when looked up, reports itself as missing once it is read."""
 
     def __init__(
         self,
@@ -251,17 +263,17 @@ class Section:
     def __getitem__(self, name: str) -> Field:
         if self._entries is not None and name in self._entries:
             return _entry_field(self._problems, self.path, name, self._entries[name])
-        # Not a mapping, or the field is there under a misspelled name: that has been said.
-        said = self._entries is None or name in self._misspelled
-        value = Value(self._place, Mark.INVALID if said else Mark.ABSENT)
+        # Not a mapping, or the field has a misspelled name: already reported.
+        reported = self._entries is None or name in self._misspelled
+        value = Value(self._place, Mark.INVALID if reported else Mark.ABSENT)
         return Field(self._problems, path_of(self.path, name), self._place, value)
 
     def __contains__(self, name: str) -> bool:
-        """Whether the field is there with a value. As in Kubernetes, null counts as none."""
+        """Whether the field has a value. As in Kubernetes, null counts as none."""
         return self.named(name) and self[name].given
 
     def named(self, name: str) -> bool:
-        """Whether the field is there, be it null."""
+        """Whether the field is present, even as null."""
         return name in (self._entries or ())
 
     def complain(self, code: str, message: str, fix: str) -> None:
@@ -269,7 +281,7 @@ class Section:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing is wrong inside so far: rules across fields only make sense then."""
+        """Whether no problem inside is known so far; check rules across fields only then."""
         inside = (f"{self.path}.", f"{self.path}[")
         return self._entries is not None and not any(
             problem.path == self.path or problem.path.startswith(inside) for problem in self._problems
@@ -277,7 +289,7 @@ class Section:
 
 
 def _entry_field(problems: list[Problem], outer: str, name: str, entry: Entry) -> Field:
-    # A scalar is pointed at itself; what spans lines, and what is not there, by its name.
+    # The place of a scalar is its own; a value that spans lines, and an absent one, has that of its name.
     scalar = isinstance(entry.value.data, (str, int, float)) and "\n" not in entry.value.written
     return Field(problems, path_of(outer, name), entry.value.place if scalar else entry.place, entry.value)
 

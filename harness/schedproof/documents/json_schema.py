@@ -1,8 +1,7 @@
-"""The parts that JSON Schemas (draft 2020-12) of the files that users write are made of.
+"""Building blocks of the JSON Schemas (draft 2020-12) of the files that users write.
 
-A schema says which fields there are, of which types, and what they mean, for editors and for the pages of the
-reference. It refuses nothing that the reader of such a file takes; rules across fields and patterns are the readers'
-alone.
+A schema has the fields, their types and their meaning, for editors and for the reference pages. It accepts all that
+the reader of such a file accepts; rules across fields and patterns are checked by the readers only.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any, TypeAlias
 from schedproof.documents.durations import UNITS
 
 API_VERSION = "schedproof/v1"
-"""Of all files that users write."""
+"""The apiVersion of all files that users write."""
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -22,7 +21,7 @@ _DURATION = rf"^\s*(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)({'|'.join(sorted(UNITS, key=
 
 
 def document(kind: str, spec: Schema, *, description: str, name: Schema) -> Schema:
-    """The schema of a whole file: apiVersion, kind, metadata.name and `spec`."""
+    """Return the schema of a whole file: apiVersion, kind, metadata.name and `spec`."""
     fields = {
         "apiVersion": choice((API_VERSION,), "the version of this format"),
         "kind": choice((kind,), "what the file describes"),
@@ -34,13 +33,13 @@ def document(kind: str, spec: Schema, *, description: str, name: Schema) -> Sche
 
 
 def text(description: str = "", *, title: str = "text", default: str | None = None, empty: bool = False) -> Schema:
-    """A string; unless `empty`, of more than blanks. `title` says what it must look like, such as "HTTP path"."""
+    """A string; unless `empty`, not blank. `title` is the expected form, such as "HTTP path"."""
     more = {} if empty else {"pattern": r"\S"}
     return {"title": title, "type": "string", **more, **_described(description, default)}
 
 
 def choice(options: Sequence[str], description: str = "", *, title: str = "", default: str | None = None) -> Schema:
-    """One of `options`; `title` says what they are where they are too many to be told."""
+    """One of `options`; `title` describes them if there are too many to list."""
     return {**({"title": title} if title else {}), "enum": list(options), **_described(description, default)}
 
 
@@ -72,7 +71,7 @@ def listed(items: Schema, description: str = "", *, default: list[Any] | None = 
 
 
 def named(values: Schema, description: str = "", *, default: dict[str, Any] | None = None) -> Schema:
-    """A mapping whose names are the user's own."""
+    """A mapping whose names the user chooses."""
     return {"type": "object", "additionalProperties": values, **_described(description, default)}
 
 
@@ -89,7 +88,7 @@ def mapping(
 
 
 def anything(description: str = "", **more: Any) -> Schema:
-    """A mapping that is carried as it is, such as a manifest."""
+    """A mapping of any content, such as a manifest."""
     return {"type": "object", **more, **_described(description)}
 
 
@@ -98,7 +97,7 @@ def either(*schemas: Schema, description: str = "", default: Any = None) -> Sche
 
 
 def relaxed(schema: Schema) -> Schema:
-    """For a file that says only what differs from another one: nothing is required, and null removes a field."""
+    """Return the schema for a file of differences to another file: nothing is required, and null removes a field."""
     if "properties" not in schema:
         return schema
     properties = {name: _or_null(relaxed(field)) for name, field in schema["properties"].items()}

@@ -1,4 +1,4 @@
-"""Files of Kubernetes manifests, as `kubectl apply -f` takes them: YAML or JSON, of one or of many documents."""
+"""Reads files of Kubernetes manifests as `kubectl apply -f` does: YAML or JSON, with one or several documents."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _ENDINGS = (".yaml", ".yml", ".json")
 
 
 def is_kustomization(path: Path) -> bool:
-    """Whether it is a folder that `kubectl apply -k` takes."""
+    """Whether the path is a folder for `kubectl apply -k`."""
     return any((path / name).is_file() for name in KUSTOMIZATIONS)
 
 
 def manifest_files(path: Path) -> list[Path]:
-    """The file itself, or those of a folder in the order of their names; not of the folders in it."""
+    """Return the file itself, or the manifest files directly in a folder, in the order of their names."""
     if not path.is_dir():
         return [path]
     return sorted(file for file in path.iterdir() if file.suffix in _ENDINGS and file.is_file())
 
 
 def read_manifests(path: Path) -> list[dict[str, Any]]:
-    """The manifests of a file, or of those of a folder.
+    """Return the manifests of a file, or of the files of a folder.
 
     Raises:
-        DescriptorError: with what is wrong, and where.
+        DescriptorError: with the problem and its place.
     """
     found: list[dict[str, Any]] = []
     for file in manifest_files(path):
@@ -50,40 +50,56 @@ def read_manifests(path: Path) -> list[dict[str, Any]]:
         found += parse_manifests(text, file)
     if not found:
         raise DescriptorError(
-            [Problem(Place(str(path)), "", "invalid-manifest", "it holds no manifest", "name one, or leave it out")]
+            [
+                Problem(
+                    Place(str(path)),
+                    "",
+                    "invalid-manifest",
+                    "expected at least one manifest, found none",
+                    "name a file or folder with manifests, or leave it out",
+                )
+            ]
         )
     return found
 
 
 def parse_manifests(text: str, file: Path) -> list[dict[str, Any]]:
-    """The manifests in a text; the items of a `List` one by one.
+    """Return the manifests in a text, including each item of a `List`.
 
     Raises:
-        DescriptorError: with what is wrong; `file` is where.
+        DescriptorError: with the problem and its place in `file`.
     """
     try:
-        # libyaml's: CustomResourceDefinitions of ten thousand lines are common.
+        # Prefer libyaml: CustomResourceDefinitions of ten thousand lines are common.
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         nodes = [node for node in yaml.compose_all(text, loader) if node is not None]
         documents = list(yaml.load_all(text, loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = Place(str(file), mark.line + 1, mark.column + 1) if mark else Place(str(file))
-        said = f"it is not YAML: {error.problem or error.context}"
+        message = f"not valid YAML: {error.problem or error.context}"
         raise DescriptorError(
-            [Problem(place, "", "not-yaml", said, "correct it; `kubectl apply --dry-run=client -f` gives details")]
+            [Problem(place, "", "not-yaml", message, "correct it; `kubectl apply --dry-run=client -f` shows details")]
         ) from None
     except (yaml.YAMLError, ValueError) as error:
         raise DescriptorError(
-            [Problem(Place(str(file)), "", "not-yaml", f"it is not YAML: {error}", "write YAML or JSON")]
+            [Problem(Place(str(file)), "", "not-yaml", f"not valid YAML: {error}", "write YAML or JSON")]
         ) from None
     found: list[dict[str, Any]] = []
-    for node, document in zip(nodes, (one for one in documents if one is not None), strict=False):
+    for node, document in zip(nodes, (document for document in documents if document is not None), strict=False):
         place = Place(str(file), node.start_mark.line + 1, node.start_mark.column + 1)
         for manifest in _items(document):
             if wrong := _wrong(manifest):
                 raise DescriptorError(
-                    [Problem(place, "", "invalid-manifest", wrong, "apiVersion, kind and metadata.name are needed")]
+                    [
+                        Problem(
+                            place,
+                            "",
+                            "invalid-manifest",
+                            wrong,
+                            "give each manifest apiVersion, kind and metadata.name, as strings",
+                        )
+                    ]
                 )
             found.append(manifest)
     return found
@@ -109,8 +125,8 @@ def _wrong(manifest: Any) -> str:
 
 
 def merged(template: Any, own: Any, name: str = "") -> Any:
-    """A pod over its template: mappings field by field; of lists, the pod's items after the template's, but each of its
-    containers over the template's first one.
+    """Merge a pod over its template: mappings field by field; of lists, the pod's items follow the template's, but each
+    of the pod's containers is merged over the template's first one.
     """
     if isinstance(template, dict) and isinstance(own, dict):
         both = {key: merged(template[key], own[key], key) for key in template if key in own}

@@ -1,4 +1,4 @@
-"""What is wrong with a descriptor: each problem with its place and a fix, all in one error."""
+"""Problems of a descriptor, each with its place and a fix, and the error that reports all of them."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from collections.abc import Iterable, Mapping
 from schedproof.foundation.errors import UsageError
 
 CODES: Mapping[str, str] = {
-    "claim-without-clause": "a claim is given that no clause of a claimed profile judges",
-    "contradiction": "fields do not go together, or do not go with the kind of candidate",
+    "claim-without-clause": "no clause of a claimed profile judges this claim",
+    "contradiction": "fields exclude each other, or do not apply to this kind of candidate",
     "duplicate": "a name, an item or a field is given twice",
     "empty-field": "a field has no value",
     "empty-file": "the file has no document",
-    "endless": "a file extends itself, or aliases expand without end",
+    "endless": "a file extends itself, or aliases expand to too many values",
     "invalid-manifest": "an object, or a reference to one, is not a manifest that can be used here",
-    "malformed": "a text does not have the form that is expected, or has an unknown placeholder",
+    "malformed": "a text does not have the expected form, or has an unknown placeholder",
     "missing-field": "a required field is missing",
     "missing-placeholder": "a command or configuration lacks a placeholder for a value that the harness chooses",
     "missing-version": "a Go package is named without a version",
     "no-such-file": "the file or folder does not exist",
     "no-such-module": "a Python module cannot be found",
-    "no-such-program": "a program cannot be found, or is not one that this machine can start",
+    "no-such-program": "a program cannot be found, or cannot be started on this machine",
     "not-a-duration": "a text is not a duration, such as 1m30s",
     "not-supported": "valid in YAML, in Kubernetes or in scheduler_perf, and not supported here",
-    "not-usable": "the candidate cannot be used as it is described",
+    "not-usable": "the candidate cannot be used as described",
     "not-yaml": "the text is not valid YAML",
     "out-of-range": "a number or a duration is too small or too large",
-    "unknown-candidate": "there is no such file or folder, and no candidate of that name is shipped",
+    "unknown-candidate": "there is no such file or folder, and no shipped candidate of that name",
     "unknown-clause": "no clause has this id",
     "unknown-feature": "a claimed feature does not exist",
     "unknown-field": "a field of this name does not exist",
     "unknown-parameter": "a workload's parameter is not defined",
-    "unknown-value": "a value is none of those that are allowed",
-    "unreadable-file": "a file exists and cannot be read as text in UTF-8, or is too large",
+    "unknown-value": "a value is not one of the allowed values",
+    "unreadable-file": "a file cannot be read as UTF-8 text, or is too large",
     "wrong-number": "there are more, or fewer, items than allowed",
-    "wrong-type": "a value is of another type than expected",
+    "wrong-type": "a value does not have the expected type",
 }
-"""What a problem is, in words that do not change."""
+"""The kinds of problems: stable codes, and their meanings."""
 
 
 @dataclasses.dataclass(frozen=True, order=True)
 class Place:
-    """A spot in a file. Line and column count from 1; 0 means the file as a whole."""
+    """A position in a file. Line and column count from 1; 0 means the file as a whole."""
 
     file: str
     line: int = 0
@@ -54,9 +54,9 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: where (`path` is like `spec.extender.command[0]`), what, and what to do.
+    """One problem: where (`path` is like `spec.extender.command[0]`), what is wrong, and how to fix it.
 
-    `code` is one of `CODES`; the message may be worded anew at any time.
+    `code` is one of `CODES`; the wording of `message` and `fix` may change at any time.
     """
 
     place: Place
@@ -70,13 +70,13 @@ class Problem:
         return f"{where}: {self.message}\n  fix: {self.fix}"
 
     def as_dict(self) -> dict[str, str | int]:
-        """What `schedproof check --json` prints. `line` is 0 where the problem is with the file as a whole."""
+        """Return the problem as in the output of `schedproof check --json`. `line` is 0 for the file as a whole."""
         words = {"path": self.path, "code": self.code, "message": self.message, "fix": self.fix}
         return {**dataclasses.asdict(self.place), **words}
 
 
 class DescriptorError(UsageError):
-    """Everything that is wrong with a candidate.yaml, in the order of its lines."""
+    """All problems of a candidate.yaml, in the order of its lines."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(sorted(problems, key=lambda problem: problem.place))

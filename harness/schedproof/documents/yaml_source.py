@@ -1,6 +1,6 @@
-"""YAML that remembers where everything stands, and says what is wrong with it.
+"""Reads YAML with the position of each value, and reports what is wrong with it.
 
-Scalars mean what they mean to Kubernetes' own reader: no dates, no base-60 numbers, `1e3` is a number.
+Scalars have the same meaning as in Kubernetes: no dates, no base-60 numbers, `1e3` is a number.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _MOST_VALUES = 20_000  # after the expansion of aliases: a small file can descri
 
 
 class Mark(enum.Enum):
-    """What stands for a value where there is none."""
+    """Stands for a value that is missing or invalid."""
 
     ABSENT = "absent"
     INVALID = "invalid"
-    """Its problem has been noted; nothing more is to be said about it."""
+    """Its problem is recorded; report nothing more about it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Value:
-    """A node of the document. `written` is a scalar as it stands in the file."""
+    """A node of the document. `written` is a scalar as written in the file."""
 
     place: Place
     data: str | int | float | bool | list[Value] | dict[str, Entry] | Mark | None
@@ -72,9 +72,10 @@ for _name, _pattern, _first in (
 
 
 def read_document(path: Path, problems: list[Problem]) -> Value:
-    """The one document in `path`. What is wrong inside is added to `problems`.
+    """Return the one document in `path`. Problems inside it are added to `problems`.
 
-    Raises `DescriptorError` where there is no document to speak of.
+    Raises:
+        DescriptorError: the file cannot be read, is not YAML, or does not have exactly one document.
     """
     text = _text(path)
     whole = Place(str(path))
@@ -85,20 +86,30 @@ def read_document(path: Path, problems: list[Problem]) -> Value:
         place = Place(str(path), mark.line + 1, mark.column + 1) if mark else whole
         raise DescriptorError([_syntax_problem(place, error, text)]) from None
     except RecursionError:
-        raise DescriptorError([Problem(whole, "", "not-supported", "it is nested too deeply", "flatten it")]) from None
+        raise DescriptorError(
+            [Problem(whole, "", "not-supported", "it is nested too deeply", "remove levels of nesting")]
+        ) from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # Characters that YAML does not allow; escapes and numbers that Python cannot represent.
-        message = f"it is not YAML: {' '.join(str(error).split())}"
+        message = f"not valid YAML: {' '.join(str(error).split())}"
         raise DescriptorError([Problem(whole, "", "not-yaml", message, "write plain text in UTF-8")]) from None
     if not documents:
         raise DescriptorError(
-            [Problem(whole, "", "empty-file", "the file is empty", "docs/candidate.md has an example of each kind")]
+            [
+                Problem(
+                    whole,
+                    "",
+                    "empty-file",
+                    "the file is empty",
+                    "write a document; docs/candidate.md has an example of each kind of candidate",
+                )
+            ]
         )
     if len(documents) > 1:
         place = _place(whole, documents[1])
-        message = f"the file holds {len(documents)} documents, expected one"
+        message = f"expected one document, found {len(documents)}"
         raise DescriptorError(
-            [Problem(place, "", "wrong-number", message, "keep one candidate per file, without `---` between")]
+            [Problem(place, "", "wrong-number", message, "keep one document per file, without `---` between")]
         )
     return _Reader(str(path), problems).value(documents[0], "", ())
 
@@ -117,7 +128,15 @@ def _text(path: Path) -> str:
         ) from None
     if len(data) > _LARGEST_FILE:
         raise DescriptorError(
-            [Problem(whole, "", "unreadable-file", "it is larger than 1 MiB", "name a file that was written by hand")]
+            [
+                Problem(
+                    whole,
+                    "",
+                    "unreadable-file",
+                    "expected a file of at most 1 MiB, found more",
+                    "name a file that was written by hand",
+                )
+            ]
         )
     try:
         return data.decode("utf-8-sig")
@@ -149,24 +168,24 @@ def _place(whole: Place, node: yaml.Node) -> Place:
 def _syntax_problem(place: Place, error: yaml.MarkedYAMLError, text: str) -> Problem:
     lines = text.splitlines()
     line = lines[place.line - 1] if 0 < place.line <= len(lines) else ""
-    said = str(error.problem or error.context or "it cannot be parsed")
-    if "\\t" in said or line.lstrip(" ").startswith("\t"):
+    reason = str(error.problem or error.context or "it cannot be parsed")
+    if "\\t" in reason or line.lstrip(" ").startswith("\t"):
         fix = "indent with spaces, not with tabs"
     elif braces := re.search(r"\{[A-Za-z_]\w*\}", line):
         fix = f'put text with {braces[0]} between quotes: "...{braces[0]}..."'
-    elif "mapping values are not allowed" in said:
+    elif "mapping values are not allowed" in reason:
         fix = "check the indentation; put a text that contains `: ` between quotes"
-    elif "cannot start any token" in said:
+    elif "cannot start any token" in reason:
         fix = "put a text that begins with a special character between quotes"
     elif "scanning an alias" in str(error.context):
         fix = "put a text that begins with * between quotes"
     else:
-        fix = "check the indentation, brackets and quotes on this line and the one before"
-    return Problem(place, "", "not-yaml", f"not valid YAML: {said}", fix)
+        fix = "check the indentation, brackets and quotes on this line and the line before"
+    return Problem(place, "", "not-yaml", f"not valid YAML: {reason}", fix)
 
 
 class _Reader:
-    """Turns composed nodes into values, noting what no field could want."""
+    """Turns composed nodes into values, and reports problems that no field could accept."""
 
     def __init__(self, file: str, problems: list[Problem]) -> None:
         self._whole = Place(file)
@@ -182,16 +201,28 @@ class _Reader:
         self._count += 1
         if self._count > _MOST_VALUES:
             problem = Problem(
-                _place(self._whole, node), path, "endless", "the aliases (*name) expand without end", "write it out"
+                _place(self._whole, node),
+                path,
+                "endless",
+                f"expected at most {_MOST_VALUES} values after the expansion of aliases (*name), found more",
+                "use fewer aliases or values",
             )
             raise DescriptorError([problem])
         if any(node is outer for outer in above):
             return self._invalid(
-                node, path, "endless", "an alias (*name) stands inside its own anchor (&name)", "write it out"
+                node,
+                path,
+                "endless",
+                "an alias (*name) is inside its own anchor (&name)",
+                "replace the alias by a value",
             )
         if len(above) >= _DEEPEST:
             return self._invalid(
-                node, path, "not-supported", f"it is nested more than {_DEEPEST} levels deep", "flatten it"
+                node,
+                path,
+                "not-supported",
+                f"expected at most {_DEEPEST} levels of nesting, found more",
+                "remove levels of nesting",
             )
         above = (*above, node)
         if isinstance(node, yaml.MappingNode) and node.tag == f"{_TAG}map":
@@ -206,7 +237,7 @@ class _Reader:
     def _unknown_tag(self, node: yaml.Node, path: str) -> Value:
         tag = node.tag.replace(_TAG, "!!")
         return self._invalid(
-            node, path, "not-supported", f"the tag {tag} is not understood here", "write the value without a tag"
+            node, path, "not-supported", f"the tag {tag} is not supported", "write the value without a tag"
         )
 
     def _mapping(self, node: yaml.MappingNode, path: str, above: tuple[yaml.Node, ...]) -> Value:
@@ -227,14 +258,18 @@ class _Reader:
 
     def _key(self, node: yaml.Node, path: str) -> str | None:
         if isinstance(node, yaml.ScalarNode) and node.tag == f"{_TAG}merge":
-            self._invalid(node, path, "not-supported", "merging (<<) is not supported", "write the fields out")
+            self._invalid(node, path, "not-supported", "merge keys (<<) are not supported", "write the fields out")
         elif not isinstance(node, yaml.ScalarNode):
             self._invalid(
-                node, path, "wrong-type", "a name must be text, found a list or mapping", "put braces between quotes"
+                node,
+                path,
+                "wrong-type",
+                "expected a string as the name of a field, found a list or mapping",
+                "put braces and brackets between quotes",
             )
         elif node.tag != f"{_TAG}str":
             kind = node.tag.removeprefix(_TAG)
-            message = f"a name must be text, YAML reads {node.value!r} as {kind}"
+            message = f"expected a string as the name of a field, found {node.value!r}, which YAML reads as {kind}"
             self._invalid(node, path, "wrong-type", message, f'quote it: "{node.value}"')
         elif isinstance(self._scalar(node, path).data, str):
             return str(node.value)
@@ -248,7 +283,9 @@ class _Reader:
                 case "str":
                     written.encode()  # lone surrogates cannot leave this process
                     if "\0" in written:
-                        return self._invalid(node, path, "malformed", "it contains a NUL character", "leave that out")
+                        return self._invalid(
+                            node, path, "malformed", "it contains a NUL character", "remove that character"
+                        )
                     data = written
                 case "int":
                     data = int(written, 0)
@@ -256,7 +293,11 @@ class _Reader:
                     data = float(written.lower().replace(".inf", "inf").replace(".nan", "nan"))
                     if not math.isfinite(data):
                         return self._invalid(
-                            node, path, "out-of-range", f"{written} is not a finite number", "write a finite number"
+                            node,
+                            path,
+                            "out-of-range",
+                            f"expected a finite number, found {written}",
+                            "write a finite number",
                         )
                 case "bool":
                     data = _BOOL[written.lower()]
@@ -276,7 +317,7 @@ class _Reader:
 
 
 def path_of(outer: str, name: str) -> str:
-    """The path of the field `name` in `outer`."""
+    """Return the path of the field `name` in `outer`."""
     simple = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_-]*", name)
     inner = name if simple else f'["{name}"]'
     return f"{outer}.{inner}" if outer and simple else f"{outer}{inner}"
