@@ -109,4 +109,4 @@ def test_preemption_choice(case: Case) -> None:
             "preemptor", role="preemptor", phase=phase, cpu="10m", extended={slots[phase]: str(contest.wanted)},
             priorityClassName=high,
         )  # fmt: skip
-        case.expect_bound([preemptor], case.deadlines.requeue)
+        case.expect_bound_after_evictions(preemptor)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from schedproof.clusters.api import Manifest
-from schedproof.foundation.deadlines import Deadline
+from schedproof.foundation.deadlines import OBJECT_GONE, Deadline
 from schedproof.foundation.errors import HostError
-from schedproof.foundation.waiting import NotYet
+from schedproof.foundation.waiting import NotYet, wait_for
 from schedproof.history.acts import Expect, Fence, Missed, PodCreated, Unseen
 from schedproof.stimulus import expectations
 from schedproof.stimulus.expectations import CaseOver
@@ -55,6 +55,27 @@ def test_pods_that_are_bound_in_time(world: World) -> None:
     assert (record.case, record.within, record.deadline) == (CLAUSE, due.seconds, due.name)
     assert record.rv <= world.recorder.newest
     assert (world.expect.over, world.waits) == (False, [False])
+
+
+@pytest.mark.parametrize("woken", [False, True])
+def test_a_preemptor_that_is_not_bound_in_half_of_the_time_is_woken(world: World, late: World, woken: bool) -> None:
+    tried = late if woken else world
+    if not woken:
+        world.schedule()
+    preemptor, wakes = tried.pods.create(), list[Pod]()
+
+    def seen() -> None:
+        if not tried.pods.was_bound(preemptor):
+            raise NotYet("it is not bound")
+
+    def wake() -> None:
+        wakes.append(preemptor)
+        tried.server.bind(NAMESPACE, preemptor.name, "node-1")
+        wait_for(seen, OBJECT_GONE, what="the Binding", wake=tried.recorder.changed)
+
+    tried.expect.bound_after_evictions(preemptor, wake)
+    assert wakes == [preemptor] * woken
+    assert expected(tried) == outcomes("bound", preemptor)
 
 
 def test_one_that_is_not_ends_the_case_and_all_are_on_record(late: World) -> None:

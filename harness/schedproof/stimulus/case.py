@@ -122,6 +122,16 @@ class Case:
         """
         self._expect.bound(pods, deadline)
 
+    def expect_bound_after_evictions(self, preemptor: Pod) -> None:
+        """Wait until the candidate has bound a pod for which it evicts several pods.
+
+        In the middle of the wait, another bound pod is deleted, in case that no event wakes the preemptor.
+
+        Raises:
+            CaseOver: the deadline was missed.
+        """
+        self._expect.bound_after_evictions(preemptor, wake=lambda: self.delete([self.pods.fill(self.nodes.names[0])]))
+
     def were_due(self, pods: Sequence[Pod], deadline: Deadline) -> None:
         """Record that these pods were due by now, after a wait of `deadline`.
 
