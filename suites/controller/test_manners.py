@@ -9,7 +9,7 @@ from schedproof.stimulus.case import Case
 
 @pytest.mark.clause("controller/steady")
 def test_steady(case: Case) -> None:
-    """A pod fits nowhere, and another one's Binding is refused. Nothing else happens for a while."""
+    """A pod fits nowhere, and every Binding of another pod is refused. Nothing else happens for a while."""
     with case.candidate.hold_bindings() as gate:
         gate.refuse(case.pods.next_name("erring"))
         case.pod("erring", role="erring", cpu="100m")
@@ -19,7 +19,7 @@ def test_steady(case: Case) -> None:
 
 @pytest.mark.clause("controller/rbac-sufficient")
 def test_rbac_sufficient(case: Case) -> None:
-    """All that was done to it in this run is the stimulus."""
+    """No stimulus of its own: the requests of the whole run are judged."""
 
 
 @pytest.mark.clause("controller/rbac-dangerous")
@@ -29,17 +29,17 @@ def test_rbac_dangerous(case: Case) -> None:
 
 @pytest.mark.clause("controller/rbac-minimal")
 def test_rbac_minimal(case: Case) -> None:
-    """All that was done to it in this run is the stimulus."""
+    """No stimulus of its own: the requests of the whole run are judged."""
 
 
 @pytest.mark.clause("controller/binding-subresource")
 def test_binding_subresource(case: Case) -> None:
-    """All that was done to it in this run is the stimulus."""
+    """No stimulus of its own: the requests of the whole run are judged."""
 
 
 @pytest.mark.clause("controller/no-spec-patch")
 def test_no_spec_patch(case: Case) -> None:
-    """All that was done to it in this run is the stimulus."""
+    """No stimulus of its own: the requests of the whole run are judged."""
 
 
 @pytest.mark.clause("controller/conflict")

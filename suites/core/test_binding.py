@@ -17,10 +17,10 @@ NO_SUCH_NODE = {"schedproof.dev/no-such": "node"}
 
 @pytest.mark.clause("core/binds")
 def test_binds(case: Case) -> None:
-    """Pods that fit everywhere, with and without requests; one of a DaemonSet, and one that selects its node.
+    """Pods that fit everywhere, with and without requests; a pod of a DaemonSet, and a pod that selects its node.
 
-    Then pods with wishes that no node meets, which keep no pod from being scheduled. These pods are plain: a scheduler
-    that fails here binds nothing yet.
+    Then pods with preferences that no node meets, which keep no pod from being scheduled. No pod is varied: a
+    scheduler that fails here cannot bind anything yet.
     """
     node, *_ = case.nodes.names
     for _ in range(3):
@@ -55,7 +55,7 @@ def test_prebound_untouched(case: Case) -> None:
 
 @pytest.mark.clause("core/no-head-of-line")
 def test_no_head_of_line(case: Case) -> None:
-    """Pods that fit nowhere, and one whose every Binding is refused, were there first."""
+    """Pods that fit nowhere, and a pod whose every Binding is refused, are created before others that fit."""
     with case.candidate.hold_bindings() as gate:
         gate.refuse(case.pods.next_name("erring"))
         case.pod("erring", role="erring", cpu="100m")
@@ -66,10 +66,10 @@ def test_no_head_of_line(case: Case) -> None:
 
 @pytest.mark.clause("core/failing-binding-isolated")
 def test_failing_binding_isolated(case: Case) -> None:
-    """A pod whose every Binding is refused is deleted. Pods are created before that, and after.
+    """A pod whose every Binding is refused is deleted. Other pods are created before and after its deletion.
 
-    Another one is deleted while its Binding is under way, which then finds no pod. The room of both can be used again.
-    A pod that has waited since before the deletion gets the room of the second one, which the failed Binding frees.
+    A second pod is deleted while its Binding is in flight, which then finds no pod. The room of both pods is free
+    again: a pod that was pending before the second deletion gets the room that the failed Binding frees.
     """
     large = {"cpu": case.nodes.share("cpu", 0.6), "nodeSelector": {HOST: case.nodes.names[0]}}
     with case.candidate.hold_bindings() as gate:
@@ -88,7 +88,7 @@ def test_failing_binding_isolated(case: Case) -> None:
             case.expect_bound([gone])
             return
         waiting = case.pod("after", **large)
-        # A candidate that binds in the foreground looks at it later.
+        # A candidate that binds synchronously looks at this pod only after the held Binding.
         case.status.await_refusal(waiting)
         case.delete([gone])
         gate.release()
@@ -97,9 +97,9 @@ def test_failing_binding_isolated(case: Case) -> None:
 
 @pytest.mark.clause("core/bind-uid")
 def test_bind_uid(case: Case) -> None:
-    """While its Binding is under way, the pod is deleted and created anew, as one that fits nowhere.
+    """While a pod's Binding is in flight, the pod is deleted and recreated as a pod that fits nowhere.
 
-    Then it comes and goes under its name, on one node.
+    Then it is recreated twice under the same name, on one node.
     """
     with case.candidate.hold_bindings() as gate:
         gate.hold(case.pods.next_name("twice"))
@@ -110,7 +110,7 @@ def test_bind_uid(case: Case) -> None:
         second = case.pods.recreate(first, nodeSelector=NO_SUCH_NODE)
         gate.release()
         case.expect_pending([second])
-        # The name is not lost: a StatefulSet's pod has it for good.
+        # The name stays usable: a StatefulSet's pod always has the same one.
         here = {"nodeSelector": {HOST: case.nodes.names[0]}}
         again = case.pods.recreate(second, cpu="100m", **here)
         case.expect_bound([again], case.deadlines.requeue)
@@ -122,7 +122,7 @@ def test_bind_uid(case: Case) -> None:
 def test_conflict_forgiven(case: Case) -> None:
     """The first Binding of each pod fails. One of them took effect all the same; another pod is recreated meanwhile."""
     with case.candidate.hold_bindings() as gate:
-        # First, so that a scheduler that repeats it has the time of all that follows to do so.
+        # First, so that a scheduler that repeats this Binding has the time of all later steps to do so.
         gate.lose_answer(case.pods.next_name("timed-out"))
         timed_out = case.pod("timed-out", role="erring", cpu="100m")
         gate.await_lost(timed_out.name)
@@ -131,7 +131,7 @@ def test_conflict_forgiven(case: Case) -> None:
             gate.refuse(case.pods.next_name(name), code, times=1)
         refused = [case.pod(name, role="erring", cpu="100m") for name in REFUSED]
         gate.await_call(refused[0].name)
-        # With every conflict of the API's own comes a change of the pod, and some wait for that.
+        # A conflict of the apiserver's own comes with a change of the pod, and some schedulers wait for that change.
         case.pods.patch(refused[0], {"metadata": {"annotations": {"schedproof.dev/changed": "yes"}}})
         case.expect_bound(refused, case.deadlines.requeue)
         gate.hold(case.pods.next_name("stateful"))
@@ -169,7 +169,7 @@ def test_condition_refused(case: Case) -> None:
 
 @pytest.mark.clause("core/foreign-conditions")
 def test_foreign_conditions(case: Case) -> None:
-    """Gated pods get conditions of other controllers, then lose their gates. They fit nowhere, which is written too."""
+    """Gated pods get conditions of other controllers, then lose their gates. They fit nowhere: PodScheduled is set."""
     gates = [{"name": "schedproof.dev/later"}]
     spec = {"role": "conditioned", "schedulingGates": gates, "nodeSelector": NO_SUCH_NODE}
     ready, both = "schedproof.dev/ready", ("schedproof.dev/ready", "schedproof.dev/quota-granted")

@@ -1,4 +1,4 @@
-"""core: which pods are together: affinity, anti-affinity and topology spread, as far as they are required."""
+"""core: required pod affinity, required pod anti-affinity, and topology spread constraints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def zones(case: Case, *nodes: str) -> tuple[str, dict[str, str]]:
-    """A pool of nodes in zones, and one in none. Returns the latter, and what a pod of the pool selects."""
+    """Label a pool of nodes with zones, and one without; return the latter, and the labels that select the pool."""
     unzoned = case.nodes.names[0]
     case.nodes.change(unzoned, labels={POOL: "company"})
     for node in nodes:
@@ -30,20 +30,20 @@ def term(app: str, key: str = ZONE, **more: Any) -> dict[str, Any]:
 
 
 def selecting(*expressions: tuple[str, ...], key: str = ZONE, **labels: str) -> dict[str, Any]:
-    """A term by expressions, each a key, an operator and values, and by labels."""
+    """Return a term with these labels and expressions, each a key, an operator and values."""
     chosen = [{"key": name, "operator": operator, "values": values} for name, operator, *values in expressions]
     return {"topologyKey": key, "labelSelector": {"matchLabels": labels, "matchExpressions": chosen}}
 
 
 def meaning(app: str, key: str = ZONE) -> list[dict[str, Any]]:
-    """Terms that mean a pod whose only label is `app`, with this value."""
+    """Return terms that match a pod whose only label is `app`, with this value."""
     absent = [("tier", "NotIn", "front"), ("tier", "DoesNotExist")]
     both = [("app", "Exists"), ("app", "In", app)]
     return [*(selecting(one, key=key, app=app) for one in absent), selecting(*both, key=key)]
 
 
 def not_meaning(app: str) -> list[dict[str, Any]]:
-    """Terms that do not mean such a pod, by one of their expressions."""
+    """Return terms that do not match such a pod, because of one of their expressions."""
     exists, other = ("app", "Exists"), ("app", "In", "other")
     wrong = [("tier", "Exists"), ("app", "NotIn", app), ("app", "DoesNotExist")]
     alone = [selecting(one, app=app) for one in wrong]
@@ -51,9 +51,9 @@ def not_meaning(app: str) -> list[dict[str, Any]]:
 
 
 def ended(case: Case, node: str, app: str, **spec: Any) -> None:
-    """Pods that have succeeded and failed, and are still bound to the node; none where pods cannot be made to end.
+    """Create a succeeded and a failed pod, still bound to the node; none if pods cannot be made to end.
 
-    The node is one of the cluster's own: where kubelets run pods, those of nodes that joined do not.
+    The node is one of the cluster's own: where kubelets run pods, nodes that joined later have none.
     """
     if "ending-pods" in case.trial.cluster.capabilities:
         for phase in ("Succeeded", "Failed"):
@@ -61,7 +61,7 @@ def ended(case: Case, node: str, app: str, **spec: Any) -> None:
 
 
 def leaving(case: Case, node: str, app: str, **spec: Any) -> bool:
-    """A pod on the node that is terminating, for as long as the case; whether there can be one."""
+    """Create a pod on the node that is terminating for the whole case; return whether the cluster allows that."""
     capabilities = case.trial.cluster.capabilities
     if "ending-pods" not in capabilities or "real-pods" in capabilities:
         return False
@@ -79,10 +79,10 @@ def apart(*terms: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.clause("core/pod-affinity")
 def test_pod_affinity(case: Case) -> None:
-    """Beside a pod by zone and by node, by two terms, first of a group and after it; and where no such pod is.
+    """Pods require pods near them, by zone and by node, by two terms; or pods like themselves, or absent pods.
 
-    By labels and by expressions, also by labels that a pod lacks. Pods that have ended are no company; those that are
-    terminating still are. At last a pod waits, and one of the same spec is the first of a group.
+    Terms select by labels and by expressions, also by labels that a pod lacks. Pods that have ended do not count;
+    terminating pods still do. Last, a pod waits, and then a pod with the same spec is the first of a group.
     """
     unzoned, pool = zones(case, EAST, ALSO_EAST, WEST)
     case.pods.neighbour(EAST, "db")
@@ -121,7 +121,7 @@ def test_pod_affinity(case: Case) -> None:
         case.pod("first", labels={"app": "alone"}, affinity=together(term("alone")), nodeSelector={HOST: unzoned})
     )
     case.expect_pending(nowhere)
-    # One waits, and one that differs from it by a label alone comes before anything else has changed.
+    # A pod waits; then one that differs from it only by a label is created, before anything else has changed.
     late = {"affinity": together(term("late")), "nodeSelector": pool}
     waits = case.pod("waits", **late)
     case.status.await_decision(waits, case.deadlines.bind)
@@ -131,7 +131,7 @@ def test_pod_affinity(case: Case) -> None:
 
 @pytest.mark.clause("core/requeue-pod-added")
 def test_requeue_pod_added(case: Case) -> None:
-    """Two pods wait to be beside others. One of these comes for the candidate, one for another scheduler."""
+    """Two pods wait to be near others. Then one of these is created for the candidate, one for another scheduler."""
     ours, theirs = (case.pod("waits", affinity=together(term(app, HOST))) for app in ("ours", "theirs"))
     case.expect_pending([ours, theirs])
     case.expect_bound([case.pod("partner", labels={"app": "ours"})])
@@ -143,10 +143,10 @@ def test_requeue_pod_added(case: Case) -> None:
 
 @pytest.mark.clause("core/pod-anti-affinity")
 def test_pod_anti_affinity(case: Case) -> None:
-    """Away from a pod by zone and by node, also where there is no zone; then a group of which each wants a node.
+    """Pods avoid a pod by zone and by node, also on a node without a zone; then a group wants one node for each member.
 
-    By labels and by expressions, also by labels that a pod lacks. Pods that have ended keep no pod away; those that are
-    terminating still do. One gets another label: it keeps those away that it did not keep away before.
+    Terms select by labels and by expressions, also by labels that a pod lacks. Pods that have ended keep no pod
+    away; terminating pods still do. A relabelled pod keeps those pods away that it did not keep away before.
     """
     unzoned, pool = zones(case, EAST, ALSO_EAST, WEST)
     case.pods.neighbour(EAST, "db")
@@ -183,9 +183,10 @@ def test_pod_anti_affinity(case: Case) -> None:
 
 @pytest.mark.clause("core/anti-affinity-symmetry")
 def test_anti_affinity_symmetry(case: Case) -> None:
-    """Pods are there that want none of an application near them: pods of that application keep away, others do not.
+    """Bound pods have anti-affinity to an application: its pods are kept away from them, other pods are not.
 
-    They say so by labels and by expressions. Those that have ended want nothing; those that are terminating still do.
+    Their terms select by labels and by expressions. Those of pods that have ended do not count; those of
+    terminating pods do.
     """
     unzoned, pool = zones(case, EAST, ALSO_EAST, WEST)
     case.pods.neighbour(EAST, "db", affinity=apart(term("noisy"), term("rude")))
@@ -217,10 +218,10 @@ def test_anti_affinity_symmetry(case: Case) -> None:
 
 @pytest.mark.clause("core/affinity-namespaces")
 def test_affinity_namespaces(case: Case) -> None:
-    """Terms that say nothing of namespaces, name one, select some by labels, or all; of either side.
+    """Terms without namespaces, with names of namespaces, or with a selector of some or all; of new and of bound pods.
 
-    One namespace is labelled anew, after its labels have decided once. The first of a group is the first only if its
-    term means pods of its own namespace.
+    A namespace is relabelled after its labels have decided once. A pod is the first of its group only if its term
+    covers its own namespace.
     """
     unzoned, pool = zones(case, EAST, ALSO_EAST, WEST)
     red, blue, late = case.objects.namespaces(red={"team": "red"}, blue={"team": "blue"}, late={"team": "none"})
@@ -231,7 +232,7 @@ def test_affinity_namespaces(case: Case) -> None:
     case.pods.neighbour(EAST, "guard", namespace=blue, affinity=apart(term("web", HOST)))
     case.pods.neighbour(ALSO_EAST, "guard", namespace=blue, affinity=apart(term("web", HOST, namespaceSelector=own)))
     case.pods.neighbour(WEST, "guard", namespace=blue, affinity=apart(term("web", HOST, namespaces=[here])))
-    # Only of pods that are there: kube-scheduler takes such a selector of a new pod for one of all namespaces.
+    # Only for bound pods: in a new pod, kube-scheduler takes such a selector for one of all namespaces.
     no_team = {"matchExpressions": [{"key": "team", "operator": "DoesNotExist"}]}
     case.pods.neighbour(unzoned, "guard", namespace=blue, affinity=apart(term("web", HOST, namespaceSelector=no_team)))
     case.settle()
@@ -278,7 +279,7 @@ def test_affinity_namespaces(case: Case) -> None:
 
 
 def spread(app: str, **constraint: Any) -> dict[str, Any]:
-    """A constraint that keeps pods off: over zones, by one."""
+    """Return a DoNotSchedule constraint over zones, with a maxSkew of 1."""
     return {
         "topologyKey": ZONE, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": {"matchLabels": {"app": app}}, **constraint,
@@ -286,7 +287,7 @@ def spread(app: str, **constraint: Any) -> dict[str, Any]:
 
 
 def over_both(case: Case, app: str, node: str) -> list[Pod]:
-    """Pods for one node, spread over zones and over nodes, in both orders."""
+    """Create two pods for a node, spread over zones and over nodes, with the constraints in either order."""
     keys = [spread(app, topologyKey=key, nodeAffinityPolicy="Ignore") for key in (ZONE, HOST)]
     return [
         case.pod(app, labels={"app": app}, nodeSelector={HOST: node}, topologySpreadConstraints=one)
@@ -296,10 +297,10 @@ def over_both(case: Case, app: str, node: str) -> list[Pod]:
 
 @pytest.mark.clause("core/topology-spread")
 def test_topology_spread(case: Case) -> None:
-    """Over zones, one pod after the other and many at once; then minDomains, matchLabelKeys, and both policies.
+    """Pods are spread over zones, singly and in a burst; then minDomains, matchLabelKeys, and both policies.
 
-    Of two constraints each keeps pods off. Pods of the same labels in another namespace are all in one zone. Pods that
-    have ended, and those that are terminating, count nowhere.
+    Of two constraints, each keeps pods off. Pods with the same labels in another namespace are all in one zone and
+    do not count, nor do pods that have ended or are terminating.
     """
     unzoned, pool = zones(case, EAST, ALSO_EAST, WEST, NORTH)
     for _ in range(3):

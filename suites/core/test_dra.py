@@ -11,11 +11,11 @@ FAST, SLOW = "fast", "slow"
 
 @pytest.mark.clause("core/dra")
 def test_dra(case: Case) -> None:
-    """Each node has two devices of a model of its own, and two of another kind that are of its neighbour's model.
+    """Each node has two fast devices of a model of its own, and two slow devices of its neighbour's model.
 
-    Pods claim one device of each model, by claims of their own, by one that several share, and by a template; and one
-    pod has two claims. Others claim what is allocated by then, or more than there is, until devices are given back, and
-    others are published.
+    Pods claim one device of each model, by a claim for one pod, by a claim that several pods share, and by a
+    template; one pod has two claims. Other pods claim devices that are allocated by then, or more devices than there
+    are, until devices are released, and others are published.
     """
     nodes = case.nodes.names
     models = [f"model-{number}" for number, _ in enumerate(nodes)]

@@ -11,9 +11,9 @@ SLOT = "schedproof.dev/slot"
 
 @pytest.mark.clause("core/gang")
 def test_gang(case: Case) -> None:
-    """Four slots, of which each pod asks for one: a group of three, a group of five, and then two groups of three.
+    """A node has four slots, and each pod requests one: a group of three, a group of five, then two groups of three.
 
-    The members of these two come in turns: a scheduler that takes each pod by itself gives two slots to either.
+    The members of these two are created in turn: a scheduler that takes each pod by itself gives each group two slots.
     """
     case.nodes.add("node-gang", **{SLOT: "4"})
     case.settle()

@@ -7,7 +7,7 @@ import pytest
 from schedproof.stimulus.case import Case
 
 PODS = 10
-"""One by one: where both instances schedule, each of them is the first one to try once in a while."""
+"""Pods of each step, one by one: if both instances schedule, either one is sometimes the first to try."""
 
 
 @pytest.mark.clause("core/leader")

@@ -1,4 +1,4 @@
-"""core: pods of several nodes could be evicted for one of a higher priority."""
+"""core: pods of several nodes could be evicted for a pod of higher priority."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from schedproof.stimulus.case import Case
 from schedproof.stimulus.pods import Pod
 
 NODES = 6
-"""With eight rounds, a choice at random passes less than once in a million times."""
+"""With eight rounds, a random choice passes with a probability below one in a million."""
 ROOM = 4
 """Slots of each node, in each round."""
 LEAST = -(2**31)
-"""The least priority. In the sum of kube-scheduler, which adds 2^31 to each, a pod of this one counts 0: where sums are
-equal the number of victims decides, and can do so nowhere else."""
+"""The lowest priority. kube-scheduler adds 2^31 to each priority before it sums them, so a pod with this priority adds
+0: only then can sums be equal although the numbers of victims differ, and the number decides."""
 
 
 class Held(NamedTuple):
-    """A pod that holds slots. `old`: it starts seconds before the others."""
+    """A pod that holds slots. `old`: it starts seconds before the other pods."""
 
     priority: int
     slots: int = 1
@@ -30,7 +30,7 @@ class Held(NamedTuple):
 
 
 class Round(NamedTuple):
-    """What is held on the node whose victims are preferred, and on the others, in turn; a pod wants so many slots."""
+    """Pods on the node whose victims are preferred, and on the others, in turn; slots that the preemptor requests."""
 
     preferred: Sequence[Held]
     others: Sequence[Sequence[Held]]
@@ -38,29 +38,29 @@ class Round(NamedTuple):
 
 
 def rounds(source: random.Random) -> list[Round]:
-    """For each criterion of the order one round or two that it decides, against all those that come after it.
+    """Return one or two rounds for each criterion of the order; all later criteria favour another node.
 
-    What comes last is the time of start: the preferred victims are the oldest.
+    The last criterion is the start time: the preferred victims are the oldest.
     """
     low, middle, high = sorted(source.sample(range(1, 900), 3))
     negative = source.randint(-900, -1)
     by_order = [
-        # Violations of budgets: none before some, and one before two.
+        # PDB violations: none is preferred to any, and one to two.
         Round([Held(high)] * 4, [[Held(low, 4, budgeted=True)], [Held(low, 2, budgeted=True), Held(low, 2)]]),
         Round(
             [Held(high, 2, budgeted=True), Held(high), Held(high)],
             [[Held(low, 2, budgeted=True), Held(low, 2, budgeted=True)]],
         ),
-        # The highest priority of the victims; then also where a pod of a higher one is on the node, and can stay.
+        # The highest priority among the victims; then also if a pod of higher priority is on the node, and can stay.
         Round([Held(middle)] * 4, [[Held(high, 4)], [Held(high, 2), Held(low, 2)]]),
         Round([Held(low, 3), Held(high)], [[Held(middle, 3), Held(low)], [Held(middle, 4)]], wanted=3),
-        # The sum of priorities; of negative ones, of which more have the smaller plain sum.
+        # The sum of priorities; of negative ones, where more pods have the smaller plain sum.
         Round([Held(high, 2), Held(low, 2)], [[Held(high, 2), Held(middle, 2)], [Held(high, 2), Held(high, 2)]]),
         Round([Held(negative, 4)], [[Held(negative, 2)] * 2, [Held(negative)] * 4]),
         # The number of victims.
         Round([Held(high, 4)], [[Held(high, 2), Held(LEAST, 2)], [Held(high), *[Held(LEAST)] * 3]]),
     ]
-    # The first start of the victims of the highest priority: not that of others, nor the last one.
+    # The earliest start among victims of the highest priority: not that of other victims, nor the latest.
     old_high, old_low = Held(high, old=True), Held(low, 2, old=True)
     by_start = Round(
         [Held(high), Held(high), old_low], [[old_high, Held(high), Held(low, 2)], [old_high, old_high, Held(low, 2)]]
@@ -73,7 +73,7 @@ def rounds(source: random.Random) -> list[Round]:
 
 @pytest.mark.clause("core/preemption-choice")
 def test_preemption_choice(case: Case) -> None:
-    """Each round has slots of its own on the same nodes, so that all that hold any are there before the first."""
+    """Each round has slots of its own on the same nodes, so that the holders of all rounds are bound first."""
     names = [f"node-choice-{number}" for number in range(NODES)]
     tried = rounds(case.random)
     slots = [f"schedproof.dev/slot-{number}" for number in range(len(tried))]

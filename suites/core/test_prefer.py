@@ -15,9 +15,9 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def in_turn(case: Case, prepare: Callable[[str], dict[str, Any]]) -> None:
-    """Two nodes are the best in turn, for as many pods as chance does not place; `prepare` gives what the pods wish.
+    """Make each of two nodes the best in turn, for enough pods to rule out chance; `prepare` returns the pods' wish.
 
-    Another node has their image, which saves time, and no more.
+    Another node has their image, which only saves time.
     """
     case.even_out()
     for turn, node in enumerate(case.nodes.names[:2]):
@@ -36,7 +36,7 @@ def in_turn(case: Case, prepare: Callable[[str], dict[str, Any]]) -> None:
 
 @pytest.mark.clause("core/prefer-no-schedule")
 def test_prefer_no_schedule(case: Case) -> None:
-    """All nodes but one have a taint; that one's is tolerated."""
+    """Every node is tainted with PreferNoSchedule; pods tolerate the taint of one node only."""
 
     def prepare(best: str) -> dict[str, Any]:
         for node in case.nodes.names:
@@ -69,7 +69,7 @@ def test_prefer_node_affinity(case: Case) -> None:
 
 
 def company(kind: str, app: str) -> dict[str, Any]:
-    """The affinity of a pod that prefers to be near, or away from, pods of this name, by node."""
+    """Return the preferred affinity, or anti-affinity, to pods of this name on the same node."""
     term = {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": app}}}
     return {"affinity": {kind: {PREFERRED: [{"weight": 100, "podAffinityTerm": term}]}}}
 
@@ -88,12 +88,12 @@ def test_prefer_pod_affinity(case: Case) -> None:
 
 @pytest.mark.clause("core/prefer-pod-anti-affinity")
 def test_prefer_pod_anti_affinity(case: Case) -> None:
-    """On all nodes but one is a pod that others prefer to be away from; on that one are two others."""
+    """All nodes but one have a pod that others prefer to avoid; that node has two unrelated pods."""
 
     def prepare(best: str) -> dict[str, Any]:
         app = f"far-from-{best}"
         for node in case.nodes.names:
-            # The best one is not the emptiest.
+            # The best node is not the emptiest.
             for name in (app,) if node != best else ("stranger", "stranger"):
                 case.pods.neighbour(node, name)
         return company("podAntiAffinity", app)
@@ -103,12 +103,12 @@ def test_prefer_pod_anti_affinity(case: Case) -> None:
 
 @pytest.mark.clause("core/prefer-spread")
 def test_prefer_spread(case: Case) -> None:
-    """Each node has three pods that count, but for one, which has one, and three others."""
+    """Each node has three matching pods, except one, which has one matching pod and three unrelated pods."""
 
     def prepare(best: str) -> dict[str, Any]:
         app = f"spread-{best}"
         for node in case.nodes.names:
-            # The best one is not the emptiest.
+            # The best node is not the emptiest.
             for name in [app] * 3 if node != best else [app, *["stranger"] * 3]:
                 case.pods.neighbour(node, name)
         constraint = {

@@ -10,26 +10,26 @@ from schedproof.stimulus.case import Case
 from schedproof.stimulus.pods import Pod
 
 PRIORITIES = (-1_000_000, -1000, -10, -1, 0, 2, 9, 10, 1000, 1_000_000_000)
-"""As numbers, not as text nor without their sign. 0 is that of a pod without a PriorityClass."""
+"""Compared as numbers, not as text nor without their sign. 0 is the priority of a pod without a PriorityClass."""
 FAR_APART = (-(2**31), 2) * 12
-"""Their difference is more than an int32 holds. A queue that compares by it has no consistent order, and pods that wait
-without a PriorityClass come between: with one pod of -2^31 it was right by chance in a sixth of all tries, with twelve
-in none of 3,000."""
+"""Their difference overflows an int32. A queue that compares by it has no consistent order, and pods that wait without
+a PriorityClass come between: with one pod of -2^31 it was right by chance in a sixth of all tries, with twelve in
+none of 3,000."""
 ROUNDS = (
     (PRIORITIES, 3, 1 / 30),
     (PRIORITIES, 6, 1 / 52),
     (PRIORITIES[::-1], 4, 1 / 36),
     (FAR_APART, 12, 1 / 100),
 )
-"""Of each the pods in the order of their creation, for how many there is room, and which share of a node each takes."""
+"""Each round: its priorities in the order of creation, how many pods have room, and each pod's share of the node."""
 
 
 @pytest.mark.clause("core/priority-order")
 def test_priority_order(case: Case) -> None:
-    """More pods than there is room for are waiting when the scheduler starts: it knows all of them before it decides.
+    """More pods than there is room for are pending when the scheduler starts: it knows all of them before it decides.
 
-    Mostly the pods of the highest priorities are the youngest, in the third round the oldest ones. In the second one
-    there is room for all whose priority is not negative.
+    In most rounds the pods of the highest priorities are the youngest, in the third round the oldest. In the second
+    round there is room for all pods whose priority is not negative.
     """
     node, *_ = case.nodes.names
     priorities = sorted({priority for order, *_ in ROUNDS for priority in order if priority})
@@ -53,7 +53,7 @@ SLOT = "schedproof.dev/slot"
 
 
 class Contest:
-    """A node that joins with so many slots, and a CPU for each, which is all that there is to contend for."""
+    """A node that joins with this many slots, and a CPU for each: pods contend for nothing else."""
 
     def __init__(self, case: Case, slots: int) -> None:
         name = f"node-{case.clause.rpartition('/')[2]}"
@@ -64,7 +64,7 @@ class Contest:
     def pod(
         self, role: str, priority: int, slots: int = 1, *, preempts: bool = False, lingers: bool = False, **spec: Any
     ) -> Pod:
-        """A pod of this priority that asks for so many slots. `lingers`: when it is evicted, until it is let go."""
+        """Create a pod with this priority that requests slots. `lingers`: once evicted, until it is let go."""
         create = self._case.pods.lingering if lingers else self._case.pod
         return create(
             role, role=role, cpu=str(slots), extended={SLOT: str(slots)},
@@ -72,7 +72,7 @@ class Contest:
         )  # fmt: skip
 
     def holders(self, *held: tuple[int, int], **spec: Any) -> list[Pod]:
-        """Pods that are bound, each of a priority, with so many slots."""
+        """Create pods, each with a priority and a number of slots, and expect them to be bound."""
         pods = [self.pod("holder", priority, slots, **spec) for priority, slots in held]
         self._case.expect_bound(pods)
         return pods
@@ -88,7 +88,7 @@ def test_preemption_lands(case: Case) -> None:
 
 @pytest.mark.clause("core/preemption-lower")
 def test_preemption_lower(case: Case) -> None:
-    """One slot is held by a pod of lower priority, one by a pod of higher. Then another pod comes, of the same."""
+    """One slot is held by a pod of lower priority, one by a pod of higher. Then a second preemptor is created."""
     contest = Contest(case, 2)
     contest.holders((10, 1), (1000, 1))
     case.expect_bound([contest.pod("preemptor", 500, preempts=True)], case.deadlines.requeue)
@@ -97,9 +97,9 @@ def test_preemption_lower(case: Case) -> None:
 
 @pytest.mark.clause("core/preemption-spares")
 def test_preemption_spares(case: Case) -> None:
-    """Of four slots a pod asks for three: to evict the lowest priority first is to evict one that is not in its way.
+    """A pod requests three of four slots: the pod of the lowest priority holds the fourth, and need not be evicted.
 
-    Then the one that is evicted takes its time to end; the end of other pods lets the preemptor be tried meanwhile.
+    Then a victim takes long to terminate; the deletion of other pods lets the preemptor be retried meanwhile.
     """
     contest = Contest(case, 4)
     spared = contest.holders((10, 1), (20, 3))
@@ -120,7 +120,7 @@ def test_preemption_spares(case: Case) -> None:
 
 @pytest.mark.clause("core/preemption-never")
 def test_preemption_never(case: Case) -> None:
-    """A pod of high priority waits for a slot, and is not to have that of another."""
+    """A pod of high priority that must not preempt waits for a slot that a pod of lower priority holds."""
     contest = Contest(case, 1)
     contest.holders((10, 1))
     case.expect_pending([contest.pod("preemptor", 1000)])
@@ -128,7 +128,7 @@ def test_preemption_never(case: Case) -> None:
 
 @pytest.mark.clause("core/preemption-budget")
 def test_preemption_budget(case: Case) -> None:
-    """Two slots are held by pods of lower priority. The lowest is all that there is of its application."""
+    """Two slots are held by pods of lower priority. A PodDisruptionBudget protects the pod of the lowest."""
     contest = Contest(case, 2)
     contest.holders((20, 1))
     case.expect_bound([contest.pod("protected", 10, labels={"app": "alone"})])

@@ -1,4 +1,4 @@
-"""core: connections to the apiserver end, and watches with them; or what they tell comes otherwise than before."""
+"""core: connections to the apiserver end, and watches with them; or watches deliver their events in another way."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schedproof.stimulus.pods import Pod
 
 LATE = ("schedproof.dev/late", "schedproof.dev/later")
 BURST = 40
-"""Revisions of an object: what is dropped where a queue is full, or put off until an object rests, is among them."""
+"""Revisions of an object: so many that a queue may overflow, or updates be put off until the object rests."""
 
 
 @pytest.mark.clause("core/watch-reconnect")
@@ -30,17 +30,17 @@ def test_watch_reconnect(case: Case) -> None:
 
 @pytest.mark.clause("core/watch-expired")
 def test_watch_expired(case: Case) -> None:
-    """Another apiserver takes over, where all that was seen before is forgotten; then it ends its watches, and itself.
+    """A second apiserver without any history takes over; later it ends its watches, and stops.
 
-    Before the first, the candidate is cut off for a moment, in which pods and a node go, and another one is labelled.
-    After the second, a pod goes, a node changes, a pod comes.
+    While the candidate is cut off before the takeover, pods and a node are deleted, and another node is labelled.
+    After the return to the first apiserver, a pod is deleted, a node changes, and a pod is created.
     """
     with case.candidate.second_apiserver() as second:
         (leaving,) = case.nodes.add_idle(1)
         node, filler, waiting = waiting_pods(case, LATE[0])
         gone = case.pod("gone", nodeSelector={LATE[0]: "yes"})
         with second.taking_over(), concurrent.futures.ThreadPoolExecutor() as pool:
-            # At once: with client-go, a leader that cannot renew its lease for ten seconds ends.
+            # Concurrently: with client-go, a leader exits if it cannot renew its Lease for ten seconds.
             changes = [
                 pool.submit(case.delete, [filler, gone]),
                 pool.submit(case.nodes.remove, leaving),
@@ -73,9 +73,9 @@ def test_watch_versions(case: Case) -> None:
 
 @pytest.mark.clause("core/watch-burst")
 def test_watch_burst(case: Case) -> None:
-    """A node and a pod change forty times in a row. The last revision lets a pod in; later it keeps one off.
+    """A node and a pod change forty times in a row. Their last revisions let pods be bound; later, one keeps a pod off.
 
-    Then likewise while the candidate is cut off: a watch that is resumed tells all of them at once.
+    Then the same while the candidate is cut off: a resumed watch delivers all revisions at once.
     """
     node, other, *_ = case.nodes.names
     case.nodes.change(other, taints=[{"key": LATE[0], "effect": "NoSchedule"}])
@@ -102,11 +102,11 @@ def test_watch_burst(case: Case) -> None:
 
 @pytest.mark.clause("core/token-rotated")
 def test_token_rotated(case: Case) -> None:
-    """The token in the candidate's ServiceAccount's file is replaced. Once that was read, the one before ends.
+    """The token in the candidate's ServiceAccount file is replaced; once that is used, the old one is revoked.
 
-    Until a request bears the new token, at most for five minutes, pods come, one after the other, and all connections
-    end each minute. Once the token before has ended, a pod comes, all connections end, and another pod comes. A
-    candidate that does not use that file is not tried.
+    Until a request carries the new token, for at most five minutes, pods are created one after the other, and all
+    connections end each minute. After the old token is revoked, a pod is created, all connections end, and another
+    pod is created. Nothing is tried if the candidate does not use that file.
     """
     case.fence()
     tokens = case.candidate.tokens()
@@ -128,20 +128,20 @@ def test_token_rotated(case: Case) -> None:
 
 
 def end_connections(case: Case) -> None:
-    """All connections of the candidate end, and can be made anew at once."""
+    """End all connections of the candidate, which can be reopened at once."""
     with case.candidate.apiserver_away():
         pass
 
 
 def expect_one_bound(case: Case) -> None:
-    """A pod comes, is bound, and goes."""
+    """Create a pod, expect it to be bound, and delete it."""
     pod = case.pod("new", cpu="100m")
     case.expect_bound([pod], case.deadlines.requeue)
     case.delete([pod])
 
 
 def waiting_pods(case: Case, label: str) -> tuple[str, Pod, list[Pod]]:
-    """A node, what fills it, and two pods: one waits for its room, one for a label."""
+    """Return a node, a pod that fills it, and two pending pods: one waits for its room, one for a label."""
     node, *_ = case.nodes.names
     filler = case.pods.fill(node, cpu="50m")
     case.settle()
@@ -152,7 +152,7 @@ def waiting_pods(case: Case, label: str) -> tuple[str, Pod, list[Pod]]:
 
 
 def expect_bound_with_new(case: Case, waiting: list[Pod]) -> None:
-    """What has waited fits now, and so does a pod that comes now."""
+    """Expect the waiting pods and a new pod to be bound, then delete them."""
     pods = [*waiting, case.pod("new", cpu="100m")]
     case.expect_bound(pods, case.deadlines.requeue)
     case.delete(pods)

@@ -11,17 +11,17 @@ from schedproof.candidate.kinds import RbacSpec
 from schedproof.stimulus.case import Case
 
 REFUSALS = {500: 3, 409: 2}
-"""HTTP status to how often a pod's Binding is answered with it."""
+"""HTTP status to how often a pod's Binding fails with it."""
 SEVERAL = 6
 MANY = 12
 PAGES = {"pods": 1200, "nodes": 600}
-"""So many objects are on three pages, and on two: client-go's pager asks for 500 at a time (defaultPageSize)."""
+"""Objects for three pages, and for two: client-go's pager requests 500 at a time (defaultPageSize)."""
 POOL = "schedproof.dev/pool"
 GATES = [{"name": "schedproof.dev/first"}, {"name": "schedproof.dev/second"}]
 
 
 def requeue(case: Case, before: dict[str, Any], after: dict[str, Any]) -> None:
-    """One node is changed, so that a pod fits nowhere, and later so that it fits there."""
+    """Change a node so that a pod fits nowhere, then so that it fits there."""
     node, *_ = case.nodes.names
     case.nodes.change(node, **before)
     case.settle()
@@ -33,10 +33,10 @@ def requeue(case: Case, before: dict[str, Any], after: dict[str, Any]) -> None:
 
 @pytest.mark.clause("core/requeue-node-added")
 def test_requeue_node_added(case: Case) -> None:
-    """One pod is larger than every node, one selects a label that none has. Then a node joins that has both.
+    """One pod is larger than every node, one selects a label that none has. Then a node joins that suits both.
 
-    The second one tolerates all taints, so that nothing else keeps it from a node, or could give it another try. In the
-    end many idle ones join at once, each of which a pod has waited for.
+    The second pod tolerates all taints: only its selector excludes nodes, and only the new node can cause a retry.
+    Last, many idle nodes join at once, and a pod waits for each.
     """
     pod = case.pod("large", cpu=case.nodes.beyond("cpu", 1.5))
     selects = case.pod(
@@ -80,7 +80,7 @@ def test_requeue_uncordon(case: Case) -> None:
 
 @pytest.mark.clause("core/requeue-label-changed")
 def test_requeue_label_changed(case: Case) -> None:
-    """Pods select a value of a label that a node has with another value. Then it has that one.
+    """Pods select a value of a label of which a node has another value. Then the node gets the selected value.
 
     Two of them have the same name, in two namespaces.
     """
@@ -129,7 +129,7 @@ def test_deleted_while_pending(case: Case) -> None:
     """Of pods that fit nowhere, some are deleted, and some are terminating. Later, all of them would fit."""
     node, *_ = case.nodes.names
     here = {"nodeSelector": {"schedproof.dev/late": "yes"}}
-    # Every 20 s Kubernetes' garbage collector lets pods fail that are terminating and have no node: then once more.
+    # Every 20 s, Kubernetes' pod garbage collector fails terminating pods without a node: then once more.
     for _ in range(3):
         stay = [case.pod("stays", **here) for _ in range(2)]
         gone = [case.pod("gone", role="deleted", **here) for _ in range(2)]
@@ -184,12 +184,10 @@ def test_node_recreated(case: Case) -> None:
 
 @pytest.mark.clause("core/requeue-bind-refused")
 def test_requeue_bind_refused(case: Case) -> None:
-    """The apiserver answers a pod's Binding with an error, three times, and another one's with a conflict, twice.
+    """The apiserver refuses a pod's Binding with an error three times, and another pod's with a conflict twice.
 
-    Then those of several pods for one node, once.
-
-    What is kept for a Binding and not given back shows when there were several. After each error a candidate has the
-    time that it claims for another try.
+    Then it refuses those of several pods for one node, once each: resources that are reserved for a Binding and not
+    released add up. After each error a candidate has its claimed time for a retry.
     """
     with case.candidate.hold_bindings() as gate:
         erring = {}
@@ -201,7 +199,8 @@ def test_requeue_bind_refused(case: Case) -> None:
                 if not gate.await_calls(erring[code].name, number, case.deadlines.requeue):
                     case.were_due([erring[code]], case.deadlines.requeue)
                 if code == HTTPStatus.CONFLICT:
-                    # With every conflict of the API's own comes a change of the pod, and some wait for that.
+                    # A conflict of the apiserver's own comes with a change of the pod, and some schedulers wait for
+                    # that change.
                     changed = {"schedproof.dev/changed": str(number)}
                     case.pods.patch(erring[code], {"metadata": {"annotations": changed}})
             case.expect_bound([erring[code]], case.deadlines.requeue)
@@ -216,7 +215,7 @@ def test_requeue_bind_refused(case: Case) -> None:
 
 @pytest.mark.clause("core/scheduling-gates")
 def test_scheduling_gates(case: Case) -> None:
-    """Pods with two gates lose one, then the other. Meanwhile some get a node selector, as a queue's quota gives it."""
+    """Pods lose their two gates one after the other. Meanwhile some get a node selector, as a queue's quota sets it."""
     gated, placed, nowhere = (case.pod("gated", cpu="100m", schedulingGates=GATES) for _ in range(3))
     case.fence()
     for pod in (gated, placed, nowhere):
@@ -241,10 +240,11 @@ def test_no_nodes(case: Case) -> None:
 
 @pytest.mark.clause("core/restart")
 def test_restart(case: Case) -> None:
-    """Some pods are bound, one fits nowhere, some are created while the scheduler is down; then it is back.
+    """Some pods are bound, one fits nowhere, and some are created while the scheduler is down; then it is restarted.
 
-    Where it can list by itself, and not by a kube-scheduler, which reads all pages, there are more objects than clients
-    ask for at once, and these come first in a list: pods of another scheduler, and nodes to which no pod can go.
+    If the candidate may list objects by itself (a kube-scheduler reads all pages), there are more objects than
+    clients request at once, and these come first in a list: pods of another scheduler, and nodes on which no pod
+    fits.
     """
     candidate = case.trial.candidate
     if candidate.kind == "attached" or candidate.rbac != RbacSpec():

@@ -92,7 +92,7 @@ def test_fit_memory(case: Case) -> None:
     case.settle()
     elsewhere = {"nodeSelector": {"kubernetes.io/hostname": roomy}}
     case.expect_pending([case.pod("exceeds", memory=amount, **here) for amount in ("4100Mi", "9e9")], **elsewhere)
-    # Together 3814.7Mi: with 1024 for 1000 they would take 4096Mi, and not fit.
+    # Together 3814.7Mi: if k meant 1024, they would need 4096Mi and not fit.
     pods = [case.pod("fits", memory=amount, **here) for amount in ("2G", "2000M")]
     case.expect_bound(pods)
     case.delete(pods)
@@ -263,7 +263,7 @@ def test_host_port(case: Case) -> None:
     taken = [opens(8080, address), opens(8080), opens(9090, address), opens(9090), opens(7070), opens(7071, address)]
     taken += [hosted, {"more": beside, **here}]
     case.expect_pending([case.pod("exceeds", **spec) for spec in taken])
-    # Where kubelets run them, pods end when they like.
+    # Where kubelets run pods, the test does not choose when a pod ends.
     if "ending-pods" not in case.trial.cluster.capabilities or "real-pods" in case.trial.cluster.capabilities:
         return
     ended, leaving = case.pod("holds", **opens(6060)), case.pods.lingering("holds", **opens(6061))
@@ -288,7 +288,7 @@ def test_fit_pods(case: Case) -> None:
     case.expect_bound([ends, stays])
     waits = case.pod("exceeds", **here)
     case.expect_pending([waits])
-    # Where kubelets run them, so many take half a minute.
+    # Where kubelets run pods, starting so many takes half a minute.
     if "real-pods" not in case.trial.cluster.capabilities:
         nodes = case.nodes.names
         for number in range(MANY):
@@ -315,7 +315,7 @@ def test_fit_terminated(case: Case) -> None:
         filler = case.pods.fill(ending, ends=phase, cpu=small)
         for node in full:
             case.pods.fill(node, cpu=small)
-        # Where kubelets run them, pods end when they like.
+        # Where kubelets run pods, the test does not choose when a pod ends.
         if phase == "Succeeded" and "real-pods" not in case.trial.cluster.capabilities:
             case.settle()
             waits = case.pod("waits", cpu=large)

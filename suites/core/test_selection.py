@@ -13,7 +13,7 @@ ZONE, DISK, RANK = "schedproof.dev/zone", "schedproof.dev/disk", "schedproof.dev
 
 
 def affinity(*terms: Any) -> dict[str, Any]:
-    """Required node affinity. A term is a list of expressions, or a mapping as the API has it."""
+    """Return required node affinity. A term is a list of expressions, or a mapping as in the API."""
     required = {"nodeSelectorTerms": [term if isinstance(term, dict) else {"matchExpressions": term} for term in terms]}
     return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
 
@@ -24,9 +24,9 @@ def expression(key: str, operator: str, *values: str) -> dict[str, Any]:
 
 @pytest.mark.clause("core/node-selector")
 def test_node_selector(case: Case) -> None:
-    """One label is on two nodes, another on one of these and a third: pods select the one, the other, both, none.
+    """Two nodes have one label; one of these and a third have another: pods select either, both, or what no node has.
 
-    Then a node joins whose hostname is not its name.
+    Then a node joins whose hostname label is not its name.
     """
     nodes = case.nodes.names
     first, second, third = nodes[0], nodes[1], nodes[2 % len(nodes)]
@@ -47,15 +47,14 @@ def test_node_selector(case: Case) -> None:
 
 @pytest.mark.clause("core/node-affinity")
 def test_node_affinity(case: Case) -> None:
-    """Every operator, terms that are ORed, expressions that are ANDed, fields, and a term without any, which matches
-    no node; each also where nothing matches.
+    """Every operator, ORed terms, ANDed expressions, matchFields, and the empty term, which matches no node.
 
-    Also of labels that a node lacks, such as those of its place, or that are no numbers, and beside a node selector,
-    which is ANDed.
+    Each also where nothing matches; with labels that a node lacks, such as those of region and zone, or whose values
+    are no numbers; and with a node selector, which is ANDed.
     """
     nodes = case.nodes.names
     for number, node in enumerate(nodes):
-        # As text "9" is the largest of these; as numbers it is not.
+        # As text, "9" is the largest of these; as a number it is not.
         case.nodes.change(node, labels={RANK: str(9 + 3 * number), **({ZONE: "a"} if number else {})})
     case.nodes.change(nodes[0], labels={DISK: "ssd", **dict.fromkeys(WELL_KNOWN)})
     case.settle()
@@ -76,7 +75,7 @@ def test_node_affinity(case: Case) -> None:
         affinity(here),
     ]
     case.expect_bound([case.pod("affine", affinity=terms) for terms in possible * 2])
-    # What has been decided by now has not made one up.
+    # No decision so far has made the node gain one of these labels.
     bare = [affinity([expression(key, "DoesNotExist")]) for key in WELL_KNOWN]
     case.expect_bound([case.pod("affine", affinity=terms, **first) for terms in bare])
     not_ssd = affinity([expression(DISK, "NotIn", "hdd", "ssd")])

@@ -36,10 +36,10 @@ def test_taint_noschedule(case: Case) -> None:
 
 @pytest.mark.clause("core/taint-noexecute")
 def test_taint_noexecute(case: Case) -> None:
-    """A node with a taint of the effect NoExecute: only pods that tolerate key, value and this effect go there.
+    """A node has a NoExecute taint: only pods that tolerate its key, value and effect are bound there.
 
-    For how long they tolerate it says when they are evicted, and not whether they may go there: 0 seconds, too.
-    Then with a second taint of the same key, of the effect NoSchedule: only pods that tolerate both.
+    tolerationSeconds decides when a pod is evicted, not whether it may be bound: 0 seconds is allowed too. Then the
+    node gets a second taint with the same key and the effect NoSchedule: only pods that tolerate both are bound.
     """
     case.nodes.add("node-evicting")
     case.nodes.change("node-evicting", taints=[{**TAINT, "effect": "NoExecute"}])
@@ -52,7 +52,7 @@ def test_taint_noexecute(case: Case) -> None:
         anything, {**anything, "effect": "NoExecute"},
     ):  # fmt: skip
         case.expect_bound([case.pod("tolerant", tolerations=[toleration], **here)])
-    # It is evicted as soon as it is there: so that this can be seen, it lingers.
+    # This pod is evicted as soon as it is bound: it lingers, so that the binding can be observed.
     case.expect_bound([case.pods.lingering("brief", tolerations=[{**covering, "tolerationSeconds": 0}], **here)])
     wrong = (
         {**covering, "effect": "NoSchedule"}, {"key": KEY, "value": "no", "effect": "NoExecute"},
@@ -73,9 +73,9 @@ def test_taint_noexecute(case: Case) -> None:
 
 @pytest.mark.clause("core/toleration")
 def test_toleration(case: Case) -> None:
-    """A node with one taint, then with a second one that has no value: what covers it, and what only seems to.
+    """A node has one taint, then a second one without a value; pods have tolerations that match, or seem to.
 
-    At last only such taints are left as repel no pod.
+    Last, the node has only PreferNoSchedule taints, which repel no pod.
     """
     here = {"nodeSelector": {"kubernetes.io/hostname": "node-tainted"}}
 
@@ -114,7 +114,7 @@ def test_cordon_tolerated(case: Case) -> None:
     """Pods select a cordoned node: pods that tolerate its taint are bound there, and a pod that does not waits."""
     node, *_ = case.nodes.names
     case.nodes.change(node, unschedulable=True)
-    # Not by a pod that tolerates the cordon of the harness's own node: a scheduler might never let that through.
+    # Not with a pod that tolerates the cordon of the harness's own node: a scheduler might never bind that.
     case.sight.age(node)
     here = {"nodeSelector": {"kubernetes.io/hostname": node}}
     covering = {"key": "node.kubernetes.io/unschedulable", "operator": "Exists"}
@@ -125,9 +125,9 @@ def test_cordon_tolerated(case: Case) -> None:
 
 @pytest.mark.clause("core/freshness")
 def test_freshness(case: Case) -> None:
-    """One node is tainted, one cordoned, one leaves a pool. Some time later a pod selects that pool, and only that.
+    """A node of a pool is tainted, or cordoned, or leaves the pool. Some time later a pod selects only that pool.
 
-    Then a node offers less than before, twice, and some time later a pod asks it for more.
+    Then a node's allocatable shrinks, twice; some time later a pod requests more than is left.
     """
     for change in ({"taints": [TAINT]}, {"unschedulable": True}, {"labels": {POOL: "left"}}):
         node, other, *_ = case.nodes.names

@@ -14,8 +14,9 @@ HOSTNAME = "kubernetes.io/hostname"
 
 @pytest.mark.clause("core/volume-node-affinity")
 def test_volume_node_affinity(case: Case) -> None:
-    """Volumes of one node each, and of one zone each, of which pods claim one; where nothing else is said, and where a
-    node selector leaves no node. Claims that are bound already, and claims that wait for their first consumer.
+    """Volumes are bound to one node or to one zone; pods claim them, also with a selector that leaves no node.
+
+    Some claims are already bound, and some wait for their first consumer.
     """
     nodes = case.nodes.names
     zones = {"a": nodes[: len(nodes) // 2], "b": nodes[len(nodes) // 2 :]}
@@ -33,12 +34,12 @@ def test_volume_node_affinity(case: Case) -> None:
     for node in nodes[:2]:
         case.volumes.volume(later, node=node)
     case.sight.await_freshness()
-    # One after the other: while a claim is being bound, kube-scheduler keeps room for its pod by nominatedNodeName.
+    # One after the other: while a claim is being bound, kube-scheduler reserves room for its pod by nominatedNodeName.
     for spec in (on(nodes[0]), {}):
         case.expect_bound([case.pod(volumes=[case.volumes.claim(later)], **spec)])
     case.expect_pending([case.pod("exceeds", volumes=[case.volumes.claim(later)])])
 
 
 def on(node: str) -> dict[str, Any]:
-    """Spec of a pod that selects a node."""
+    """Return the spec fields by which a pod selects a node."""
     return {"nodeSelector": {HOSTNAME: node}}

@@ -9,11 +9,11 @@ from schedproof.stimulus.case import Case
 
 @pytest.mark.clause("core/random-worlds")
 def test_random_worlds(case: Case) -> None:
-    """Pods that are particular about four nodes; pods that fill up a node; then small worlds that hypothesis draws.
+    """Pods that are selective among four nodes; pods that fill up a node; then small worlds that hypothesis generates.
 
-    Pods come, go, or are there already, and nodes change between. Pods come one after the other: one that fits
-    somewhere is to be bound, and all others are to wait. Hostnames differ from names, quantities come in every
-    notation, and what a node offers is less than its capacity. Where something goes wrong, the world is made smaller
-    on the cluster; the smallest is kept, and tried first the next time. `--worlds N` tries more.
+    Pods are created one after the other, deleted, or bound from the start, and nodes change in between. A pod that
+    fits somewhere must be bound, all others must wait. Hostnames differ from node names, quantities have every
+    notation, and allocatable is less than capacity. A failing world is made smaller on the cluster; the smallest is
+    saved, and tried first the next time. `--worlds N` tries more.
     """
     case.worlds.search()

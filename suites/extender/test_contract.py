@@ -1,4 +1,4 @@
-"""extender: the HTTP contract on which kube-scheduler relies, also where it would not notice a violation."""
+"""extender: the HTTP contract on which kube-scheduler relies, also where it does not notice a violation."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ INCOMPLETE = {
 
 @pytest.mark.clause("extender/verbs-served")
 def test_verbs_served(case: Case) -> None:
-    """Pods with several nodes to choose from, so that every verb of a scheduling cycle is called.
+    """Pods with several feasible nodes, so that kube-scheduler calls every verb of a scheduling cycle.
 
-    Preempt is called by us, as kube-scheduler would where pods are in the way.
+    The harness calls preempt, as kube-scheduler would if pods were in the way.
     """
     pods = [case.pod(cpu="100m") for _ in range(3)]
     case.expect_bound(pods)
@@ -52,13 +52,13 @@ def test_healthz(case: Case) -> None:
 
 @pytest.mark.clause("extender/cache-capable")
 def test_cache_capable(case: Case) -> None:
-    """kube-scheduler asks in the mode that the configuration claims."""
+    """kube-scheduler calls the extender in the mode that the configuration claims."""
     case.expect_bound([case.pod(cpu="100m") for _ in range(3)])
 
 
 @pytest.mark.clause("extender/filter-subset")
 def test_filter_subset(case: Case) -> None:
-    """Pods for which kube-scheduler has filtered out some nodes before it calls the extender."""
+    """kube-scheduler filters out some nodes of each pod before it calls the extender."""
     nodes = case.nodes.names
     for node in nodes[1:]:
         case.nodes.change(node, labels={"schedproof.dev/asked": "yes"})
@@ -71,7 +71,7 @@ def test_filter_subset(case: Case) -> None:
 
 @pytest.mark.clause("extender/prioritize-range")
 def test_prioritize_range(case: Case) -> None:
-    """More nodes than there are scores."""
+    """There are more nodes than distinct scores."""
     case.extender.add_idle_nodes(14 - len(case.nodes.names))
     case.settle()
     case.expect_bound([case.pod(cpu="100m") for _ in range(3)])
@@ -79,7 +79,7 @@ def test_prioritize_range(case: Case) -> None:
 
 @pytest.mark.clause("extender/prioritize-complete")
 def test_prioritize_complete(case: Case) -> None:
-    """Many nodes, no two of which have the same traffic. Then the loudest is the quietest, and so on."""
+    """Many nodes, no two with the same traffic. Then the order of their traffic is reversed."""
     case.extender.add_idle_nodes(14 - len(case.nodes.names), alike=False)
     case.settle()
     case.expect_bound([case.pod(cpu="100m") for _ in range(2)])
@@ -89,12 +89,12 @@ def test_prioritize_complete(case: Case) -> None:
 
 @pytest.mark.clause("extender/prioritize-integers")
 def test_prioritize_integers(case: Case) -> None:
-    """All that it was asked in this run is the stimulus."""
+    """No stimulus of its own: all calls of the run are judged."""
 
 
 @pytest.mark.clause("extender/prioritize-no-duplicates")
 def test_prioritize_no_duplicates(case: Case) -> None:
-    """All that it was asked in this run is the stimulus."""
+    """No stimulus of its own: all calls of the run are judged."""
 
 
 @pytest.mark.clause("extender/malformed")
@@ -158,12 +158,12 @@ def test_idempotent(case: Case) -> None:
 
 @pytest.mark.clause("extender/failed-reasons")
 def test_failed_reasons(case: Case) -> None:
-    """All that it was asked in this run is the stimulus."""
+    """No stimulus of its own: all calls of the run are judged."""
 
 
 @pytest.mark.clause("extender/bind-binds")
 def test_bind_binds(case: Case) -> None:
-    """All that it was asked in this run is the stimulus."""
+    """No stimulus of its own: all calls of the run are judged."""
 
 
 @pytest.mark.clause("extender/bind-error")
@@ -194,7 +194,7 @@ def test_bind_again(case: Case) -> None:
 
 
 def outage(case: Case, fault: Fault, *, waits: bool) -> None:
-    """A pod is created while the extender's connection, which was in use before, is broken; then it is restored."""
+    """Create a pod while the extender's connection, used before, is broken; then restore it."""
     case.expect_bound([case.pod(cpu="100m")])
     with case.extender.broken(fault):
         pods = [case.pod("outage", role="outage", cpu="100m")]
@@ -230,7 +230,7 @@ def test_slow(case: Case) -> None:
 
 @pytest.mark.clause("extender/concurrent")
 def test_concurrent(case: Case) -> None:
-    """Several concurrent requests, each about other pods and other nodes."""
+    """Several concurrent requests, each about a different pod and different nodes."""
     pods = [case.pod("waits", nodeSelector=NO_SUCH_NODE) for _ in range(6)]
     case.fence()
     for _ in range(3):
@@ -245,7 +245,7 @@ def test_large(case: Case) -> None:
     many = [f"ip-10-0-{number // 250}-{number % 250}.large.compute.internal" for number in range(5_000)]
     for verb in case.extender.asking_verbs:
         case.extender.call(verb, case.extender.question(pod, many[:2]), what="few nodes")
-        # Twice: a machine that stood still for a moment is not the extender's fault.
+        # Twice: a pause of the machine is not the extender's fault.
         for _ in range(2):
             case.extender.call(verb, case.extender.question(pod, many), what="many nodes")
 
@@ -260,19 +260,19 @@ def test_managed_resources(case: Case) -> None:
 
 @pytest.mark.clause("extender/answers")
 def test_answers(case: Case) -> None:
-    """All that it was asked in this run is the stimulus."""
+    """No stimulus of its own: all calls of the run are judged."""
 
 
 @pytest.mark.clause("extender/rbac-sufficient")
 def test_rbac_sufficient(case: Case) -> None:
-    """All that was done to it in this run is the stimulus."""
+    """No stimulus of its own: the requests of the whole run are judged."""
 
 
 @pytest.mark.clause("extender/rbac-dangerous")
 def test_rbac_dangerous(case: Case) -> None:
-    """Its declared rights are looked at, whatever it did with them."""
+    """Reads the declared RBAC rules, whether or not the candidate uses them."""
 
 
 @pytest.mark.clause("extender/rbac-minimal")
 def test_rbac_minimal(case: Case) -> None:
-    """All that was done to it in this run is the stimulus."""
+    """No stimulus of its own: the requests of the whole run are judged."""

@@ -1,4 +1,4 @@
-"""extender: how it answers preempt requests, which list the victims that kube-scheduler has chosen."""
+"""extender: its responses to preempt requests, which list the victims that kube-scheduler has chosen."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ SLOT = "schedproof.dev/slot"
 
 @pytest.mark.clause("extender/preempt")
 def test_preempt(case: Case) -> None:
-    """Three nodes with one slot each, held by pods of different lower priorities. Two pods come that want one.
+    """Three nodes have one slot each, held by pods of different lower priorities. Two preemptors need a slot each.
 
-    The pod of the lowest priority is all that there is of its application, which a PodDisruptionBudget protects.
+    A PodDisruptionBudget protects the pod of the lowest priority.
     """
     for number in range(3):
         case.nodes.add(f"node-preempt-{number}", **{SLOT: "1"})

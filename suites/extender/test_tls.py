@@ -9,7 +9,7 @@ from schedproof.stimulus.case import Case
 
 @pytest.mark.clause("extender/tls")
 def test_tls(case: Case) -> None:
-    """A pod; then kube-scheduler's request for it over plain HTTP, and over HTTPS without a client certificate."""
+    """A pod is bound; its request is repeated over plain HTTP, and over HTTPS without a client certificate."""
     pod = case.pod(cpu="100m")
     case.expect_bound([pod])
     case.extender.ask_by_other_transports(pod)

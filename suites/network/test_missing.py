@@ -13,23 +13,23 @@ from schedproof.stimulus.pods import Pod
 
 FAR = 1000
 PAIRED = 15
-"""Pods that fit on one known node and on one without readings, for each of the two: as many as chance cannot place."""
+"""Pods for each of two pairs of a known node and one without readings: enough to rule out chance."""
 IDLE = 10
 """Pods that may go to any known node, for each half of the nodes."""
 
 
 @pytest.mark.clause("network/missing-node")
 def test_missing_node(case: Case) -> None:
-    """One node has no series: pods that fit everywhere, on it and the loudest one only, and on it alone.
+    """A node has no readings: pods that fit everywhere, only on it and the loudest node, and only on it.
 
-    Before, it was the quietest by far. Then the two change places, and the loudest one is far from all others: so is
-    the mean of the known ones, but not their median.
+    Before, it was the quietest by far. Then the two nodes swap roles, and the loudest one is far from all others: so
+    is the mean of the known readings, but not their median.
     """
     one, other, *others = case.nodes.names
     for turn, (missing, loudest) in enumerate(((one, other), (other, one))):
-        # Another node is quietest each time: to prefer one whatever it carries must not be right by chance.
+        # Each time another node is the quietest: a fixed preference must not be right by chance.
         quietest = others[turn % len(others)] if others else loudest
-        # With two known nodes the median lies halfway between them: that too must be further off than the resolution.
+        # With two known nodes, the median lies halfway between them: it, too, must differ by more than the resolution.
         load = case.load.traffic(quietest, step=1 + 4 * case.load.claims.resolution)
         load.pop(missing)
         most = max(load, key=load.__getitem__)
@@ -42,7 +42,7 @@ def test_missing_node(case: Case) -> None:
         case.settle()
         case.preference.seek(phase, case.chance.probes(2), quietest)
         for number in range(PAIRED):
-            # The last one judges candidates that count the pods before it.
+            # The last pod judges candidates that count the pods before it.
             if number == PAIRED - 1:
                 case.preference.keep_apart()
             case.delete([case.preference.ask("probe", phase, nodeSelector={"schedproof.dev/pair": "yes"})])
@@ -56,9 +56,9 @@ def test_missing_node(case: Case) -> None:
 
 @pytest.mark.clause("network/some-without")
 def test_some_without(case: Case) -> None:
-    """Half of the nodes, the quietest ones, lost their readings just before the window; then the other half.
+    """The quietest half of the nodes lost their readings just before the window; then the other half.
 
-    Then those that are left have no traffic at all: none of them is quieter than the others, and all are known.
+    Each time the known nodes then have no traffic at all: none is quieter than the others, and all are known.
     """
     nodes = case.nodes.names
     half = len(nodes) // 2
@@ -77,9 +77,9 @@ def test_some_without(case: Case) -> None:
 def outage(
     case: Case, *faults: Callable[[], object], policy: str | None, end: Callable[[], object] = lambda: None
 ) -> None:
-    """Pods are created while there is nothing to be read from Prometheus. When there is again, the load has moved.
+    """Create pods while Prometheus has no readings. Once it has readings again, the load has moved.
 
-    `faults` come one after the other. Each of them, and `end`, which comes before there is a new load, notes the fault.
+    `faults` are injected one after the other. Each records its fault, and so does `end`, before the load moves.
     """
     before, after, *_ = case.nodes.names
     case.load.script(case.load.traffic(before))
@@ -92,12 +92,12 @@ def outage(
 
 
 def placed_without_readings(case: Case, count: int, policy: str | None, **spec: Any) -> list[Pod]:
-    """So many pods, of which the candidate has decided as it claims."""
+    """Create this many pods, and wait until the candidate has decided on them as `policy` claims."""
     pods = [case.pod("outage", role="outage", cpu="100m", **spec) for _ in range(count)]
     if policy == "wait":
         case.preference.await_refusal(pods)
     elif policy == "schedule":
-        # One after the other: a scheduler that takes them so may wait for Prometheus twice.
+        # One after the other: a scheduler without concurrency may wait for Prometheus twice.
         for pod in pods:
             case.expect_bound([pod])
     else:
@@ -107,7 +107,7 @@ def placed_without_readings(case: Case, count: int, policy: str | None, **spec: 
 
 
 def recover(case: Case, pods: Sequence[Pod], *quietest: str, policy: str | None) -> None:
-    """Prometheus can be read again: pods that waited are scheduled, and the preference is back, node after node."""
+    """Restore Prometheus: pods that waited are scheduled, and the preference returns, for one node after the other."""
     first, *others = quietest
     phase = case.load.script(case.load.traffic(first))
     case.load.heal_prometheus()
@@ -117,17 +117,17 @@ def recover(case: Case, pods: Sequence[Pod], *quietest: str, policy: str | None)
     if case.load.claims.recovers_within is not None:
         case.preference.await_recovery(phase)
         case.preference.probe(phase, count=case.chance.probes(2))
-        # Once more on another node: a fixed preference for one node is right once by chance.
+        # Once more for another node: a fixed preference for one node is right once by chance.
         for node in others:
             case.preference.probe(case.load.script(case.load.traffic(node)), count=case.chance.probes(2))
 
 
 def outlast(case: Case, *faults: Fault, restarts: bool = False) -> None:
-    """Outages one after the other, each until readings from before are too old to be used; then pods are created.
+    """Run outages one after the other, each until earlier readings are too old to be used; then create pods.
 
-    In turn two nodes were the quietest before. None of the pods is where it is because of an old reading. The last one
-    goes on while a candidate that polls waits ever longer between its queries. In the first one the candidate may be
-    started anew (`restarts`): Prometheus itself may be a pod that waits for it.
+    Two nodes take turns as the quietest before an outage. No pod may be placed by an old reading. The last outage
+    continues while a polling candidate increases the pauses between its queries. With `restarts`, the candidate is
+    restarted in the first outage: Prometheus itself may be a pod that waits for the scheduler.
     """
     first, second, *_ = case.nodes.names
     turns = ((first, second), (second, first))
@@ -139,7 +139,7 @@ def outlast(case: Case, *faults: Fault, restarts: bool = False) -> None:
             case.preference.probe(phase, count=case.chance.probes(2))
         case.delete([case.preference.ask("before", phase)])
         case.load.outlast_readings(fault)
-        # A candidate that goes on with the node that it chose last does so with another one.
+        # A candidate that repeats its last choice then chooses another node.
         pods = [case.preference.ask("elsewhere", phase, nodeSelector={"kubernetes.io/hostname": other})]
         pods += placed_without_readings(case, case.chance.probes(2), "schedule", phase=phase)
         case.delete(pods)
@@ -163,7 +163,8 @@ def test_prometheus_down(case: Case) -> None:
 def test_prometheus_slow(case: Case) -> None:
     """Prometheus accepts queries and never responds to them, even after it responds to later queries again.
 
-    If the candidate polls (refresh) and schedules meanwhile: twice, until readings are stale. If pods wait: as long.
+    If the candidate polls and schedules meanwhile, this happens twice, each time until readings are stale. If pods
+    wait, it happens once, for as long.
     """
     policy = case.load.claims.on_outage
     if policy == "schedule" and case.load.claims.refresh:
@@ -198,7 +199,7 @@ def test_no_samples(case: Case) -> None:
 
 @pytest.mark.clause("network/missing-all")
 def test_missing_all(case: Case) -> None:
-    """Prometheus responds without series of the nodes: scrapes of all nodes fail."""
+    """Prometheus responds without series of the nodes: the scrapes of all nodes fail."""
     outage(
         case, case.load.lose_all_nodes, policy=case.load.claims.without_readings, end=lambda: case.load.note_fault("")
     )
@@ -206,7 +207,7 @@ def test_missing_all(case: Case) -> None:
 
 @pytest.mark.clause("network/nan")
 def test_nan(case: Case) -> None:
-    """Prometheus responds with NaN for every node, as the rate of samples that are NaN."""
+    """Prometheus responds with NaN for every node, as for a rate of NaN samples."""
     outage(
         case, case.load.spoil_readings, policy=case.load.claims.without_readings, end=lambda: case.load.note_fault("")
     )
@@ -216,7 +217,7 @@ def test_nan(case: Case) -> None:
 def test_stale_series(case: Case) -> None:
     """The readings of all nodes end just before the window; then once more, after another node was the quietest.
 
-    Where pods are scheduled all the same, none of them is there because of a reading that is too old.
+    If pods are scheduled anyway, none may be placed by a reading that is too old.
     """
     policy, nodes, pods = case.load.claims.without_readings, case.nodes.names, []
     for quietest, other in ((nodes[0], nodes[1]), (nodes[1], nodes[0])):
@@ -225,7 +226,7 @@ def test_stale_series(case: Case) -> None:
         phase = case.load.end_readings(load)
         count, elsewhere = 2, []
         if policy == "schedule":
-            # A scheduler that goes on with the node that it chose last does so with another one.
+            # A scheduler that repeats its last choice then chooses another node.
             elsewhere = [case.preference.ask("elsewhere", phase, nodeSelector={"kubernetes.io/hostname": other})]
             count = case.chance.probes(2)
         pods = [*elsewhere, *placed_without_readings(case, count, policy, phase=phase)]

@@ -17,18 +17,18 @@ from schedproof.stimulus.changes.nodes import LOOKALIKES, UNUSUAL_NAMES
 HOST, WISH = "kubernetes.io/hostname", "schedproof.dev/wish"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 CROWD = 3
-"""Pods that others would be spread away from."""
+"""Pods from which other pods prefer to be spread."""
 BURST = 3
 """Pods for each node."""
 UNDECIDED = 5
-"""Pods for each of two pairs of nodes, either of which is right: any of four is right once in 1,000 times."""
+"""Pods for each of two pairs of nodes, either of which is right: a random choice is right once in 1,000 times."""
 TIED = 100_000.0
-"""Bytes per second of each of several nodes."""
+"""Bytes per second of each node in a tie."""
 
 
 @pytest.mark.clause("network/least-traffic")
 def test_least_traffic(case: Case) -> None:
-    """Each node is the quietest in turn, in a world whose every reading is scripted; for pods of two namespaces."""
+    """Each node is the quietest in turn, and every reading is scripted; pods are in two namespaces."""
     nodes = case.nodes.names[:ROTATIONS]
     (other,) = case.objects.namespaces(other={})
     for turn, node in enumerate(nodes):
@@ -36,7 +36,7 @@ def test_least_traffic(case: Case) -> None:
         namespace = other if turn % 2 else case.trial.namespace
         case.preference.probe(phase, count=case.chance.probes(len(nodes)), namespace=namespace)
     if len(nodes) > 2:
-        # The control of the claimed resolution: below it, either of two nodes is right, and no other one.
+        # The control of the claimed resolution: below it, either of two nodes is right, and no other.
         for pair in (nodes[:2], nodes[-2:]):
             phase = case.load.script(case.load.undecided(*pair))
             case.preference.seek(phase, UNDECIDED, *pair, role="undecided")
@@ -44,7 +44,7 @@ def test_least_traffic(case: Case) -> None:
 
 @pytest.mark.clause("network/flip")
 def test_flip(case: Case) -> None:
-    """The quietest and the loudest node swap their loads. The preference has window plus refresh to follow."""
+    """The quietest and the loudest node swap their loads. The preference must follow within window plus refresh."""
     before = case.load.traffic(case.nodes.names[0])
     quietest, loudest = min(before, key=before.__getitem__), max(before, key=before.__getitem__)
     after = {**before, quietest: before[loudest], loudest: before[quietest]}
@@ -70,7 +70,7 @@ def test_waiting(case: Case) -> None:
 
 @pytest.mark.clause("network/bind-refused")
 def test_bind_refused(case: Case) -> None:
-    """Pods' Bindings are refused. Another node becomes the quietest; then the Bindings that follow are let pass."""
+    """Bindings of pods are refused. Another node becomes the quietest; then later Bindings are accepted."""
     first, second, *_ = case.nodes.names
     case.load.script(case.load.traffic(first))
     with case.candidate.hold_bindings() as gate:
@@ -89,11 +89,11 @@ def test_ranking(case: Case) -> None:
     load = case.load.traffic(case.nodes.names[0])
     ranking = sorted(load, key=load.__getitem__)[: ROTATIONS - 1]
     count = case.chance.probes_among(range(len(load), len(load) - len(ranking) + 1, -1))
-    # Then in the opposite order: a scheduler with an order of its own is wrong in one of the two.
+    # Then in the opposite order: a scheduler with a fixed order is wrong in one of the two.
     for order in (ranking, ranking[::-1]):
         traffic = load | {node: load[other] for node, other in zip(order, ranking, strict=True)}
         phase = case.load.script(traffic)
-        # A pod that fits on the loudest only: to have read the quietest few does not help.
+        # A pod that fits only on the two loudest nodes: readings of the quietest few do not suffice.
         last = two_loudest(traffic)
         case.preference.probe(phase, count=count, among=last, affinity=confined(last))
         for number, node in enumerate(order[:-1]):
@@ -104,7 +104,7 @@ def test_ranking(case: Case) -> None:
 
 
 def two_loudest(load: Mapping[str, float]) -> list[str]:
-    """The two nodes with the most traffic, of which one has less."""
+    """Return the two nodes with the most traffic, the loudest last."""
     loudest = max(load, key=load.__getitem__)
     return [max((node for node in load if load[node] < load[loudest]), key=load.__getitem__), loudest]
 
@@ -143,9 +143,9 @@ def test_real_traffic(case: Case) -> None:
 
 @pytest.mark.clause("network/joins")
 def test_joins(case: Case) -> None:
-    """Of three nodes one has a name and an address with which those of the others begin.
+    """Of three nodes, one has a name and an address that are prefixes of those of the others.
 
-    Then they join anew, each with the address that another one had.
+    Then they rejoin, each with another one's former address.
     """
     names = case.load.add_named(LOOKALIKES)
     count = case.chance.probes_among([len(names)] * 4)
@@ -158,14 +158,14 @@ def test_joins(case: Case) -> None:
 
 @pytest.mark.clause("network/node-names")
 def test_node_names(case: Case) -> None:
-    """Nodes with dots and dashes, one of which is a regular expression for the others; and two of 253 characters."""
+    """Nodes with dots and dashes, one of which is a regular expression for others; and two of 253 characters."""
     names = case.load.add_named(UNUSUAL_NAMES)
     dotted, _, _, _, long = names
     probe_among(case, names, [dotted, long], case.chance.probes_among([len(names)] * 2))
 
 
 def probe_among(case: Case, nodes: Sequence[str], quietest: Sequence[str], count: int) -> None:
-    """Some of these nodes are the quietest in turn; pods fit on these nodes only."""
+    """Make each node of `quietest` the quietest in turn, for pods that fit on `nodes` only."""
     for node in quietest:
         load = case.load.traffic(node, among=nodes)
         phase = case.load.script(dict.fromkeys(case.nodes.names, max(load.values())) | load)
@@ -175,7 +175,7 @@ def probe_among(case: Case, nodes: Sequence[str], quietest: Sequence[str], count
 
 @pytest.mark.clause("network/before-capacity")
 def test_before_capacity(case: Case) -> None:
-    """The quietest node is nearly full, and all others are empty; then it is the other way round with another one."""
+    """The quietest node is nearly full, and all others are empty; then the opposite, with another quietest node."""
     first, second, *others = case.nodes.names
     count = case.chance.probes(2)
     for quietest, full in ((first, [first]), (second, [first, *others])):
@@ -189,10 +189,10 @@ def test_before_capacity(case: Case) -> None:
 
 @pytest.mark.clause("network/before-preferences")
 def test_before_preferences(case: Case) -> None:
-    """All that pods prefer speaks against the quietest node, which two nodes are in turn.
+    """All preferences of pods are against the quietest node; two nodes are the quietest in turn.
 
-    It has a PreferNoSchedule taint, and pods that they would be spread away from. All others have the label and the
-    company that they prefer, and their image.
+    The quietest node has a PreferNoSchedule taint, and pods from which they prefer to be spread. All other nodes
+    have the preferred label, the preferred neighbours, and the image.
     """
     for node in case.nodes.names[:2]:
         phase = case.load.script(case.load.traffic(node))
@@ -209,7 +209,7 @@ def test_before_preferences(case: Case) -> None:
 
 
 def preferring() -> dict[str, Any]:
-    """The spec of a pod that prefers, by all that it can, nodes with a label, with company, and without a crowd."""
+    """Return the spec fields of pods that prefer a label, neighbours, and spreading."""
     company, crowd = (
         {"topologyKey": HOST, "labelSelector": {"matchLabels": {"app": app}}} for app in ("company", "crowd")
     )
@@ -237,7 +237,7 @@ def test_many_nodes(case: Case) -> None:
 def test_tie(case: Case) -> None:
     """All nodes have the same traffic. Each pod is created after the deletion of the previous pod."""
     nodes = case.nodes.names
-    # From the same totals, or rates would differ in their last digits.
+    # With equal totals, as rates would otherwise differ in their last digits.
     phase = case.load.script(dict.fromkeys(nodes, TIED), totals=dict.fromkeys(nodes, TIED))
     for _ in range(case.chance.enough_for_all(len(nodes))):
         case.delete([case.preference.ask("tie", phase)])

@@ -11,7 +11,7 @@ from schedproof.stimulus.case import Case
 from schedproof.stimulus.traffic.load import opposed
 
 BURST, REST = (0.0, 0.25), (0.25, 1.0)
-"""Shares of a window."""
+"""Fractions of a window."""
 OUTLIER = 1e10
 """Bytes per second: of a device of 100 Gbit/s."""
 Load = dict[str, float]
@@ -19,7 +19,7 @@ Load = dict[str, float]
 
 
 def probe_twice(case: Case, script: Callable[[str, Load], int]) -> None:
-    """Two nodes are the quietest in turn; `script` is called with the load that makes them so."""
+    """Make two nodes the quietest in turn; `script` is called with the load that makes them so."""
     for node in case.nodes.names[:2]:
         load = case.load.traffic(node)
         case.preference.probe(script(node, load), count=case.chance.probes(2))
@@ -27,7 +27,7 @@ def probe_twice(case: Case, script: Callable[[str, Load], int]) -> None:
 
 @pytest.mark.clause("network/window")
 def test_window(case: Case) -> None:
-    """Up to a window (and a refresh) ago the node that is the quietest now was the loudest by far."""
+    """The node that is the quietest now was by far the loudest until a window (and a refresh) ago."""
 
     def script(node: str, load: Load) -> int:
         before = dict.fromkeys(load, min(load.values())) | {node: 100 * max(load.values())}
@@ -38,10 +38,10 @@ def test_window(case: Case) -> None:
 
 @pytest.mark.clause("network/burst")
 def test_burst(case: Case) -> None:
-    """All that the quietest node has comes in a quarter of each window; meanwhile the others are silent.
+    """The quietest node has all its traffic in a quarter of each window, in which the others are silent.
 
-    Pods come in that quarter. Over any whole window the others have 2.5 times as much, and the claimed resolution more:
-    what a rate misses at the ends of its window, and fills up, does not change the order.
+    Pods are created in that quarter. Over any whole window the others have 2.5 times as much, and the claimed
+    resolution on top: errors of a rate at the ends of its window, where it extrapolates, do not change the order.
     """
 
     def script(quietest: str, load: Load) -> int:
@@ -54,13 +54,13 @@ def test_burst(case: Case) -> None:
 
 @pytest.mark.clause("network/outlier")
 def test_outlier(case: Case) -> None:
-    """One node has some thousand times as much as the others, which differ by just over the claimed resolution."""
+    """One node has some thousand times the traffic of the others, which differ by just over the claimed resolution."""
     probe_twice(case, lambda _, load: case.load.script(load | {max(load, key=load.__getitem__): OUTLIER}))
 
 
 @pytest.mark.clause("network/rate-not-total")
 def test_rate_not_total(case: Case) -> None:
-    """The quieter a node is now, the higher its counter is since its boot."""
+    """The quieter a node is now, the higher its counter since boot."""
     probe_twice(case, lambda _, load: case.load.script(load, totals=case.load.reversed_totals(load)))
 
 
@@ -76,7 +76,7 @@ def test_counter_reset(case: Case) -> None:
 
 @pytest.mark.clause("network/interface")
 def test_interface(case: Case) -> None:
-    """Two other devices of each node, and loopback, carry the opposite, and a hundred times as much."""
+    """Two other devices of each node, and loopback, carry the opposite load, multiplied by a hundred."""
     probe_twice(
         case, lambda _, load: case.load.script(load, devices=dict.fromkeys(case.load.other_devices, opposed(load)))
     )
@@ -84,15 +84,15 @@ def test_interface(case: Case) -> None:
 
 @pytest.mark.clause("network/direction")
 def test_direction(case: Case) -> None:
-    """In the other direction each node's device carries the opposite, and a hundred times as much."""
+    """In the other direction, each node's device carries the opposite load, multiplied by a hundred."""
     probe_twice(case, lambda _, load: case.load.script(load, other_way=opposed(load)))
 
 
 @pytest.mark.clause("network/large-counters")
 def test_large_counters(case: Case) -> None:
-    """Counters near 2^60; then rates at which a hundred times the loudest is beyond 2^63, but hardly any device's."""
+    """Counters near 2^60; then plausible rates, of which the largest times a hundred exceeds 2^63."""
     nodes = case.nodes.names
-    # At 2^60 a float64 counts by 256 bytes, which must be little of what a window holds.
+    # At 2^60 a float64 has steps of 256 bytes, which must be small compared with a window's bytes.
     load = {node: 1000 * rate for node, rate in case.load.traffic(nodes[0]).items()}
     case.preference.probe(case.load.script(load, totals=dict.fromkeys(load, 2.0**60)), count=case.chance.probes(2))
     load = case.load.traffic(nodes[1])
@@ -104,7 +104,7 @@ def test_large_counters(case: Case) -> None:
 
 @pytest.mark.clause("network/near-zero")
 def test_near_zero(case: Case) -> None:
-    """The quietest node has one byte per second, and the others a few; then it has none, and the others have plenty."""
+    """The quietest node has one byte per second, and the others a few; then it has none, and the others have much."""
     count = case.chance.probes(4)
     for node in case.nodes.names[:2]:
         load = case.load.traffic(node, step=3.0)
@@ -116,7 +116,7 @@ def test_near_zero(case: Case) -> None:
 
 @pytest.mark.clause("network/duplicate-series")
 def test_duplicate_series(case: Case) -> None:
-    """All series of the quietest node are there twice, as two replicas of Prometheus have written them."""
+    """All series of the quietest node exist twice, as if two replicas of Prometheus had written them."""
     case.load.take_replicas_for_one()
     probe_twice(case, lambda node, load: case.load.script(load, replicated=[node]))
 
@@ -132,7 +132,7 @@ def test_zero_traffic(case: Case) -> None:
 
 @pytest.mark.clause("network/query-cost")
 def test_query_cost(case: Case) -> None:
-    """The same pods, first between two nodes, then between all, of which there are more by then."""
+    """The same pods, first with two feasible nodes, then with all nodes, of which there are more by then."""
     load = case.load.traffic(case.nodes.names[0])
     for node in list(load)[:2]:
         case.nodes.change(node, labels={"schedproof.dev/few": "yes"})

@@ -1,4 +1,4 @@
-"""normalization: thousands of questions, on every surface where the candidate offers its scores."""
+"""normalization: thousands of inputs, on every surface where the candidate offers its scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_order(case: Case) -> None:
 
 @pytest.mark.clause("normalize/strict")
 def test_strict(case: Case) -> None:
-    """What the resolution tells apart, scores tell apart."""
+    """Readings that differ by more than the resolution get different scores."""
     case.scores.search()
 
 
@@ -33,13 +33,13 @@ def test_best_is_top(case: Case) -> None:
 
 @pytest.mark.clause("normalize/best-is-max")
 def test_best_is_max(case: Case) -> None:
-    """The quietest has the best score of the scale."""
+    """The quietest node has the highest score of the scale."""
     case.scores.search()
 
 
 @pytest.mark.clause("normalize/worst-is-min")
 def test_worst_is_min(case: Case) -> None:
-    """The loudest has none."""
+    """The busiest node has the score 0."""
     case.scores.search()
 
 
@@ -51,37 +51,37 @@ def test_equal(case: Case) -> None:
 
 @pytest.mark.clause("normalize/permutation")
 def test_permutation(case: Case) -> None:
-    """The nodes are asked about in two orders."""
+    """The same nodes are passed in two orders."""
     case.scores.search()
 
 
 @pytest.mark.clause("normalize/scale")
 def test_scale(case: Case) -> None:
-    """The readings come in two units."""
+    """The same readings in two units."""
     case.scores.search()
 
 
 @pytest.mark.clause("normalize/repeat")
 def test_repeat(case: Case) -> None:
-    """Readings change and come back."""
+    """Readings change and return to earlier values."""
     case.scores.search()
 
 
 @pytest.mark.clause("normalize/same-nodes")
 def test_same_nodes(case: Case) -> None:
-    """Every node in, every node out, once."""
+    """Each node of the input is in the output exactly once."""
     case.scores.search()
 
 
 @pytest.mark.clause("normalize/zero")
 def test_zero(case: Case) -> None:
-    """There is no traffic anywhere."""
+    """No node has any traffic."""
     case.scores.search()
 
 
 @pytest.mark.clause("normalize/single")
 def test_single(case: Case) -> None:
-    """One node is asked about alone."""
+    """The input has a single node."""
     case.scores.search()
 
 
@@ -93,17 +93,17 @@ def test_huge(case: Case) -> None:
 
 @pytest.mark.clause("normalize/nonfinite")
 def test_nonfinite(case: Case) -> None:
-    """NaN, infinities, readings that are negative, or not there."""
+    """NaN, infinities, negative readings, and missing readings."""
     case.scores.search()
 
 
 @pytest.mark.clause("normalize/surfaces-agree")
 def test_surfaces_agree(case: Case) -> None:
-    """The same questions on each surface."""
+    """The same inputs on each surface."""
     case.scores.compare()
 
 
 @pytest.mark.clause("normalize/documented")
 def test_documented(case: Case) -> None:
-    """The worked examples that are claimed."""
+    """The worked examples of the candidate's claims."""
     case.scores.ask_examples()

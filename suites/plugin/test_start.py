@@ -1,4 +1,4 @@
-"""plugin: a compiled scheduler: its start, where what is wrong is easily ignored, and what it serves."""
+"""plugin: the start of a compiled scheduler, configuration that is easily ignored, and what it serves."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from schedproof.stimulus.traffic.load import opposed
 
 @pytest.mark.clause("plugin/config-version")
 def test_config_version(case: Case) -> None:
-    """Its own start is the stimulus."""
+    """No stimulus of its own: the start of the candidate is judged."""
 
 
 @pytest.mark.clause("plugin/registered-name")
 def test_registered_name(case: Case) -> None:
-    """Its own start is the stimulus."""
+    """No stimulus of its own: the start of the candidate is judged."""
 
 
 @pytest.mark.clause("plugin/duplicate-name-rejected")
 def test_duplicate_name_rejected(case: Case) -> None:
-    """Its own start is the stimulus."""
+    """No stimulus of its own: the start of the candidate is judged."""
 
 
 @pytest.mark.clause("plugin/args-typed")
 def test_args_typed(case: Case) -> None:
-    """It is started beside itself, each time with one of its args of another type."""
+    """For each of its args, a second instance is started with a value of another type."""
     case.plugin.try_ill_typed_args()
 
 
 @pytest.mark.clause("plugin/args-unknown")
 def test_args_unknown(case: Case) -> None:
-    """It is started beside itself, with one more among its args."""
+    """A second instance is started with an additional arg."""
     case.plugin.try_unknown_args()
 
 
 @pytest.mark.clause("plugin/args-defaults")
 def test_args_defaults(case: Case) -> None:
-    """It is started beside itself without one of its args, then without any."""
+    """Second instances are started, each without one of its args, or without any."""
     case.plugin.try_left_out_args()
 
 
@@ -49,7 +49,7 @@ def test_profiles(case: Case) -> None:
 
 @pytest.mark.clause("plugin/profile-args")
 def test_profile_args(case: Case) -> None:
-    """Its profiles stand in the opposite order. Other devices, and the other direction, carry the opposite load."""
+    """Its profiles are in the opposite order. Other devices, and the other direction, carry the opposite load."""
     if not case.plugin.has_several_profiles:
         return
     with case.candidate.profiles_turned():
@@ -63,7 +63,7 @@ def test_profile_args(case: Case) -> None:
 
 @pytest.mark.clause("plugin/healthz-readyz")
 def test_healthz_readyz(case: Case) -> None:
-    """Its health is asked for as a kubelet does, before and after it schedules a pod."""
+    """Its health is requested as a kubelet does, before and after it schedules a pod."""
     case.plugin.ask_health()
     case.expect_bound([case.pod()])
     case.plugin.ask_health()
@@ -80,7 +80,7 @@ def test_metrics(case: Case) -> None:
 
 @pytest.mark.clause("plugin/leader-election-off-on")
 def test_leader_election_off_on(case: Case) -> None:
-    """It schedules a pod, is started with leader election, and schedules another one."""
+    """It schedules a pod, is restarted with leader election, and schedules another pod."""
     case.expect_bound([case.pod("off")])
     with case.candidate.electing():
         case.expect_bound([case.pod("on")])
@@ -88,7 +88,7 @@ def test_leader_election_off_on(case: Case) -> None:
 
 @pytest.mark.clause("plugin/second-scheduler")
 def test_second_scheduler(case: Case) -> None:
-    """Pods of its own and of the stock scheduler come in turn, which runs beside it."""
+    """Pods for it and for the stock scheduler, which runs beside it, are created in turn."""
     if case.plugin.replaces_default:
         return
     with case.plugin.beside_the_stock_scheduler():
@@ -102,7 +102,7 @@ def test_second_scheduler(case: Case) -> None:
 
 @pytest.mark.clause("plugin/replaces-default")
 def test_replaces_default(case: Case) -> None:
-    """A pod names no scheduler, and neither does one of a daemon, whose node is cordoned."""
+    """Two pods have no schedulerName: an ordinary one, and a DaemonSet's, whose node is cordoned."""
     if not case.plugin.replaces_default:
         return
     node, *_ = case.nodes.names
@@ -114,14 +114,14 @@ def test_replaces_default(case: Case) -> None:
 
 @pytest.mark.clause("plugin/rbac-sufficient")
 def test_rbac_sufficient(case: Case) -> None:
-    """All that was done to it in this run is the stimulus."""
+    """No stimulus of its own: the requests of the whole run are judged."""
 
 
 @pytest.mark.clause("plugin/rbac-dangerous")
 def test_rbac_dangerous(case: Case) -> None:
-    """Its declared rights are looked at, whatever it did with them."""
+    """Reads the declared RBAC rules, whether or not the candidate uses them."""
 
 
 @pytest.mark.clause("plugin/rbac-minimal")
 def test_rbac_minimal(case: Case) -> None:
-    """All that was done to it in this run is the stimulus."""
+    """No stimulus of its own: the requests of the whole run are judged."""
